@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .support.diagnostics import MirError
     from .support.stopwatch import timing
 
-# Source files that are newer than this may not be the code that runs here: see `lowering.cache.keys`.
+# Source files that are newer than this may not be the code that runs here: see `lowering.driver.cache.keys`.
 IMPORTED_AT = time.time_ns()
 
 # Modules of `api` that can also be imported as `mirstack.NAME`.

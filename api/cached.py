@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import ModuleOp
 
 from ..dialects.array import ArrayBox
-from ..lowering.cache.keys import digest
-from ..lowering.cache.programs import described, load_program, save_program
-from ..lowering.cache.store import Store
+from ..lowering.driver.cache.keys import digest
+from ..lowering.driver.cache.programs import described, load_program, save_program
+from ..lowering.driver.cache.store import Store
 from ..support.outside import names_one
 from ..support.stopwatch import current_span, in_background, timed
 
 if TYPE_CHECKING:
-    from ..lowering.program import Program
+    from ..lowering.driver.program import Program
 
 HASHED_TOGETHER = 1 << 20
 """Bytes of arrays from which on it pays to hash them in several threads."""
@@ -42,7 +42,7 @@ class CachedProgram:
     def of_module(module: ModuleOp, context: bytes, entry: str | None, store: Store) -> CachedProgram | None:
         """Of a module: the key is its generic text, places in the source included, which messages tell; None where it names what
         code from outside defines."""
-        from ..lowering.cache.module_text import module_text
+        from ..lowering.driver.cache.module_text import module_text
 
         text, boxes = module_text(module)
         if names_one(text):

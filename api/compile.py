@@ -119,7 +119,7 @@ def compile(
     for the order of sums (docs/rules.md). `allow_extern` names C functions that the program may call beside
     C's mathematics (docs/security.md). `observers` are called after each pass with the pass and the
     module that it ran on: each kernel is a module of its own. With `cache`, and without observers, compiled code is taken from
-    the cache on disk where it is there, and kept there (`lowering.cache`). Raises MirError for what cannot be compiled, or would not run here.
+    the cache on disk where it is there, and kept there (`lowering.driver.cache`). Raises MirError for what cannot be compiled, or would not run here.
     """
     if target not in ("cpu", "interp"):
         raise ValueError(f"there is no target '{target}'; the targets are cpu and interp")
@@ -219,9 +219,9 @@ def _native(
     cache: bool,
 ) -> Executable:
     """The executable of an entry, by way of the cache."""
-    from ..lowering.cache.keys import context_key
-    from ..lowering.cache.store import Store
-    from ..lowering.llvm.codegen_process import start as start_codegen
+    from ..lowering.driver.cache.keys import context_key
+    from ..lowering.driver.cache.store import Store
+    from ..lowering.llvm.jit.codegen_process import start as start_codegen
     from .cached import CachedProgram, wait_for_writing
     from .native import load_program
 
@@ -265,7 +265,7 @@ def _native(
     options = replace(options, entry=name)
     kernels = None
     if not observers:
-        from ..lowering.cache.kernels import KernelCache
+        from ..lowering.driver.cache.kernels import KernelCache
 
         kernels = KernelCache(None if context is None else store, context or b"")
     program = compile_program(module, find_entry(module, name), entry_kind(function), options, observers, kernels)
@@ -357,15 +357,15 @@ PRELOADED = (
     "passes.schedule.primitives.common.new_blocks",
     "passes.schedule.analysis.layout_map",
     "passes.schedule.analysis.solve_linear",
-    "lowering.cache.programs",
-    "lowering.cache.kernels",
-    "lowering.relay.te_kernel",
-    "lowering.llvm.object_pool",
-    "lowering.llvm.object_symbols",
-    "lowering.llvm.translation",
-    "lowering.llvm.codegen_process",
-    "lowering.llvm.jit",
-    "lowering.workers",
+    "lowering.driver.cache.programs",
+    "lowering.driver.cache.kernels",
+    "lowering.relay.kernels.te_kernel",
+    "lowering.llvm.jit.object_pool",
+    "lowering.llvm.jit.object_symbols",
+    "lowering.llvm.text.translation",
+    "lowering.llvm.jit.codegen_process",
+    "lowering.llvm.jit.load",
+    "lowering.driver.workers",
     "support.allocator",
     "api.cached",
     "api.native",

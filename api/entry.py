@@ -14,7 +14,7 @@ from ..support.words import counted, did_you_mean
 from .executable import Kind, Param
 
 if TYPE_CHECKING:
-    from ..lowering.program import Tensor, Tree
+    from ..lowering.driver.program import Tensor, Tree
 
 LEVELS: dict[str, Kind] = {"relay.func": "relay", "te.func": "te", "tir.prim_func": "tir", "func.func": "func"}
 
@@ -96,7 +96,7 @@ def relay_params(entry: Operation) -> tuple[tuple[str, Tree], ...]:
     Raises MirError for a parameter that holds anything but tensors: an entry takes only arrays.
     """
     from ..dialects.relay.ir import FuncOp
-    from ..lowering.program import tree_of
+    from ..lowering.driver.program import tree_of
 
     assert isinstance(entry, FuncOp)
     params: list[tuple[str, Tree]] = []
@@ -179,7 +179,7 @@ def _flat(path: str, tree: Tree, value: Any) -> Iterator[Any]:
 
 def relay_result(type: Attribute, entry: Operation | None = None) -> Tree:
     """What a Relay entry gives. Raises MirError for a result that holds anything but tensors."""
-    from ..lowering.program import tree_of
+    from ..lowering.driver.program import tree_of
 
     tree = tree_of(type)
     if tree is not None:

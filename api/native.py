@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..lowering.program import Program, RelayProgram
+from ..lowering.driver.program import Program, RelayProgram
 from ..support.allocator import keep_freed_memory
 from ..support.stopwatch import timed
 from .executable import Executable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def load_program(program: Program, options: Options) -> Executable:
     """The program's code linked into this process, ready to be called."""
-    from ..lowering.llvm.jit import link_objects
+    from ..lowering.llvm.jit.load import link_objects
 
     with timed("link"):
         code = link_objects(program.objects)

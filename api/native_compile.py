@@ -12,20 +12,20 @@ from xdsl.passes import ModulePass
 
 from ..dialects import relay, te, tir
 from ..dialects.array import ArrayValueAttr
-from ..lowering.build import Built, build
+from ..lowering.driver.build import Built, build
+from ..lowering.driver.program import KernelProgram, Program, RelayProgram, Tree
 from ..lowering.func_entry import expose
 from ..lowering.mangle_symbols import linked_name
 from ..lowering.pipeline import Observer, Options
-from ..lowering.program import KernelProgram, Program, RelayProgram, Tree
-from ..lowering.relay.lower_relay_to_llvm import CONSTANTS, MEMORY
-from ..lowering.relay.prepare import PREPARE_ONLY, PREPARED
+from ..lowering.relay.functions.lower_relay_to_llvm import CONSTANTS, MEMORY
+from ..lowering.relay.functions.prepare_constants import PREPARE_ONLY, PREPARED
 from ..lowering.tir.signature import KernelSignature
 from ..support.diagnostics import source_position
 from .entry import places_of, relay_params, relay_result
 from .executable import Kind
 
 if TYPE_CHECKING:
-    from ..lowering.cache.kernels import KernelCache
+    from ..lowering.driver.cache.kernels import KernelCache
 
 
 def compile_program(

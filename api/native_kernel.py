@@ -10,10 +10,10 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
 from ..dialects.array import numpy_dtype
-from ..lowering.llvm.call import address_of, diagnostic_of
-from ..lowering.llvm.jit import CompiledModule
+from ..lowering.driver.program import KernelProgram
+from ..lowering.llvm.jit.call import address_of, diagnostic_of
+from ..lowering.llvm.jit.load import CompiledModule
 from ..lowering.mangle_symbols import linked_name
-from ..lowering.program import KernelProgram
 from ..lowering.tir.signature import BufferParam, HandleParam, KernelSignature, ScalarParam, Size, known_strides
 from ..support.diagnostics import MirError
 from ..support.words import counted

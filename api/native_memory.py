@@ -13,9 +13,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 
-from ..lowering.llvm.call import address_of
-from ..lowering.relay.calling import CONSTANTS, CONTEXT_BYTES, DEPTH, END, GROWN, PREPARED, STACK_LIMIT, TOP, WORD
-from ..lowering.relay.memory_plan import ALIGNMENT, align
+from ..lowering.llvm.jit.call import address_of
+from ..lowering.relay.functions.calling_convention import (
+    CONSTANTS,
+    CONTEXT_BYTES,
+    DEPTH,
+    END,
+    GROWN,
+    PREPARED,
+    STACK_LIMIT,
+    TOP,
+    WORD,
+)
+from ..lowering.relay.memory.memory_plan import ALIGNMENT, align
 from .executable import Array
 from .stack import stack_limit
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from ..dialects.array import ArrayBox, numpy_dtype
 from ..dialects.extents import MOST_EXTENT
-from ..lowering.llvm.call import address_of, diagnostic_of
-from ..lowering.llvm.jit import CompiledModule
-from ..lowering.program import RelayProgram, no_memory_for
-from ..lowering.relay.calling import DEPTH, ENTRY, FINISH, PREPARE, SIZES, WORD
+from ..lowering.driver.program import RelayProgram, no_memory_for
+from ..lowering.llvm.jit.call import address_of, diagnostic_of
+from ..lowering.llvm.jit.load import CompiledModule
+from ..lowering.relay.functions.calling_convention import DEPTH, ENTRY, FINISH, PREPARE, SIZES, WORD
 from ..support.diagnostics import MirError
 from ..support.words import counted
 from .entry import Arguments, flatten_tree, rebuild

@@ -6,7 +6,7 @@ import ctypes
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..lowering.llvm.jit import CompiledModule
+    from ..lowering.llvm.jit.load import CompiledModule
 
 POOL = ctypes.c_int64(0)
 """How many threads the pool was set to here, 0 before that; in memory that compiled code reads, too."""

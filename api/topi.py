@@ -13,7 +13,7 @@ from ..dialects.relay.ir import FuncOp
 from ..dialects.relay.operator import get_operator
 from ..dialects.te.expr import Const, Expr
 from ..dialects.te.tensor import Tensor, compute
-from ..lowering.relay.te_kernel import te_results, type_of_tensor
+from ..lowering.relay.kernels.te_kernel import te_results, type_of_tensor
 from ..support.deep import in_deep_stack
 from ..support.words import did_you_mean
 from .ir.module import IRModule

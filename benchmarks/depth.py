@@ -14,8 +14,8 @@ from pathlib import Path
 import mirstack
 from mirstack.examples.models.builder import Model
 from mirstack.examples.models.resnet import ResNet
-from mirstack.lowering.llvm.jit import emit_object
-from mirstack.lowering.llvm.translation import translate
+from mirstack.lowering.llvm.jit.load import emit_object
+from mirstack.lowering.llvm.text.translation import translate
 from mirstack.lowering.pipeline import Options, lower_module
 from mirstack.support.deep import in_deep_stack
 from xdsl.dialects.builtin import ModuleOp

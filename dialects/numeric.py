@@ -1,6 +1,6 @@
 """What numbers become where numpy leaves it to the machine, or refuses: numpy meanings that every interpreter shares.
 
-`docs/semantics.md` states the rules; native code holds to the same (`lowering/llvm/arith_to_llvm.py`).
+`docs/semantics.md` states the rules; native code holds to the same (`lowering/llvm/convert/arith_to_llvm.py`).
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class CacheInfo(argparse.Action):
     """`--cache-info`: where the cache is, and what is in it."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from ..lowering.cache.store import Store, megabytes
+        from ..lowering.driver.cache.store import Store, megabytes
 
         store = Store.open()
         if store is None:
@@ -80,7 +80,7 @@ class ClearCache(argparse.Action):
     """`--clear-cache`: deletes the files."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from ..lowering.cache.store import Store
+        from ..lowering.driver.cache.store import Store
         from ..support.words import counted
 
         store = Store.open()

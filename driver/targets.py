@@ -101,7 +101,7 @@ def print_llvm(module: ModuleOp, machine: Machine = Machine(), watch: Watch | No
 
     `watch` is called after each pass of the lowering.
     """
-    from ..lowering.llvm.translation import translate
+    from ..lowering.llvm.text.translation import translate
     from ..lowering.pipeline import lower_module
 
     lower_module(module, _options(module, machine), () if watch is None else (watch,))
@@ -110,8 +110,8 @@ def print_llvm(module: ModuleOp, machine: Machine = Machine(), watch: Watch | No
 
 def print_asm(module: ModuleOp, machine: Machine = Machine(), watch: Watch | None = None) -> str:
     """The machine code that the module is compiled to, as assembly; as `print_llvm`."""
-    from ..lowering.llvm.codegen_process import start
-    from ..lowering.llvm.jit import emit_assembly
+    from ..lowering.llvm.jit.codegen_process import start
+    from ..lowering.llvm.jit.load import emit_assembly
     from ..lowering.pipeline import target_of
 
     start()

@@ -26,7 +26,7 @@ COMMANDS = ("mir-opt", "mir-run", "xdsl-opt", "filecheck")
 def install() -> None:
     """Has lit run `COMMANDS` in forks from now on."""
     from mirstack.api.compile import preload
-    from mirstack.lowering.llvm import codegen_process
+    from mirstack.lowering.llvm.jit import codegen_process
 
     preload()
     # One for all commands.
@@ -56,7 +56,7 @@ def _start(
 
 def _run(command: Callable[[], Any], arguments: Sequence[str], env: Mapping[str, str]) -> None:
     """Runs a command as a Python that has just started would, and ends the process."""
-    from mirstack.lowering.llvm.codegen_process import channel_file
+    from mirstack.lowering.llvm.jit.codegen_process import channel_file
 
     # Among them is the pipe that tells who started the process that it runs.
     kept = channel_file() or 3

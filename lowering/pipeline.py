@@ -16,7 +16,7 @@ from ..support.target import foreign_triple, named
 from .mangle_symbols import linked_name
 
 if TYPE_CHECKING:
-    from .llvm.jit import Target
+    from .llvm.jit.load import Target
 
 Observer = Callable[[ModulePass, ModuleOp], None]
 """Called after each pass, with the module as it is then: for timing, printing, checking."""
@@ -165,7 +165,7 @@ def lower_module(module: ModuleOp, options: Options, observers: Sequence[Observe
 
 def target_of(options: Options) -> Target:
     """The options as the code generator takes them."""
-    from .llvm.jit import Target
+    from .llvm.jit.load import Target
 
     triple = options.triple or foreign_triple(options.cpu)
     return Target(triple=triple, cpu=options.cpu, opt_level=options.opt_level)
@@ -173,7 +173,7 @@ def target_of(options: Options) -> Target:
 
 def llvm_text(module: ModuleOp, options: Options = Options()) -> str:
     """The LLVM IR text that the module is compiled to; the module is lowered in place."""
-    from .llvm.translation import translate
+    from .llvm.text.translation import translate
 
     lower_module(module, options)
     return translate(module, externs=options.allow_extern)
@@ -181,6 +181,6 @@ def llvm_text(module: ModuleOp, options: Options = Options()) -> str:
 
 def assembly_text(module: ModuleOp, options: Options = Options()) -> str:
     """The assembly of the module's machine code; the module is lowered in place."""
-    from .llvm.jit import emit_assembly
+    from .llvm.jit.load import emit_assembly
 
     return emit_assembly(llvm_text(module, options), target_of(options))

@@ -399,23 +399,25 @@ PASSES: tuple[Entry, ...] = (
     # From level to level.
     Entry(
         "static-memory-plan",
-        "lowering.relay.static_memory_plan:StaticMemoryPlan",
+        "lowering.relay.memory.static_memory_plan:StaticMemoryPlan",
         "report how each function's tensors share memory",
     ),
     Entry(
-        "lower-relay-to-te", "lowering.relay.lower_relay_to_te:LowerRelayToTE", "Primitive functions to TE functions"
+        "lower-relay-to-te",
+        "lowering.relay.kernels.lower_relay_to_te:LowerRelayToTE",
+        "Primitive functions to TE functions",
     ),
     Entry(
         "lower-te-to-tir", "lowering.te.lower_te_to_tir:LowerTEToTIR", "TE functions to TIR, a block for each tensor"
     ),
     Entry(
         "lift-transform-params",
-        "lowering.relay.lift_transform_params:LiftTransformParams",
+        "lowering.relay.kernels.lift_transform_params:LiftTransformParams",
         "what kernels compute from constants alone to functions of their own",
     ),
     Entry(
         "lower-relay-to-llvm",
-        "lowering.relay.lower_relay_to_llvm:LowerRelayToLLVM",
+        "lowering.relay.functions.lower_relay_to_llvm:LowerRelayToLLVM",
         "main to an LLVM function over one arena",
     ),
     Entry(
@@ -426,7 +428,7 @@ PASSES: tuple[Entry, ...] = (
     ),
     Entry(
         "lower-std-to-llvm",
-        "lowering.llvm.lower_std:LowerStdToLLVM",
+        "lowering.llvm.convert.lower_std_to_llvm:LowerStdToLLVM",
         "func, cf, scf, arith, math, memref, vector to llvm",
     ),
 )

@@ -2,7 +2,7 @@
 
 The folder is `$MIRSTACK_CACHE`, else `mirstack` in `$XDG_CACHE_HOME` or `~/.cache`; `MIRSTACK_CACHE=off` does without. Nothing
 read here is trusted to be well-formed, nothing is executed, and a folder that cannot be written only costs the time to compute
-again. Compiled code is kept by `lowering.cache.store`, in the same folder.
+again. Compiled code is kept by `lowering.driver.cache.store`, in the same folder.
 """
 
 from __future__ import annotations

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from .jit import CompiledModule, compile_ir
-    from .translation import translate
+    from .jit.load import CompiledModule, compile_ir
+    from .text.translation import translate
 
 __all__ = ["CompiledModule", "compile_ir", "lower_to_llvm", "translate"]
 
 
 def lower_to_llvm(module: ModuleOp) -> None:
     """Standard dialects to the `llvm` dialect, in place; raises `MirError` at an op that LLVM has no code for."""
-    from .lower_std import lower_std_to_llvm
+    from .convert.lower_std_to_llvm import lower_std_to_llvm
 
     lower_std_to_llvm(module)
 

@@ -18,7 +18,7 @@ from ...support.settings import choice, whole_number
 from ...support.target import processors
 
 if TYPE_CHECKING:
-    from ..llvm.jit import CompiledModule
+    from ..llvm.jit.load import CompiledModule
 
 SPINS = 20_000
 """How often a worker looks for work before it sleeps: some 200 to 1000 microseconds. Waking it costs as much as a kernel of
@@ -58,7 +58,7 @@ def runtime_ir(machine: str, system: str) -> str:
 def _load() -> CompiledModule:
     import platform
 
-    from ..llvm.jit import compile_shipped
+    from ..llvm.jit.load import compile_shipped
 
     # The code is written as it shall run: optimizing it would only take time.
     module = compile_shipped(runtime_ir(platform.machine(), sys.platform))

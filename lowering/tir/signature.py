@@ -27,7 +27,7 @@ from ...support.words import counted
 SIGNATURE = "mirstack.signature"
 
 SHAPE = "mirstack.shape"
-"""The attribute of a kernel whose sizes are computed, or checked, before it is called (`lowering/relay/shape_function.py`)."""
+"""The attribute of a kernel whose sizes are computed, or checked, before it is called (`lowering/relay/kernels/shape_function.py`)."""
 
 Size: TypeAlias = "int | str | tuple[str, Size, Size]"
 """A number, the name of a symbol, or (operator, left, right) with an operator of `OPERATORS`."""
@@ -106,7 +106,7 @@ class KernelSignature:
         """
 
         def refuse(param: BufferParam, message: str, *notes: str) -> MirError:
-            from ..llvm.call import diagnostic_of
+            from ..llvm.jit.call import diagnostic_of
 
             place = (places or {}).get(param.name)
             found = diagnostic_of(message if place is None else f"{place}: error: {message}")

@@ -14,8 +14,8 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.dialects.array import ArrayBox
-from mirstack.lowering.llvm import codegen_process
-from mirstack.lowering.llvm.jit import CompiledModule
+from mirstack.lowering.llvm.jit import codegen_process
+from mirstack.lowering.llvm.jit.load import CompiledModule
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 KEPT_BY_NOBODY = (Operation, Block, Region, SSAValue, ArrayBox, np.ndarray, CompiledModule, mirstack.Executable)

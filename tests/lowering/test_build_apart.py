@@ -11,11 +11,11 @@ from typing import Any
 
 import mirstack
 import pytest
-from mirstack.lowering import build as building
-from mirstack.lowering import workers
-from mirstack.lowering.build import Built, build
-from mirstack.lowering.cache.kernels import KernelCache
-from mirstack.lowering.llvm import jit
+from mirstack.lowering.driver import build as building
+from mirstack.lowering.driver import workers
+from mirstack.lowering.driver.build import Built, build
+from mirstack.lowering.driver.cache.kernels import KernelCache
+from mirstack.lowering.llvm.jit import load as jit
 from mirstack.lowering.pipeline import Options
 from mirstack.support.diagnostics import MirError, error_at
 from mirstack.support.stopwatch import timing

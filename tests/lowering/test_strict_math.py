@@ -10,7 +10,7 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.dialects.array import numpy_dtype
-from mirstack.lowering.cache.keys import context_key
+from mirstack.lowering.driver.cache.keys import context_key
 from mirstack.lowering.pipeline import Options, llvm_text, lowering_passes
 from mirstack.parser import parse_mir
 from mirstack.passes.rules.check.inputs import special_values

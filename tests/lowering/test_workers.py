@@ -12,8 +12,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from mirstack.lowering import workers
-from mirstack.lowering.workers import Answer, Workers, can_fork, workers_wanted
+from mirstack.lowering.driver import workers
+from mirstack.lowering.driver.workers import Answer, Workers, can_fork, workers_wanted
 from mirstack.support.stopwatch import timed, timing
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are forked on Linux only")

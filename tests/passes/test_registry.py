@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent.parent
 # Passes whose file is not named as they are, with the reason.
 OTHER_FILE = {
     "lower-tir-to-scf": "lowering/tir/lower_to_scf.py",
-    "lower-std-to-llvm": "lowering/llvm/lower_std.py",
+    "lower-std-to-llvm": "lowering/llvm/convert/lower_std_to_llvm.py",
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import mirstack
 import pytest
 from mirstack.driver.mir_run import main as mir_run
-from mirstack.lowering.llvm import jit
+from mirstack.lowering.llvm.jit import load as jit
 from mirstack.support import target as targets
 from mirstack.support.diagnostics import MirError
 from mirstack.support.processors import AVX2, FAMILIES, ZEN4

@@ -27,7 +27,7 @@ def kernel(name: str, attrs: dict[str, Any], arrays: list[np.ndarray], result: A
 
 
 def _number(value: np.ndarray) -> Any:
-    from mirstack.lowering.relay.te_kernel import Number
+    from mirstack.lowering.relay.kernels.te_kernel import Number
 
     return Number(te.const(value.item(), value.dtype.name))
 

@@ -18,12 +18,12 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.api.cached import wait_for_writing
-from mirstack.lowering import build as building
-from mirstack.lowering.cache.keys import context_key, digest
-from mirstack.lowering.cache.store import DEFAULT_LIMIT, Store, limit_of
+from mirstack.lowering.driver import build as building
+from mirstack.lowering.driver.cache.keys import context_key, digest
+from mirstack.lowering.driver.cache.store import DEFAULT_LIMIT, Store, limit_of
+from mirstack.lowering.driver.workers import workers_wanted
 from mirstack.lowering.pipeline import Options
 from mirstack.lowering.runtime import default_threads, pinning_wanted
-from mirstack.lowering.workers import workers_wanted
 from mirstack.support import notices, outside
 from mirstack.support.diagnostics import MirError
 
@@ -45,7 +45,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     monkeypatch.setenv("MIRSTACK_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("MIRSTACK_CACHE_LIMIT")
     # Files of the compiler that somebody edits while tests run do not turn the cache off.
-    monkeypatch.setattr("mirstack.lowering.cache.keys.compiler", lambda: b"this one")
+    monkeypatch.setattr("mirstack.lowering.driver.cache.keys.compiler", lambda: b"this one")
     found = Store.open()
     assert found is not None
     return found
@@ -323,7 +323,7 @@ def test_keys_tell_machines_apart() -> None:
 
 
 def test_a_compiler_edited_while_it_runs_uses_no_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mirstack.lowering.cache import keys
+    from mirstack.lowering.driver.cache import keys
 
     monkeypatch.setattr(keys, "IMPORTED_AT", 0)
     keys.compiler.cache_clear()

@@ -13,8 +13,8 @@ import pytest
 from mirstack.dialects.llvm_ext import LLVMExt
 from mirstack.dialects.vector_ext import VectorExt
 from mirstack.lowering.llvm import CompiledModule, compile_ir, lower_to_llvm, translate
-from mirstack.lowering.llvm.call import messages_of
-from mirstack.lowering.llvm.lower_std import lower_std_to_llvm
+from mirstack.lowering.llvm.convert.lower_std_to_llvm import lower_std_to_llvm
+from mirstack.lowering.llvm.jit.call import messages_of
 from mirstack.support.dominance import check_dominance
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects

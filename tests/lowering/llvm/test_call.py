@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from mirstack.lowering.llvm.call import ArraySpec, NativeFunction, ScalarSpec, SizeSpec
+from mirstack.lowering.llvm.jit.call import ArraySpec, NativeFunction, ScalarSpec, SizeSpec
 from mirstack.support.diagnostics import MirError
 
 F32, I64 = np.dtype(np.float32), np.dtype(np.int64)

@@ -14,9 +14,9 @@ from pathlib import Path
 import mirstack
 import numpy as np
 import pytest
-from mirstack.lowering.llvm import codegen_process
-from mirstack.lowering.llvm.codegen_process import SCRIPT
-from mirstack.lowering.llvm.jit import Target, emit_assembly, emit_object
+from mirstack.lowering.llvm.jit import codegen_process
+from mirstack.lowering.llvm.jit.codegen_process import SCRIPT
+from mirstack.lowering.llvm.jit.load import Target, emit_assembly, emit_object
 from mirstack.support import notices
 from mirstack.support.diagnostics import MirError
 

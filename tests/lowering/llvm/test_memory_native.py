@@ -474,7 +474,7 @@ def test_accesses_are_inbounds_geps_with_alignment(build: Callable[[str], Any]) 
 
 
 def test_loops_vectorize_without_checks(build: Callable[[str], Any]) -> None:
-    from mirstack.lowering.llvm.jit import Target, emit_optimized_ir
+    from mirstack.lowering.llvm.jit.load import Target, emit_optimized_ir
 
     ir = build("""
     func.func @f(%a: memref<4096xf32>, %b: memref<4096xf32>, %c: memref<4096xf32>) attributes {mirstack.noalias} {

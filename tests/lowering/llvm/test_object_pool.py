@@ -6,8 +6,8 @@ import ctypes
 from concurrent.futures import CancelledError, Future
 
 import pytest
-from mirstack.lowering.llvm.jit import HOST, emit_object, link_objects
-from mirstack.lowering.llvm.object_pool import ObjectPool
+from mirstack.lowering.llvm.jit.load import HOST, emit_object, link_objects
+from mirstack.lowering.llvm.jit.object_pool import ObjectPool
 from mirstack.support.diagnostics import MirError
 
 

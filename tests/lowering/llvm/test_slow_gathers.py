@@ -2,7 +2,7 @@
 
 import mirstack
 import pytest
-from mirstack.lowering.llvm.jit import Target
+from mirstack.lowering.llvm.jit.load import Target
 from mirstack.lowering.pipeline import Options, assembly_text
 
 TAKE = """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import mirstack
 import numpy as np
 import pytest
-from mirstack.lowering.llvm import codegen
-from mirstack.lowering.llvm.jit import compile_shipped
+from mirstack.lowering.llvm.jit import codegen
+from mirstack.lowering.llvm.jit.load import compile_shipped
 from mirstack.support.diagnostics import MirError
 
 PROGRAM = """

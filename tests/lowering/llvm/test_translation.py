@@ -8,8 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from mirstack.lowering.llvm import compile_ir, jit, translate
-from mirstack.lowering.llvm.jit import (
+from mirstack.lowering.llvm import compile_ir, translate
+from mirstack.lowering.llvm.jit import load as jit
+from mirstack.lowering.llvm.jit.load import (
     CompiledModule,
     Target,
     emit_assembly,
@@ -17,7 +18,7 @@ from mirstack.lowering.llvm.jit import (
     emit_optimized_ir,
     link_objects,
 )
-from mirstack.lowering.llvm.jit import parse as parse_ir
+from mirstack.lowering.llvm.jit.load import parse as parse_ir
 from mirstack.support.diagnostics import MirError
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import FloatAttr, bf16, f16, f32, f64
@@ -174,7 +175,7 @@ def test_linkage_attributes_and_flags(ir: Callable[[str], str]) -> None:
 
 
 def test_every_float_is_exact() -> None:
-    from mirstack.lowering.llvm.ir_text import constant_text, float_text
+    from mirstack.lowering.llvm.text.ir_text import constant_text, float_text
 
     for type_, value, want in (
         (f32, 1.0, "0x3FF0000000000000"),

@@ -10,7 +10,7 @@ import numpy as np
 from mirstack.api.executable import flatten
 from mirstack.dialects.relay import ir as relay
 from mirstack.lowering.pipeline import Options, graph_passes
-from mirstack.lowering.relay.frame import Frame, plan_frame
+from mirstack.lowering.relay.memory.frame import Frame, plan_frame
 from mirstack.support.walk import walk_ops
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp

@@ -155,7 +155,7 @@ def test_take(m: int, n: int, indices: list[int]) -> None:
 
 def test_a_size_that_comes_again_is_not_compiled_again(monkeypatch: pytest.MonkeyPatch) -> None:
     native, _ = both(ELEMENTWISE, 3)
-    from mirstack.lowering.llvm import jit
+    from mirstack.lowering.llvm.jit import load as jit
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("compiled again")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mirstack.dialects.relay.operator import OperatorOp
 from mirstack.lowering.pipeline import Options, graph_passes
-from mirstack.lowering.relay.storage import view_offsets
+from mirstack.lowering.relay.memory.storage_views import view_offsets
 from mirstack.support.walk import walk_ops
 from sharing import T, called, check, frame_of, kernels, prepared
 from xdsl.context import Context

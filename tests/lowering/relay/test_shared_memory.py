@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mirstack.dialects.relay import ir as relay
 from mirstack.dialects.relay.operator import OperatorOp
-from mirstack.lowering.relay.frame import Sources, is_written, plan_frame, returned
-from mirstack.lowering.relay.layouts import Layouts
-from mirstack.lowering.relay.leaves import TensorLeaf, leaves_of
-from mirstack.lowering.relay.share_storage import share_storage
-from mirstack.lowering.relay.storage import Rows, piece_offsets, view_offsets, view_rows
+from mirstack.lowering.relay.functions.flat_values import TensorLeaf, leaves_of
+from mirstack.lowering.relay.memory.frame import Sources, is_written, plan_frame, returned
+from mirstack.lowering.relay.memory.row_layouts import Layouts
+from mirstack.lowering.relay.memory.share_storage import share_storage
+from mirstack.lowering.relay.memory.storage_views import Rows, piece_offsets, view_offsets, view_rows
 from mirstack.passes.relay.fusion.fuse_ops import FuseOps
 from numpy.lib.stride_tricks import as_strided
 from sharing import Arrays, T, check, inputs, prepared

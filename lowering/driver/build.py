@@ -1,0 +1,226 @@
+"""From a module to object files: kernel by kernel, LLVM at work on one while Python lowers the next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import UNKNOWN_LOC, ModuleOp
+from xdsl.passes import ModulePass
+
+from ...support.diagnostics import Diagnostic, MirError, Sources, file_loc
+from ...support.garbage import no_collection
+from ...support.stopwatch import timed
+from ...support.target import processors
+from ...support.trace import anyone_listens
+from ..llvm.jit.call import messages_of
+from ..pipeline import Observer, Options, graph_passes, lowering_passes, program_passes, target_of
+from .units import LoweredUnit, Unit, split, unit_passes
+
+if TYPE_CHECKING:
+    from ..llvm.jit.object_pool import ObjectPool
+    from .cache.kernels import Candidate, KernelCache
+    from .workers import Answer
+
+MOST_THREADS = 5
+"""Threads at work at most, one of Python that feeds LLVM's among them."""
+FEW = 4
+"""Kernels for which other processes are no help."""
+
+
+@dataclass
+class Built:
+    """What a module was compiled to. `module` is in the LLVM dialect; of a Relay program it is what calls the kernels."""
+
+    module: ModuleOp
+    messages: dict[int, str]
+    """What the statuses mean that its functions may return."""
+    objects: tuple[bytes, ...] = ()
+
+
+@dataclass
+class _Build:
+    """A build under way."""
+
+    options: Options
+    observers: Sequence[Observer]
+    pool: ObjectPool
+    context: Context = field(default_factory=Context)
+    objects: dict[Future[bytes], None] = field(default_factory=dict[Future[bytes], None])
+    """Each once, in their order."""
+    messages: dict[int, str] = field(default_factory=dict[int, str])
+    declared: set[str] = field(default_factory=set[str])
+    """The kernels' functions that the program has declared."""
+
+    def run(self, passes: Iterator[ModulePass] | Sequence[ModulePass], module: ModuleOp) -> None:
+        for step in passes:
+            with timed(step.name):
+                step.apply(self.context, module)
+            for observe in self.observers:
+                observe(step, module)
+
+    def emit(self, module: ModuleOp) -> Future[bytes]:
+        """Has LLVM compile a module of its dialect."""
+        from ..llvm.text.translation import translate
+
+        with timed("translate"):
+            text = translate(module, externs={*self.options.allow_extern, *self.declared})
+        return self.pool.submit(text)
+
+    def add(self, object: Future[bytes], messages: Mapping[int, str]) -> None:
+        """Makes an object file and what its statuses mean a part of the result."""
+        self.objects[object] = None
+        self.messages |= messages
+
+
+def build(
+    module: ModuleOp, options: Options, observers: Sequence[Observer] = (), kernels: KernelCache | None = None
+) -> Built:
+    """Compiles the module, which is used up; raises MirError for what cannot be compiled.
+
+    Of a program of Relay functions and kernels each kernel is compiled as a module of its own, unless `kernels` has it; some by
+    other processes (`workers.py`). Without `kernels` observers see one after the other, and the program last.
+    """
+    from ..llvm.jit.object_pool import ObjectPool
+
+    with no_collection(), ObjectPool(target_of(options), min(processors(), MOST_THREADS)) as pool:
+        work = _Build(options, observers, pool)
+        with timed("graph"):
+            work.run(graph_passes(options), module)
+        units = split(module)
+        if units is None:
+            rest = list(lowering_passes(options))[len(list(graph_passes(options))) :]
+            with timed("kernels"):
+                work.run(rest, module)
+        else:
+            with timed("kernels"):
+                _build_units(work, units, module, kernels)
+            with timed("program"):
+                work.run(program_passes(options), module)
+        work.add(work.emit(module), messages_of(module))
+        pool.hurry()
+        with timed("wait for LLVM"):
+            objects = tuple(future.result() for future in work.objects)
+    if kernels is not None:
+        kernels.write()
+    return Built(module, work.messages, objects)
+
+
+@dataclass
+class _Job:
+    """A unit on its way."""
+
+    unit: Unit
+    candidate: Candidate | None
+    result: tuple[LoweredUnit, Future[bytes]] | MirError | None = None
+
+    @staticmethod
+    def of(unit: Unit, kernels: KernelCache | None) -> _Job:
+        unit.add_stubs()
+        with timed("look up"):
+            return _Job(unit, None if kernels is None else kernels.candidate(unit))
+
+    def lower(self, work: _Build) -> None:
+        """Lowers the unit, and hands it to LLVM. What is wrong with it is said in its turn."""
+        try:
+            work.run(unit_passes(work.options), self.unit.module)
+            lowered = LoweredUnit.of(self.unit)
+            future = work.emit(lowered.module)
+        except MirError as error:
+            self.result = error
+            return
+        self.result = lowered, future
+        if self.candidate is not None:
+            self.candidate.keep_lowered(lowered, future)
+
+    def compile(self, work: _Build) -> Answer | None:
+        """In another process: what a program must know of the kernel, and its object file; None where that is not all."""
+        from ..llvm.jit.load import emit_object
+        from ..llvm.text.translation import translate
+        from .cache.kernel_facts import facts_of
+
+        assert self.candidate is not None
+        warnings = len(Sources.current().warnings)
+        work.run(unit_passes(work.options), self.unit.module)
+        lowered = LoweredUnit.of(self.unit)
+        facts = facts_of(lowered, self.candidate.places)
+        if facts is None or len(Sources.current().warnings) > warnings:
+            return None
+        with timed("translate"):
+            text = translate(lowered.module, externs=work.options.allow_extern)
+        return facts, emit_object(text, target_of(work.options))
+
+    def join(self, work: _Build, program: ModuleOp) -> None:
+        """Joins the unit to the program; it is lowered now where nobody else did."""
+        if self.result is None:
+            with timed("look up"):
+                known = None if self.candidate is None else self.candidate.find(work.messages)
+            if known is not None:
+                known.join(self.unit, program, work.declared)
+                work.declared.update(op.sym_name.data for op in known.declarations)
+                work.add(known.object, known.messages)
+                return
+            self.lower(work)
+        match self.result:
+            case LoweredUnit() as lowered, future:
+                self.unit.join(program, lowered.stubs, lowered.declarations)
+                work.declared.update(op.sym_name.data for op in lowered.declarations)
+                work.add(future, lowered.messages)
+            case MirError() as error:
+                raise error
+            case None:
+                raise AssertionError("a unit was lowered to nothing")
+
+
+def _build_units(work: _Build, units: Sequence[Unit], program: ModuleOp, kernels: KernelCache | None) -> None:
+    """Compiles units, or takes them from the cache, and joins them to the program."""
+    jobs = [_Job.of(unit, kernels) for unit in units]
+    if kernels is not None:
+        _build_apart(work, jobs)
+    for job in jobs:
+        job.join(work, program)
+
+
+def _build_apart(work: _Build, jobs: Sequence[_Job]) -> None:
+    """Compiles kernels that the cache may keep and has not, the largest first, together with other processes."""
+    from .cache.kernels import finished
+    from .workers import Workers
+
+    first = {job.candidate.key: job for job in reversed(jobs) if job.candidate is not None}
+    unknown = [(job, job.candidate) for job in first.values() if job.candidate and not job.candidate.is_known()]
+    unknown.sort(key=lambda each: -len(each[1].text))
+    tasks = [partial(job.compile, work) for job, _ in unknown]
+    with Workers(_workers(len(unknown)), tasks) as workers:
+        for job in jobs:
+            if job.candidate is None:
+                job.lower(work)
+        for task in workers.own_part():
+            unknown[task][0].lower(work)
+        work.pool.hurry()
+        for task, (facts, data) in workers.answers().items():
+            unknown[task][1].keep(facts, finished(data))
+        for task in workers.crashed():
+            unknown[task][0].result = _crash(unknown[task][1])
+
+
+def _workers(kernels: int) -> int:
+    """How many processes shall help with so many kernels."""
+    from .workers import workers_wanted
+
+    # What passes tell of what they do is heard in this process only.
+    return 0 if kernels < FEW or anyone_listens() else workers_wanted()
+
+
+def _crash(candidate: Candidate) -> MirError:
+    """The error for a kernel that LLVM does not survive."""
+    place = next((each for each in candidate.places if each is not None), None)
+    location = UNKNOWN_LOC if place is None else file_loc(*place)
+    return MirError(
+        Diagnostic(f"LLVM ended the process that compiled kernel '{candidate.symbol}'", location).with_note(
+            "this is a defect of LLVM or of what it was given, not of the program; opt_level=1 may avoid it"
+        )
+    )

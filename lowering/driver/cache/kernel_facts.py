@@ -1,0 +1,156 @@
+"""What a program must know of a compiled kernel, as plain data: how it is declared, how it is called, what its statuses mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, TensorType, TupleType, UnitAttr, i32
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from ....dialects.relay import ir as relay
+from ....dialects.tir.types import dtype_to_type
+from ....passes.tir.buffers.param_strides import strides_attr
+from ...llvm.convert.types import PTR
+from ...relay.functions.prepare_constants import FAILS, KERNEL, PURE, STRIDES, strides_of
+from ..program import Tensor, Tree, of_tree_json, tree_json, tree_of
+from ..units import STUB, LoweredUnit
+from .kernel_text import Places
+
+Facts = dict[str, Any]
+"""Of JSON: `functions`, the declarations; `stub`, how a call is made; `messages`, each a status, a text and the number of the op that
+it speaks of, -1 where it speaks of none."""
+
+
+def facts_of(lowered: LoweredUnit, places: Places) -> Facts | None:
+    """The facts of a kernel whose ops were written at these places; None where plain data does not say them."""
+    functions = [_declared(op) for op in lowered.declarations]
+    (stub,) = lowered.stubs.values()
+    messages = [_placed(code, text, places) for code, text in lowered.messages.items()]
+    steps = _steps(stub)
+    if steps is None or None in functions or None in messages:
+        return None
+    return {"functions": functions, "stub": steps, "messages": messages}
+
+
+def declarations_of(facts: Facts) -> list[llvm.FuncOp]:
+    """The functions as a program declares them. Raises KeyError, TypeError or ValueError for what `facts_of` does not give."""
+    return [_declaration(each) for each in facts["functions"]]
+
+
+def messages_at(facts: Facts, places: Places) -> dict[int, str]:
+    """What its statuses mean, of a kernel whose ops were written at these places. Raises as `declarations_of`, and IndexError."""
+    return {int(code): _at(text, place, places) for code, text, place in facts["messages"]}
+
+
+def _at(text: str, place: int, places: Places) -> str:
+    position = None if place < 0 else places[place]
+    return text if position is None else f"{position[0]}:{position[1]}:{position[2]}: error: {text}"
+
+
+def _placed(code: int, text: str, places: Places) -> list[Any] | None:
+    """A message with the number of the op that it speaks of; None where no op of the kernel was written there."""
+    for number, position in enumerate(places):
+        start = None if position is None else f"{position[0]}:{position[1]}:{position[2]}: error: "
+        if start is not None and text.startswith(start):
+            return [code, text[len(start) :], number]
+    return [code, text, -1] if ": error: " not in text else None
+
+
+def _declared(kernel: llvm.FuncOp) -> dict[str, Any] | None:
+    """A declaration as plain data; None for a function that takes more than addresses."""
+    known = kernel.attributes[KERNEL]
+    assert isinstance(known, DictionaryAttr)
+    if any(input != PTR for input in kernel.function_type.inputs):
+        return None
+    return {
+        "symbol": kernel.sym_name.data,
+        "arguments": len(kernel.function_type.inputs),
+        "status": kernel.function_type.output == i32,
+        **{key: key in known.data for key in (PURE, FAILS)},
+        STRIDES: strides_of(kernel),
+    }
+
+
+def _declaration(facts: Mapping[str, Any]) -> llvm.FuncOp:
+    output = i32 if facts["status"] else None
+    result = llvm.FuncOp(
+        str(facts["symbol"]),
+        llvm.LLVMFunctionType([PTR] * int(facts["arguments"]), output),
+        llvm.LinkageAttr("external"),
+    )
+    known: dict[str, Attribute] = {key: UnitAttr() for key in (PURE, FAILS) if facts[key]}
+    if facts[STRIDES]:
+        known[STRIDES] = strides_attr([[int(step) for step in steps] for steps in facts[STRIDES]])
+    result.attributes[KERNEL] = DictionaryAttr(known)
+    return result
+
+
+# Stubs as plain data: the values are the parameters, then the results of the steps; a step names those that it takes.
+
+
+def _steps(stub: relay.FuncOp) -> dict[str, Any] | None:
+    values: dict[SSAValue, int] = {arg: place for place, arg in enumerate(stub.body.block.args)}
+    params = [type_json(arg.type) for arg in stub.body.block.args]
+    steps: list[list[Any]] = []
+    for op in stub.body.block.ops:
+        taken = [values[operand] for operand in op.operands]
+        match op:
+            case relay.CallTirOp():
+                steps.append(["call", op.callee.root_reference.data, taken, type_json(op.result.type)])
+            case relay.TupleGetItemOp():
+                steps.append(["item", op.index.value.data, taken, type_json(op.result.type)])
+            case relay.TupleOp():
+                steps.append(["tuple", 0, taken, type_json(op.result.type)])
+            case relay.ReturnOp():
+                known = None not in params and all(step[-1] is not None for step in steps)
+                return {"params": params, "steps": steps, "result": taken[0]} if known else None
+            case _:
+                return None
+        values[op.results[0]] = len(values)
+    return None
+
+
+def stub_of(facts: Facts) -> relay.FuncOp:
+    """A Relay function that calls the kernel as the program shall. Raises as `declarations_of`, and IndexError."""
+    data = facts["stub"]
+    block = Block(arg_types=[type_of_json(type) for type in data["params"]])
+    values: list[SSAValue] = list(block.args)
+    ops: list[Operation] = []
+    for what, which, taken, type in data["steps"]:
+        operands, result_type = [values[int(place)] for place in taken], type_of_json(type)
+        match what:
+            case "call":
+                op: Operation = relay.CallTirOp(str(which), operands, result_type)
+            case "item":
+                op = relay.TupleGetItemOp(operands[0], int(which), result_type)
+            case _:
+                op = relay.TupleOp(operands, result_type)
+        ops.append(op)
+        values.append(op.results[0])
+    block.add_ops([*ops, relay.ReturnOp(values[int(data["result"])])])
+    types = [arg.type for arg in block.args]
+    return relay.FuncOp(
+        STUB, [f"p{k}" for k in range(len(types))], types, ret_type=ops[-1].results[0].type, body=Region(block)
+    )
+
+
+def type_json(type: Attribute) -> Any:
+    """The type of a tensor, or of a tuple of such, as plain data; None for any other."""
+    tree = tree_of(type)
+    return None if tree is None else tree_json(tree)
+
+
+def type_of_json(data: Any) -> Attribute:
+    """The type that `type_json` gave."""
+    return _type_of(of_tree_json(data))
+
+
+def _type_of(tree: Tree) -> Attribute:
+    if isinstance(tree, Tensor):
+        return TensorType(dtype_to_type(tree.dtype), tree.shape)
+    return TupleType(ArrayAttr([_type_of(field) for field in tree]))  # type: ignore[type-var]
+
+
+__all__ = ["Facts", "declarations_of", "facts_of", "messages_at", "stub_of", "type_json", "type_of_json"]

@@ -1,0 +1,165 @@
+"""Compiled kernels by structure: what the text of a TE function decides is kept, whatever the function is called.
+
+A kernel's key is the text of its function in MLIR's generic form, without its name and the places where it was written, with all
+that `keys.py` adds. Its symbol ends in the key's beginning, so that kernels of several programs do not meet under one name. Kept are the object file, how the program calls the kernel, and its messages; a message's place in the source is kept as the number of the op
+that has it, and becomes that op's place in the program that the kernel is used in.
+
+Only kernels of known sizes are kept: functions whose sizes are computed before the call have more to say of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+
+from ....dialects import te, tir
+from ....dialects.relay import ir as relay
+from ....support.source_text import text_bytes
+from ....support.walk import walk_ops
+from ...tir.signature import SHAPE
+from ..units import LoweredUnit, Unit
+from .kernel_facts import Facts, declarations_of, facts_of, messages_at, stub_of, type_json
+from .kernel_text import KernelText, Places, places_of
+from .store import Store
+
+KIND = "kernel"
+_NAME = "kernel"
+
+
+@dataclass
+class Known:
+    """A compiled kernel, in the words of the program that uses it."""
+
+    declarations: list[llvm.FuncOp]
+    stub: relay.FuncOp
+    messages: dict[int, str]
+    object: Future[bytes]
+
+    def join(self, unit: Unit, program: ModuleOp, declared: Collection[str]) -> None:
+        """As `Unit.join`; functions that the program has `declared` already are not declared again."""
+        stubs = dict.fromkeys(unit.calls, self.stub)
+        unit.join(program, stubs, [op for op in self.declarations if op.sym_name.data not in declared])
+
+
+class KernelCache:
+    """The kernels of one build: those on disk, and those that were made so far. `context` goes into every key."""
+
+    def __init__(self, store: Store | None, context: bytes):
+        self.store = store
+        self.context = context
+        self.made: dict[bytes, tuple[Facts, Future[bytes]]] = {}
+        """What is kept of kernels that this build made or read, by key."""
+        self.fresh: list[bytes] = []
+        """Keys of those that are not on disk yet."""
+        self.text = KernelText()
+
+    def candidate(self, unit: Unit) -> Candidate | None:
+        """What to look for; None for a unit that is not kept."""
+        functions = [op for op in unit.module.ops if not isinstance(op, relay.FuncOp)]
+        if len(functions) != 1 or len(unit.calls) != 1 or not isinstance(functions[0], te.FuncOp):
+            return None
+        function = functions[0]
+        # Where sizes are checked at each call, what is said names the function.
+        if SHAPE in function.attrs.data or any(isinstance(op, tir.VarOp) for op in function.body.block.ops):
+            return None
+        name = function.sym_name.data
+        function.sym_name = StringAttr(_NAME)
+        text = self.text(function)
+        # Tensors may come in tuples, which is how a call shows and the function does not.
+        (calls,) = unit.calls.values()
+        types = [type_json(value.type) for value in (*calls[0].arguments, calls[0].result)]
+        key = hashlib.sha256(self.context + text_bytes(text + json.dumps(types))).digest()
+        symbol = f"{name.rstrip('_0123456789')}.{key.hex()[:12]}"
+        _rename(unit, symbol)
+        return Candidate(self, key, places_of(function), symbol, text, types)
+
+    def write(self) -> None:
+        """Puts on disk what is not there yet."""
+        if self.store is None:
+            return
+        for key in self.fresh:
+            facts, future = self.made[key]
+            head = json.dumps(facts, separators=(",", ":")).encode()
+            self.store.write(KIND, key, [len(head).to_bytes(8, "little"), head, future.result()])
+        self.fresh.clear()
+
+
+@dataclass
+class Candidate:
+    """A kernel that may be known."""
+
+    cache: KernelCache
+    key: bytes
+    places: Places
+    symbol: str
+    text: str
+    types: list[Any]
+    """Of the arguments of a call, and of its result; None for what `type_json` does not say."""
+
+    def is_known(self) -> bool:
+        """Whether the kernel is on disk, or was made by this build."""
+        return (self.cache.made.get(self.key) or self._read()) is not None
+
+    def find(self, messages: Mapping[int, str]) -> Known | None:
+        """The kernel, if it is known; its messages must not contradict those that the program has."""
+        entry = self.cache.made.get(self.key) or self._read()
+        if entry is None:
+            return None
+        facts, future = entry
+        try:
+            own = messages_at(facts, self.places)
+            if any(messages.get(code, text) != text for code, text in own.items()):
+                return None
+            return Known(declarations_of(facts), stub_of(facts), own, future)
+        except (KeyError, TypeError, ValueError, IndexError):
+            return None
+
+    def _read(self) -> tuple[Facts, Future[bytes]] | None:
+        store = self.cache.store
+        payload = None if store is None else store.read(KIND, self.key)
+        if payload is None:
+            return None
+        length = int.from_bytes(payload[:8], "little")
+        try:
+            facts = json.loads(bytes(payload[8 : 8 + length]))
+        except ValueError:
+            return None
+        entry = self.cache.made[self.key] = facts, finished(bytes(payload[8 + length :]))
+        return entry
+
+    def keep_lowered(self, lowered: LoweredUnit, future: Future[bytes]) -> None:
+        """As `keep`, if plain data says what the unit became."""
+        facts = facts_of(lowered, self.places)
+        if facts is not None:
+            self.keep(facts, future)
+
+    def keep(self, facts: Facts, future: Future[bytes]) -> None:
+        """Notes a kernel that was, or is being, compiled."""
+        self.cache.made[self.key] = facts, future
+        self.cache.fresh.append(self.key)
+
+
+def finished(data: bytes) -> Future[bytes]:
+    """An object file that is there."""
+    future: Future[bytes] = Future()
+    future.set_result(data)
+    return future
+
+
+def _rename(unit: Unit, symbol: str) -> None:
+    """Gives the unit's only function another name, in its stub too."""
+    (calls,) = unit.calls.values()
+    unit.calls = {symbol: calls}
+    for op in unit.module.ops:
+        if isinstance(op, te.FuncOp):
+            op.sym_name = StringAttr(symbol)
+        for call in walk_ops(op):
+            if isinstance(call, relay.CallTirOp):
+                call.callee = SymbolRefAttr(symbol)

@@ -1,0 +1,232 @@
+"""A folder of files that are read whole or not at all: each under a key, with a checksum over everything in it.
+
+A file is a header of 128 bytes and a payload. The header holds a magic word, the format's version, the kind, the payload's
+length, the key and the SHA-256 of all that and of the payload's own. Files are written beside their place and renamed into it, so that
+readers in other processes see all of a file or none; a file that is damaged, cut short, of another version, under a wrong name or
+somebody else's counts as absent, and is replaced. What is in use stays: a hit renews the time of a file, and those that were
+used the longest ago are deleted when the folder outgrows its limit. There is no lock.
+
+The folder is `compiled` in `support.cache.cache_folder()`. `MIRSTACK_CACHE=off` turns it off, `MIRSTACK_CACHE_LIMIT` is the most
+bytes that it may take (`1G` by default, `512M`, …; 0 turns it off, too).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import mmap
+import os
+import re
+import stat
+import struct
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from ....support.cache import cache_folder, is_off
+from ....support.notices import say_once
+from ....support.settings import meaningless, setting
+
+Buffer: TypeAlias = "bytes | bytearray | memoryview"
+
+VERSION = 2
+"""Of the format of files; what is in them is told apart by keys."""
+
+DEFAULT_LIMIT = 1 << 30
+_LIMIT = "MIRSTACK_CACHE_LIMIT"
+_NOT_OURS = "which cannot be written to, or others can write to it, too"
+_KEPT = 0.8
+"""How much of the limit is left full when files are deleted."""
+
+_HEADER = struct.Struct("<8sII16sQ32s32s24x")
+_MAGIC = b"MIRSTACK"
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a folder holds: the files of each kind, and the bytes of all."""
+
+    folder: Path
+    limit: int
+    files: dict[str, int]
+    bytes: int
+
+
+class Store:
+    """The files of one folder."""
+
+    def __init__(self, folder: Path, limit: int = DEFAULT_LIMIT):
+        self.folder = folder
+        self.limit = limit
+
+    @staticmethod
+    def open() -> Store | None:
+        """The store that the environment names; None where it is turned off, or the folder is one that others may write to."""
+        limit = limit_of(setting(_LIMIT))
+        if is_off() or limit == 0:
+            return None
+        store = Store(_folder(), limit)
+        if store._is_ours():
+            return store
+        _nothing_kept(f"{store.folder}, {_NOT_OURS}")
+        return None
+
+    @staticmethod
+    def why_off() -> str:
+        """Why `open` gives none, for people."""
+        if is_off():
+            return "MIRSTACK_CACHE is off"
+        if limit_of(setting(_LIMIT)) == 0:
+            return f"{_LIMIT} is 0"
+        return f"{_folder()} {_NOT_OURS.removeprefix('which ')}"
+
+    def _is_ours(self) -> bool:
+        """Whether nobody else can put files there: what is read is run. An absent folder is made."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            found = self.folder.lstat()
+        except (OSError, RuntimeError, ValueError):
+            return False
+        return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
+
+    def path(self, kind: str, key: bytes) -> Path:
+        """Where the file of this key is, if there is one."""
+        return self.folder / f"{key.hex()}.{kind}"
+
+    def read(self, kind: str, key: bytes) -> memoryview | None:
+        """The payload kept under a key; None where there is none that is whole.
+
+        It is read before it is checked, not mapped: who writes into the file later changes nothing. Memory of whole pages is
+        aligned for weights.
+        """
+        path = self.path(kind, key)
+        try:
+            with path.open("rb") as file:
+                about = os.fstat(file.fileno())
+                if not stat.S_ISREG(about.st_mode) or about.st_uid != os.geteuid():
+                    return None
+                if not _HEADER.size <= about.st_size <= self.limit:
+                    return None
+                pages = mmap.mmap(-1, about.st_size)
+                if file.readinto(pages) != about.st_size:
+                    return None
+                data = memoryview(pages).toreadonly()
+        except (OSError, ValueError):
+            return None
+        payload = data[_HEADER.size :]
+        if bytes(data[: _HEADER.size]) != _header(kind, key, len(payload), sha256([payload])):
+            with suppress(OSError):
+                path.unlink()
+            return None
+        with suppress(OSError):
+            os.utime(path)
+        return payload
+
+    def has(self, kind: str, key: bytes) -> bool:
+        """Whether there is a file under the key, whole or not."""
+        return self.path(kind, key).exists()
+
+    def write(self, kind: str, key: bytes, parts: Sequence[Buffer], hashed: bytes | None = None) -> None:
+        """Keeps the parts, one behind the other, under a key; `hashed` is their SHA-256, where it is known. What cannot be
+        written is not kept."""
+        length = sum(len(part) for part in parts)
+        if length * 2 > self.limit:
+            return
+        try:
+            handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".new-")
+            try:
+                with os.fdopen(handle, "wb") as file:
+                    file.write(_header(kind, key, length, hashed or sha256(parts)))
+                    for part in parts:
+                        file.write(part)
+                os.replace(temporary, self.path(kind, key))
+            except BaseException:
+                with suppress(OSError):
+                    os.unlink(temporary)
+                raise
+        except (OSError, RuntimeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else None
+            _nothing_kept(f"{self.folder}: {reason or error}")
+
+    def files(self) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
+        """All files, those that are being written among them."""
+        try:
+            entries = list(os.scandir(self.folder))
+        except OSError:
+            return
+        for entry in entries:
+            with suppress(OSError):
+                if entry.is_file(follow_symlinks=False):
+                    yield entry, entry.stat(follow_symlinks=False)
+
+    def trim(self) -> None:
+        """Deletes the files that were used the longest ago, if all together take more than the limit."""
+        files = list(self.files())
+        total = sum(about.st_size for _, about in files)
+        if total <= self.limit:
+            return
+        for entry, about in sorted(files, key=lambda item: item[1].st_mtime_ns):
+            with suppress(OSError):
+                os.unlink(entry.path)
+            total -= about.st_size
+            if total <= self.limit * _KEPT:
+                return
+
+    def usage(self) -> Usage:
+        """How many files there are of each kind, and their bytes."""
+        counts: dict[str, int] = {}
+        total = 0
+        for entry, about in self.files():
+            kind = entry.name.rpartition(".")[2]
+            counts[kind] = counts.get(kind, 0) + 1
+            total += about.st_size
+        return Usage(self.folder, self.limit, dict(sorted(counts.items())), total)
+
+    def clear(self) -> int:
+        """Deletes all files; gives their number."""
+        count = 0
+        for entry, _ in self.files():
+            with suppress(OSError):
+                os.unlink(entry.path)
+                count += 1
+        return count
+
+
+def sha256(parts: Iterable[Buffer]) -> bytes:
+    """The hash of parts, one behind the other."""
+    hasher = hashlib.sha256()
+    for part in parts:
+        hasher.update(part)
+    return hasher.digest()
+
+
+def _header(kind: str, key: bytes, length: int, hashed: bytes) -> bytes:
+    """What stands before a payload of this length and SHA-256."""
+    checksum = hashlib.sha256(hashed + struct.pack("<I16sQ", VERSION, kind.encode(), length) + key)
+    return _HEADER.pack(_MAGIC, VERSION, 0, kind.encode(), length, key, checksum.digest())
+
+
+def _folder() -> Path:
+    return cache_folder() / "compiled"
+
+
+def megabytes(size: int) -> str:
+    """Bytes for people."""
+    return f"{size / (1 << 20):.1f} MiB"
+
+
+def limit_of(text: str | None) -> int:
+    """The bytes that `512M`, `2G`, `0` mean; the default for no text, and for one that means nothing, which is told."""
+    found = re.fullmatch(r"(\d{1,15})([KMG]?)B?", (text or "").strip().upper())
+    if found is not None:
+        return int(found[1]) * _UNITS[found[2]]
+    if text:
+        meaningless(_LIMIT, text, "a number of bytes such as 512M or 2G")
+    return DEFAULT_LIMIT
+
+
+def _nothing_kept(where: str) -> None:
+    say_once(f"nothing is kept in {where}; MIRSTACK_CACHE=off does without")

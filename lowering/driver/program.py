@@ -1,0 +1,200 @@
+"""Compiled programs as plain data: all that is needed to run one, and nothing of the IR that it came from.
+
+`to_json` and `of_json` take objects and constants apart from the rest, which is what `json` can write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias, get_args
+
+from xdsl.dialects.builtin import TensorType, TupleType
+from xdsl.ir import Attribute
+
+from ...dialects.array import ArrayBox
+from ..tir.signature import BufferParam, HandleParam, KernelSignature, Param, ScalarParam, Size
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor's extents, `DYNAMIC_INDEX` (-1) for those known only at run time, and TVM's name of its dtype."""
+
+    shape: tuple[int, ...]
+    dtype: str
+
+
+Tree: TypeAlias = "Tensor | tuple[Tree, ...]"
+"""What a Relay function takes or gives: a tensor, or a tuple."""
+
+
+NO_MEMORY = "out of memory for the tensors"
+
+
+def no_memory_for(function: str) -> str:
+    """Returns the message for a call of a Relay function whose tensors find no memory."""
+    return f"{NO_MEMORY} of @{function}"
+
+
+def tree_of(type: Attribute) -> Tree | None:
+    """A Relay type that holds nothing but tensors; None for another."""
+    if isinstance(type, TupleType):
+        fields = [tree_of(field) for field in type.types.data]
+        known = tuple(field for field in fields if field is not None)
+        return known if len(known) == len(fields) else None
+    if isinstance(type, TensorType):
+        from ...dialects.tir.types import type_to_dtype
+
+        return Tensor(tuple(type.get_shape()), type_to_dtype(type.element_type))
+    return None
+
+
+@dataclass(frozen=True)
+class RelayProgram:
+    """A Relay entry. `constants` are what its table of constants holds, of which the last `prepare_only` are read only when
+    it is loaded; `prepared` are the bytes of each tensor that is computed then. `arena` and `lower_bound` are bytes."""
+
+    entry: str
+    params: tuple[tuple[str, Tree], ...]
+    result: Tree
+    messages: Mapping[int, str]
+    constants: tuple[ArrayBox, ...]
+    arena: int
+    lower_bound: int
+    prepared: tuple[int, ...]
+    prepare_only: int
+    objects: tuple[bytes, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but objects and constants."""
+        return {
+            "entry": self.entry,
+            "params": [[name, tree_json(tree)] for name, tree in self.params],
+            "result": tree_json(self.result),
+            "messages": list(self.messages.items()),
+            "memory": [self.arena, self.lower_bound, self.prepare_only, list(self.prepared)],
+        }
+
+    @staticmethod
+    def of_json(data: Mapping[str, Any], constants: Sequence[ArrayBox], objects: Sequence[bytes]) -> RelayProgram:
+        """The inverse of `to_json`. Raises KeyError, TypeError or ValueError for other data."""
+        arena, lower_bound, prepare_only, prepared = data["memory"]
+        return RelayProgram(
+            str(data["entry"]),
+            tuple((str(name), of_tree_json(tree)) for name, tree in data["params"]),
+            of_tree_json(data["result"]),
+            {int(code): str(text) for code, text in data["messages"]},
+            tuple(constants),
+            int(arena),
+            int(lower_bound),
+            tuple(map(int, prepared)),
+            int(prepare_only),
+            tuple(objects),
+        )
+
+
+KernelKind: TypeAlias = Literal["te", "tir", "func"]
+KERNEL_KINDS: tuple[KernelKind, ...] = get_args(KernelKind)
+
+
+@dataclass(frozen=True)
+class KernelProgram:
+    """A TIR or TE entry, or a `func.func`; `kind` says which. The last `results` parameters of its signature are what it returns."""
+
+    entry: str
+    kind: KernelKind
+    signature: KernelSignature
+    messages: Mapping[int, str]
+    objects: tuple[bytes, ...]
+    results: int = 0
+    places: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Where parameters are declared, `file:line:column` by name (`places_of`)."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but objects."""
+        signature = self.signature
+        return {
+            "entry": self.entry,
+            "kind": self.kind,
+            "params": [_param_json(param) for param in signature.params],
+            "symbols": list(signature.symbols),
+            "results": self.results,
+            "messages": list(self.messages.items()),
+            "places": dict(self.places),
+        }
+
+    @staticmethod
+    def of_json(data: Mapping[str, Any], objects: Sequence[bytes]) -> KernelProgram:
+        """The inverse of `to_json`. Raises KeyError, TypeError or ValueError for other data."""
+        return KernelProgram(
+            str(data["entry"]),
+            KERNEL_KINDS[KERNEL_KINDS.index(data["kind"])],
+            KernelSignature(
+                tuple(map(_param_of_json, data["params"])),
+                tuple(map(str, data["symbols"])),
+            ),
+            {int(code): str(text) for code, text in data["messages"]},
+            tuple(objects),
+            int(data["results"]),
+            {str(name): str(place) for name, place in data["places"].items()},
+        )
+
+
+Program: TypeAlias = RelayProgram | KernelProgram
+
+
+def tree_json(tree: Tree) -> Any:
+    """A tree as `json` can write it."""
+    if isinstance(tree, Tensor):
+        return {"shape": list(tree.shape), "dtype": tree.dtype}
+    return [tree_json(field) for field in tree]
+
+
+def of_tree_json(data: Any) -> Tree:
+    """The inverse of `tree_json`."""
+    if isinstance(data, list):
+        return tuple(map(of_tree_json, data))  # pyright: ignore[reportUnknownArgumentType]
+    return Tensor(tuple(map(int, data["shape"])), str(data["dtype"]))
+
+
+def _param_json(param: Param) -> dict[str, Any]:
+    match param:
+        case BufferParam():
+            return {
+                "name": param.name,
+                "dtype": param.dtype,
+                "shape": param.shape,
+                "strides": param.strides,
+                "elem_offset": param.elem_offset,
+                "scope": param.scope,
+                "writes": param.writes,
+                "forward": param.forward,
+            }
+        case ScalarParam():
+            return {"name": param.name, "dtype": param.dtype}
+        case HandleParam():
+            return {"name": param.name}
+
+
+def _param_of_json(data: Mapping[str, Any]) -> Param:
+    name = str(data["name"])
+    if "shape" in data:
+        strides = data["strides"]
+        return BufferParam(
+            name,
+            str(data["dtype"]),
+            tuple(map(_size, data["shape"])),
+            None if strides is None else tuple(map(_size, strides)),
+            _size(data["elem_offset"]),
+            str(data["scope"]),
+            bool(data["writes"]),
+            bool(data["forward"]),
+        )
+    return ScalarParam(name, str(data["dtype"])) if "dtype" in data else HandleParam(name)
+
+
+def _size(data: Any) -> Size:
+    if isinstance(data, int | str):
+        return data
+    operator, left, right = data
+    return str(operator), _size(left), _size(right)

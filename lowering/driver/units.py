@@ -1,0 +1,185 @@
+"""Kernels apart from the program that calls them: each a module of its own, compiled by itself.
+
+    def @main(%x) { call_tir(@k, %x) }     →     the program: @main, and `llvm.func @k`, declared
+    @te.func def k(): …                          the unit of k: its function, and a stub that calls it:
+                                                 def @stub(%p0) { call_tir(@k, %p0) }
+
+The passes that lower a kernel may change how it is called (`lift-transform-params` does), which then shows in the stub. What the
+stub has become is put in the place of each call of the program (`Unit.join`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, SymbolRefAttr, UnitAttr
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ...dialects import te, tir
+from ...dialects.relay import ir as relay
+from ...support.walk import walk_ops
+from ..llvm.jit.call import messages_of
+from ..mangle_symbols import MangleSymbols
+from ..pipeline import Options, kernel_passes
+from ..relay.functions.lower_relay_to_llvm import may_fail
+from ..relay.functions.prepare_constants import FAILS, KERNEL, PURE, pure_kernels
+from ..relay.kernels.constant_arguments import kernel_calls
+from ..tir.signature import SHAPE, SIGNATURE
+
+STUB = "mirstack_stub"
+"""The names of stubs begin so."""
+
+
+@dataclass
+class Unit:
+    """Functions that refer to each other, in a module; and the calls of them in the program."""
+
+    module: ModuleOp
+    calls: dict[str, list[relay.CallTirOp]]
+
+    def add_stubs(self) -> None:
+        """Puts a stub into the module for each function that the program calls."""
+        for number, (name, calls) in enumerate(self.calls.items()):
+            self.module.body.block.add_op(_stub(f"{STUB}{number}", name, calls[0]))
+
+    def take_stubs(self) -> dict[str, relay.FuncOp]:
+        """Takes the stubs out of the module; each under the name of the function that it is for."""
+        stubs = [op for op in self.module.ops if isinstance(op, relay.FuncOp)]
+        for stub in stubs:
+            stub.detach()
+        return dict(zip(self.calls, stubs, strict=True))
+
+    def declarations(self) -> list[llvm.FuncOp]:
+        """The lowered functions without their bodies, as the program declares them."""
+        pure = pure_kernels(self.module)
+        return [
+            _declaration(op, op.sym_name.data in pure)
+            for op in self.module.ops
+            if isinstance(op, llvm.FuncOp) and SIGNATURE in op.attributes
+        ]
+
+    def join(self, program: ModuleOp, stubs: Mapping[str, relay.FuncOp], declarations: Sequence[llvm.FuncOp]) -> None:
+        """Declares the lowered functions in the program, and has the calls there be made as the stubs say."""
+        program.body.block.add_ops(declarations)
+        for name, calls in self.calls.items():
+            for call in calls:
+                replace_call(call, name, stubs[name])
+
+    def export(self) -> None:
+        """Has the linker see the lowered functions; what they are called with is in their declarations."""
+        for op in self.module.ops:
+            if isinstance(op, llvm.FuncOp) and op.attributes.pop(SIGNATURE, None) is not None:
+                op.attributes.pop(SHAPE, None)
+                op.linkage = llvm.LinkageAttr("external")
+                if len(op.body.blocks) > 1:
+                    op.no_inline = UnitAttr()
+
+
+@dataclass
+class LoweredUnit:
+    """What became of a unit; its module is in the LLVM dialect."""
+
+    stubs: dict[str, relay.FuncOp]
+    declarations: list[llvm.FuncOp]
+    messages: dict[int, str]
+    """What the statuses mean that its functions may return."""
+    module: ModuleOp
+
+    @staticmethod
+    def of(unit: Unit) -> LoweredUnit:
+        """Takes apart a unit whose passes have run."""
+        stubs = unit.take_stubs()
+        declarations = unit.declarations()
+        unit.export()
+        return LoweredUnit(stubs, declarations, messages_of(unit.module), unit.module)
+
+
+def unit_passes(options: Options) -> list[ModulePass]:
+    """The passes that lower a unit, whose functions have the names that the linker knows them by already."""
+    return [step for step in kernel_passes(options) if step.name != MangleSymbols.name]
+
+
+def split(module: ModuleOp) -> list[Unit] | None:
+    """Takes the kernels out of a module of Relay functions and kernels; None, and all stays, for any other module.
+
+    Functions then have the names that the linker knows them by.
+    """
+    ops = list(module.ops)
+    allowed = relay.FuncOp | relay.TypeDataOp | te.FuncOp | tir.PrimFuncOp
+    if not all(isinstance(op, allowed) for op in ops) or not any(isinstance(op, relay.FuncOp) for op in ops):
+        return None
+    MangleSymbols().apply(Context(), module)
+    functions = {op.sym_name.data: op for op in ops if isinstance(op, te.FuncOp | tir.PrimFuncOp)}
+    calls = kernel_calls(module)
+    units: list[Unit] = []
+    for names in _components(functions):
+        for name in names:
+            functions[name].detach()
+        part = ModuleOp([functions[name] for name in names])
+        units.append(Unit(part, {name: calls[name] for name in names if name in calls}))
+    return units
+
+
+def _components(functions: dict[str, te.FuncOp | tir.PrimFuncOp]) -> list[list[str]]:
+    """The functions in groups that do not refer to each other, in their order."""
+    leader = {name: name for name in functions}
+
+    def find(name: str) -> str:
+        while leader[name] != name:
+            leader[name] = name = leader[leader[name]]
+        return name
+
+    for name, function in functions.items():
+        for op in walk_ops(function) if isinstance(function, tir.PrimFuncOp) else ():
+            for attr in op.properties.values():
+                if isinstance(attr, SymbolRefAttr) and (other := attr.root_reference.data) in functions:
+                    leader[find(other)] = find(name)
+    groups: dict[str, list[str]] = {}
+    for name in functions:
+        groups.setdefault(find(name), []).append(name)
+    return list(groups.values())
+
+
+def _stub(symbol: str, name: str, call: relay.CallTirOp) -> relay.FuncOp:
+    """A Relay function that makes a call as this one is made."""
+    types = [argument.type for argument in call.arguments]
+    block = Block(arg_types=types)
+    inner = relay.CallTirOp(name, block.args, call.result.type)
+    inner.location = call.location
+    block.add_ops([inner, relay.ReturnOp(inner.result)])
+    names = [f"p{place}" for place in range(len(types))]
+    return relay.FuncOp(symbol, names, types, ret_type=call.result.type, body=Region(block))
+
+
+def _declaration(kernel: llvm.FuncOp, pure: bool) -> llvm.FuncOp:
+    """The function without its body, with what the program must know of it."""
+    facts = {**({PURE: UnitAttr()} if pure else {}), **({FAILS: UnitAttr()} if may_fail(kernel) else {})}
+    result = llvm.FuncOp(kernel.sym_name.data, kernel.function_type, llvm.LinkageAttr("external"))
+    result.location = kernel.location
+    result.attributes[KERNEL] = DictionaryAttr(facts)
+    for key in (SIGNATURE, SHAPE):
+        if key in kernel.attributes:
+            result.attributes[key] = kernel.attributes[key]
+    return result
+
+
+def replace_call(call: relay.CallTirOp, name: str, stub: relay.FuncOp) -> None:
+    """Puts what the stub does in the place of a call."""
+    *ops, last = stub.body.block.ops
+    assert isinstance(last, relay.ReturnOp)
+    if len(ops) == 1 and isinstance(only := ops[0], relay.CallTirOp) and only.arguments == stub.body.block.args:
+        call.callee = only.callee
+        return
+    mapper: dict[SSAValue, SSAValue] = dict(zip(stub.body.block.args, call.arguments, strict=True))
+    for op in ops:
+        copy = op.clone(mapper)
+        copy.location = call.location
+        Rewriter.insert_op(copy, InsertPoint.before(call))
+    call.result.replace_all_uses_with(mapper[last.operands[0]])
+    call.detach()
+    call.erase()

@@ -1,0 +1,368 @@
+"""Appends ops of the `llvm` dialect to a block: constants once per function, arithmetic folded where both sides are known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypeVar, cast
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    Float32Type,
+    Float64Type,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    LocationAttr,
+    SymbolRefAttr,
+    UnitAttr,
+    VectorType,
+    i1,
+    i32,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ....dialects import llvm_ext
+from ....dialects.interned import i32_array, integer, string, vector_type
+from ....support.making import append_op, make_op, put_after, put_before
+from ....support.remembered import remembered
+from .functions import C_CONVENTION
+from .types import FLOAT_TYPES, PTR, element_of, is_vector, lanes, with_element
+
+OpT = TypeVar("OpT", bound=Operation)
+Index = int | SSAValue
+"""A number that is known when compiling, or an i64 value."""
+
+NO_FASTMATH = llvm.FastMathAttr(None)
+CALL: dict[str, Attribute] = {
+    "fastmathFlags": NO_FASTMATH,
+    "CConv": C_CONVENTION,
+    "TailCallKind": llvm.TailCallKindAttr(llvm.TailCallKind.NONE),
+    "op_bundle_sizes": i32_array(),
+}
+NO_WRAP_SIGNED: dict[str, Attribute] = {"overflowFlags": IntegerAttr(1, 32)}
+WRAPS: dict[str, Attribute] = {"overflowFlags": IntegerAttr(0, 32)}
+FASTMATH_NONE: dict[str, Attribute] = {"fastmathFlags": NO_FASTMATH}
+NO_FLAGS: dict[str, Attribute] = {}
+GEP_ANYWHERE: dict[str, Attribute] = {"noWrapFlags": IntegerAttr(0, 32)}
+GEP_INBOUNDS: dict[str, Attribute] = {"inbounds": UnitAttr(), **GEP_ANYWHERE}
+NOT_ATOMIC = IntegerAttr(0, i64)
+SSA_INDEX = DenseArrayBase.from_list(i32, [llvm.GEP_USE_SSA_VAL])
+ICMP = {name: IntegerAttr(number, i64) for number, name in enumerate(llvm.ALL_ICMP_FLAGS)}
+
+
+def gep_index(offset: int) -> tuple[DenseArrayBase, tuple[int, ...]]:
+    """Returns `rawConstantIndices` of a getelementptr, and the operand that it needs for a wide offset.
+
+    64 → [64], ();  2147483648 → [GEP_USE_SSA_VAL], (2147483648,)
+    """
+    if -(2**31) < offset < 2**31:
+        return i32_array(offset), ()
+    return SSA_INDEX, (offset,)
+
+
+class Builder:
+    """Where ops are appended, and the constants of the function that they belong to."""
+
+    block: Block
+    entry: Block
+    location: LocationAttr
+
+    def __init__(self) -> None:
+        self.location = UNKNOWN_LOC
+        self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
+        self._numbers: dict[tuple[int | str, int], tuple[Attribute, SSAValue]] = {}
+        """Constants that were asked for as numbers: by the number and the identity of the type, which stands beside."""
+        self._last_hoisted: Operation | None = None
+
+    def start_function(self, entry: Block) -> None:
+        """Ops go to `entry` from now on, and so do constants and allocas."""
+        self.entry = self.block = entry
+        self._constants, self._numbers = {}, {}
+        self._last_hoisted = None
+
+    # Ops
+
+    def append(self, op: OpT) -> OpT:
+        """`op`, put at the end of the block with the location of what is being converted."""
+        op.location = self.location
+        if op.regions:
+            self.block.add_op(op)
+        else:
+            append_op(self.block, op)
+        return op
+
+    def emit(
+        self,
+        op: type[Operation],
+        operands: Sequence[SSAValue],
+        type_: Attribute,
+        properties: dict[str, Attribute] = NO_FLAGS,
+    ) -> SSAValue:
+        """The result of a new op; `properties` must name every property that the op's definition asks for."""
+        new = make_op(op, operands, (type_,), dict(properties), self.location)
+        append_op(self.block, new)
+        (result,) = new.results
+        return result
+
+    def hoist(self, op: Operation) -> SSAValue:
+        """The result of `op`, put in the entry block before anything that is not hoisted."""
+        if self._last_hoisted is not None:
+            put_after(op, self._last_hoisted)
+        elif (first := self.entry.first_op) is not None:
+            put_before(op, first)
+        else:
+            append_op(self.entry, op)
+        self._last_hoisted = op
+        return op.results[0]
+
+    # Constants
+
+    def constant_attr(self, value: Attribute, type_: Attribute) -> SSAValue:
+        """The constant `value` of LLVM type `type_`, made once per function."""
+        known = self._constants.get((value, type_))
+        if known is None:
+            if isinstance(value, DenseIntOrFPElementsAttr) and not prints_exactly(value):
+                known = self._vector_by_lanes(value, type_)
+            else:
+                known = self.hoist(make_op(llvm.ConstantOp, (), (type_,), {"value": value}, UNKNOWN_LOC))
+            self._constants[value, type_] = known
+        return known
+
+    def _vector_by_lanes(self, value: DenseIntOrFPElementsAttr, type_: Attribute) -> SSAValue:
+        """A vector constant put together from scalars, on entry to the function."""
+        element = element_of(type_)
+        vector = self.hoist(llvm_ext.PoisonOp(type_))
+        numbers = value.get_values()
+        splat = all(_same_float(number, numbers[0]) for number in numbers)
+        for lane, number in enumerate(numbers[:1] if splat else numbers):
+            assert isinstance(number, float)
+            operands = (vector, self.constant(number, element), self.constant(lane, i64))
+            vector = self.hoist(make_op(llvm.InsertElementOp, operands, (type_,), {}, UNKNOWN_LOC))
+        if splat:
+            properties: dict[str, Attribute] = {"mask": i32_array(*[0] * len(numbers))}
+            vector = self.hoist(make_op(llvm.ShuffleVectorOp, (vector, vector), (type_,), properties, UNKNOWN_LOC))
+        return vector
+
+    def constant(self, value: int | float, type_: Attribute) -> SSAValue:
+        """`value` in every lane of `type_`; an integer is taken modulo the width."""
+        # The text of a float tells zeros from each other.
+        key = (value if type(value) is int else repr(value), id(type_))
+        known = self._numbers.get(key)
+        if known is None:
+            known = self._numbers[key] = type_, self._new_constant(value, type_)
+        return known[1]
+
+    def _new_constant(self, value: int | float, type_: Attribute) -> SSAValue:
+        return self.constant_attr(_number_attr(type_, value, repr(value)), type_)
+
+    def i64(self, value: Index) -> SSAValue:
+        """`value` as an i64."""
+        return self.constant(value, i64) if isinstance(value, int) else value
+
+    def poison(self, type_: Attribute) -> SSAValue:
+        """A value of no meaning."""
+        return self.emit(llvm_ext.PoisonOp, (), type_)
+
+    # i64 arithmetic that folds
+
+    def add(self, lhs: Index, rhs: Index) -> Index:
+        """lhs + rhs, without signed overflow."""
+        if isinstance(lhs, int):
+            if isinstance(rhs, int):
+                return lhs + rhs
+            lhs, rhs = rhs, lhs
+        if rhs == 0:
+            return lhs
+        return self.emit(llvm.AddOp, (lhs, self.i64(rhs)), i64, NO_WRAP_SIGNED)
+
+    def mul(self, lhs: Index, rhs: Index) -> Index:
+        """lhs * rhs, without signed overflow."""
+        if isinstance(lhs, int):
+            if isinstance(rhs, int):
+                return lhs * rhs
+            lhs, rhs = rhs, lhs
+        if rhs == 0:
+            return 0
+        if rhs == 1:
+            return lhs
+        return self.emit(llvm.MulOp, (lhs, self.i64(rhs)), i64, NO_WRAP_SIGNED)
+
+    # Single instructions
+
+    def gep(self, base: SSAValue, offset: Index, element: Attribute) -> SSAValue:
+        """The pointer `offset` elements after `base`, inside the same object."""
+        if offset == 0:
+            return base
+        indices, operands = gep_index(offset) if isinstance(offset, int) else (SSA_INDEX, (offset,))
+        properties = {**GEP_INBOUNDS, "rawConstantIndices": indices, "elem_type": element}
+        return self.emit(llvm.GEPOp, (base, *map(self.i64, operands)), base.type, properties)
+
+    def field(self, base: SSAValue, struct: Attribute, place: int) -> SSAValue:
+        """The pointer to a field of the struct at `base`."""
+        properties = {**GEP_INBOUNDS, "rawConstantIndices": i32_array(0, place), "elem_type": struct}
+        return self.emit(llvm.GEPOp, (base,), base.type, properties)
+
+    def load(self, ptr: SSAValue, type_: Attribute, alignment: int) -> SSAValue:
+        """A load of `type_` from an address that `alignment` divides."""
+        return self.emit(llvm.LoadOp, (ptr,), type_, {"ordering": NOT_ATOMIC, "alignment": integer(alignment, i64)})
+
+    def store(self, value: SSAValue, ptr: SSAValue, alignment: int, nontemporal: bool = False) -> None:
+        """A store to an address that `alignment` divides."""
+        properties: dict[str, Attribute] = {"ordering": NOT_ATOMIC, "alignment": integer(alignment, i64)}
+        if nontemporal:
+            properties["nontemporal"] = UnitAttr()
+        append_op(self.block, make_op(llvm.StoreOp, (value, ptr), (), properties, self.location))
+
+    def icmp(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        """An integer or pointer compare."""
+        properties: dict[str, Attribute] = {"predicate": ICMP[llvm.ICmpPredicateFlag(predicate)]}
+        return self.emit(llvm.ICmpOp, (lhs, rhs), with_element(lhs.type, i1), properties)
+
+    def fcmp(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        """A float compare, by LLVM's predicate name."""
+        properties: dict[str, Attribute] = {"predicate": string(predicate)}
+        return self.emit(llvm_ext.FCmpOp, (lhs, rhs), with_element(lhs.type, i1), properties)
+
+    def select(self, cond: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        """cond ? lhs : rhs, lane by lane when `cond` is a vector."""
+        if lanes(cond.type):
+            return self.emit(llvm_ext.SelectOp, (cond, lhs, rhs), lhs.type)
+        return self.emit(llvm.SelectOp, (cond, lhs, rhs), lhs.type, FASTMATH_NONE)
+
+    def intrinsic(
+        self,
+        name: str,
+        operands: Sequence[SSAValue],
+        type_: Attribute | None,
+        fastmath: llvm.FastMathAttr = NO_FASTMATH,
+    ) -> SSAValue | None:
+        """A call of the LLVM intrinsic `llvm.<name>`; overloads are named by the translator, after the operand types."""
+        properties: dict[str, Attribute] = {
+            "intrin": string(f"llvm.{name}"),
+            "fastmathFlags": fastmath,
+            "op_bundle_sizes": i32_array(),
+            "operandSegmentSizes": i32_array(len(operands), 0),
+        }
+        results = () if type_ is None else (type_,)
+        op = self.append(make_op(llvm.CallIntrinsicOp, operands, results, properties, self.location))
+        return op.results[0] if type_ is not None else None
+
+    def compute(
+        self, name: str, operands: Sequence[SSAValue], type_: Attribute, fastmath: llvm.FastMathAttr = NO_FASTMATH
+    ) -> SSAValue:
+        """The result of an intrinsic that has one."""
+        result = self.intrinsic(name, operands, type_, fastmath)
+        assert result is not None
+        return result
+
+    def call(self, callee: str | SSAValue, operands: Sequence[SSAValue], type_: Attribute | None) -> SSAValue | None:
+        """A call of the function named, or pointed to."""
+        operands = operands if isinstance(callee, str) else (callee, *operands)
+        properties = {**CALL, "operandSegmentSizes": i32_array(len(operands), 0)}
+        if isinstance(callee, str):
+            properties["callee"] = SymbolRefAttr(callee)
+        results = () if type_ is None else (type_,)
+        op = self.append(make_op(llvm.CallOp, operands, results, properties, self.location))
+        return op.results[0] if type_ is not None else None
+
+    def broadcast(self, value: SSAValue, type_: VectorType) -> SSAValue:
+        """`value` in every lane of `type_`."""
+        if type(owner := value.owner) is llvm.ConstantOp:
+            number = owner.properties["value"]
+            if isinstance(number, IntegerAttr | FloatAttr):
+                return self.constant(number.value.data, type_)
+        lane = self.emit(llvm.InsertElementOp, (self.poison(type_), value, self.i64(0)), type_)
+        return self.shuffle(lane, lane, [0] * lanes(type_))
+
+    def shuffle(self, lhs: SSAValue, rhs: SSAValue, mask: Sequence[int]) -> SSAValue:
+        """Lanes `mask` of lhs followed by rhs; -1 is a lane of no meaning."""
+        type_ = vector_type(element_of(lhs.type), len(mask))
+        return self.emit(llvm.ShuffleVectorOp, (lhs, rhs), type_, {"mask": i32_array(*mask)})
+
+    def branch(self, target: Block, operands: Sequence[SSAValue] = ()) -> llvm.BrOp:
+        """Ends the block with a jump."""
+        return self.append(make_op(llvm.BrOp, operands, (), {}, self.location, (target,)))
+
+    def cond_branch(
+        self,
+        cond: SSAValue,
+        then: Block,
+        then_operands: Sequence[SSAValue],
+        otherwise: Block,
+        else_operands: Sequence[SSAValue],
+    ) -> llvm.CondBrOp:
+        """Ends the block with a jump to `then` or `otherwise`."""
+        operands = [cond, *then_operands, *else_operands]
+        segments: dict[str, Attribute] = {"operandSegmentSizes": i32_array(1, len(then_operands), len(else_operands))}
+        return self.append(make_op(llvm.CondBrOp, operands, (), segments, self.location, (then, otherwise)))
+
+    def alloca(self, element: Attribute, count: int, alignment: int) -> SSAValue:
+        """Room on the stack for `count` elements, taken once, on entry to the function."""
+        size = self.constant(count, i64)
+        properties: dict[str, Attribute] = {"elem_type": element, "alignment": integer(alignment, i64)}
+        return self.hoist(make_op(llvm.AllocaOp, (size,), (PTR,), properties, UNKNOWN_LOC))
+
+    def pointer_slot(self, alignment: int) -> tuple[SSAValue, SSAValue]:
+        """Room on the stack for a pointer, null on entry to the function; and null."""
+        room = self.alloca(PTR, 1, alignment)
+        null = self.hoist(make_op(llvm.ZeroOp, (), (PTR,), {}, UNKNOWN_LOC))
+        store = llvm.StoreOp(null, room, alignment)
+        store.location = self.location
+        assert self._last_hoisted is not None
+        self.entry.insert_op_after(store, self._last_hoisted)
+        self._last_hoisted = store
+        return room, null
+
+
+@remembered
+def _number_attr(type_: Attribute, value: int | float, text: str) -> Attribute:
+    """`value`, which the text tells from other zeros, in every lane of a type."""
+    element = element_of(type_)
+    if isinstance(element, FLOAT_TYPES):
+        number = float(value)
+        scalar: Attribute = FloatAttr(number, element)
+    else:
+        assert isinstance(element, IntegerType)
+        number = wrap(int(value), element.width.data)
+        scalar = integer(number, element)
+    return dense_vector(type_, [number]) if is_vector(type_) else scalar
+
+
+def dense_vector(type_: VectorType[Attribute], numbers: Sequence[int | float]) -> DenseIntOrFPElementsAttr:
+    """The constant vector of these numbers; one stands for all lanes."""
+    # from_list is overloaded by element type, which is only known when running.
+    return DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), cast("Sequence[int]", numbers))
+
+
+_DECIMAL_DIGITS: dict[type[Attribute], str] = {Float32Type: ".9g", Float64Type: ".17g"}
+
+
+def prints_exactly(value: DenseIntOrFPElementsAttr) -> bool:
+    """Whether xDSL's printer writes the numbers in decimal: its parser misreads the hexadecimal floats of a dense<…>."""
+    element = value.get_element_type()
+    if not isinstance(element, FLOAT_TYPES):
+        return True
+    digits = _DECIMAL_DIGITS.get(type(element))
+    for number in set(value.get_values()):
+        assert isinstance(number, float)
+        if not math.isfinite(number):
+            return False
+        if digits is not None and float(f"{number:.5e}") != number and "." not in f"{number:{digits}}":
+            return False
+    return True
+
+
+def _same_float(lhs: object, rhs: object) -> bool:
+    """Equality under which NaN equals NaN and the zeros differ."""
+    return repr(lhs) == repr(rhs)
+
+
+def wrap(value: int, width: int) -> int:
+    """`value` modulo 2**width, as a signed number (as unsigned for one bit, which MLIR prints as true)."""
+    value &= (1 << width) - 1
+    return value - (1 << width) if width > 1 and value >> (width - 1) else value

@@ -1,0 +1,103 @@
+"""A memref while it is converted: a pointer, an offset, sizes and strides, each known number or SSA value on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.dialects.builtin import MemRefType
+from xdsl.ir import Attribute, SSAValue
+
+from ....support.diagnostics import error_at
+from .builder import Builder, Index
+from .types import byte_size, in_memory, static_strides
+
+
+@dataclass(frozen=True, slots=True)
+class MemRefValue:
+    """Element (i, j, …) lies `offset + i * strides[0] + j * strides[1] + …` elements after `base`."""
+
+    base: SSAValue
+    offset: Index
+    sizes: tuple[Index | None, ...]
+    """None where nothing tells the size: a dynamic dimension of a bare pointer."""
+    strides: tuple[Index, ...]
+    element: Attribute
+    """The element's LLVM type in a register."""
+
+    @property
+    def memory_element(self) -> Attribute:
+        """The element's type in memory."""
+        return in_memory(self.element)
+
+    @property
+    def alignment(self) -> int:
+        """What divides every element's address, in bytes."""
+        return byte_size(self.memory_element)
+
+    def linear(self, b: Builder, indices: Sequence[Index]) -> Index:
+        """The distance of an element from `base`, in elements."""
+        total: Index = self.offset
+        known = 0
+        for index, stride in zip(indices, self.strides, strict=True):
+            term = b.mul(index, stride)
+            if isinstance(term, int):
+                known += term
+            else:
+                total = b.add(total, term)
+        return b.add(total, known)
+
+    def address(self, b: Builder, indices: Sequence[Index]) -> SSAValue:
+        """The pointer to an element."""
+        return b.gep(self.base, self.linear(b, indices), self.memory_element)
+
+    def bare(self, b: Builder) -> SSAValue:
+        """The pointer to the first element: how a memref is handed to a function."""
+        return b.gep(self.base, self.offset, self.memory_element)
+
+    def at_first_element(self, b: Builder) -> MemRefValue:
+        """The same memref with its offset folded into the pointer."""
+        return replace(self, base=self.bare(b), offset=0)
+
+    def element_count(self, b: Builder) -> Index | None:
+        """The product of the sizes, None when one of them is not known."""
+        total: Index = 1
+        for size in self.sizes:
+            if size is None:
+                return None
+            total = b.mul(total, size)
+        return total
+
+    def is_row_major(self) -> bool:
+        """Whether the elements are known to lie one after the other in row-major order."""
+        expected = 1
+        for dim in reversed(range(len(self.sizes))):
+            size = self.sizes[dim]
+            if size == 1:
+                continue
+            if self.strides[dim] != expected:
+                return False
+            if not isinstance(size, int):
+                # Strides further out would have to be compared with a product that is not known.
+                return dim == 0
+            expected *= size
+        return True
+
+
+def from_bare_pointer(pointer: SSAValue, type_: MemRefType, element: Attribute, where: SSAValue | None) -> MemRefValue:
+    """The memref of a static layout that starts at `pointer`; sizes that the type leaves open stay unknown.
+
+    Raises `MirError` at `where` when a stride is dynamic, for a bare pointer cannot carry it.
+    """
+    strides: list[Index] = []
+    for stride in static_strides(type_):
+        if stride is None:
+            raise error_at(
+                where,
+                f"{type_} is passed as a bare pointer, which does not carry its strides",
+                "take a memref<?xT> and the sizes and strides as index arguments, and combine them with "
+                "memref.reinterpret_cast",
+            )
+        strides.append(stride)
+    sizes = tuple(None if size < 0 else size for size in type_.get_shape())
+    return MemRefValue(pointer, 0, sizes, tuple(strides), element)

@@ -1,0 +1,398 @@
+"""`memref` to `llvm`: addresses as inbounds GEPs of a pointer, offsets and strides as plain integers.
+
+A memref is never a struct: see `memref_value.MemRefValue`. Static allocas go to the function's entry block; allocation
+is libc's `aligned_alloc`, whose failure leaves the function with a status. A boolean takes a byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from xdsl.dialects import func, llvm, memref
+from xdsl.dialects.builtin import (
+    BFloat16Type,
+    DenseIntOrFPElementsAttr,
+    IntegerAttr,
+    MemRefType,
+    SymbolRefAttr,
+    UnitAttr,
+    UnrealizedConversionCastOp,
+    i1,
+    i64,
+)
+from xdsl.ir import Attribute, Block, SSAValue
+
+from ....dialects import llvm_ext
+from ....dialects.interned import integer
+from ....support.diagnostics import error_at
+from ....support.fields import operands_of
+from .builder import NO_WRAP_SIGNED, Builder, Index
+from .converter import Converter, HandlerTable
+from .memref_descriptor import MemRefValue, from_bare_pointer
+from .types import PTR, byte_size, element_of, in_memory, is_bool, is_memref, static_offset, static_strides
+
+TABLE = HandlerTable()
+
+DEFAULT_ALIGNMENT = 64
+"""A cache line, and the width of the widest vectors."""
+EXTERNAL = "mirstack.external"
+"""Attribute of a memref.global whose storage whoever loads the code provides, under its name."""
+
+
+# From one block to another
+
+
+def _open_parts(type_: MemRefType) -> tuple[list[int], list[int]]:
+    """The dimensions whose size, and those whose stride, the type leaves open."""
+    sizes = [dim for dim, size in enumerate(type_.get_shape()) if size < 0]
+    strides = [dim for dim, stride in enumerate(static_strides(type_)) if stride is None]
+    return sizes, strides
+
+
+def carried_types(type_: MemRefType) -> list[Attribute]:
+    """The types of the values that carry a memref of this type: pointer, open sizes, open strides."""
+    sizes, strides = _open_parts(type_)
+    return [PTR, *[i64] * (len(sizes) + len(strides))]
+
+
+def carry(c: Converter, source: SSAValue) -> list[SSAValue]:
+    """The values that carry the memref `source`."""
+    assert is_memref(source.type)
+    ref = c.memref(source)
+    sizes, strides = _open_parts(source.type)
+    return [
+        ref.bare(c),
+        *(c.i64(known_size(c, ref, dim, source)) for dim in sizes),
+        *(c.i64(ref.strides[d]) for d in strides),
+    ]
+
+
+def uncarry(c: Converter, source: SSAValue, values: Sequence[SSAValue]) -> MemRefValue:
+    """The memref that `carry` took apart, put together as `source`."""
+    assert is_memref(source.type)
+    open_sizes, open_strides = _open_parts(source.type)
+    sizes: list[Index | None] = list(source.type.get_shape())
+    strides: list[Index] = [0 if stride is None else stride for stride in static_strides(source.type)]
+    rest = iter(values[1:])
+    for dim in open_sizes:
+        sizes[dim] = next(rest)
+    for dim in open_strides:
+        strides[dim] = next(rest)
+    return MemRefValue(values[0], 0, tuple(sizes), tuple(strides), c.types(source.type.element_type, source))
+
+
+def known_size(c: Converter, ref: MemRefValue, dim: int, source: SSAValue) -> Index:
+    """The size of a dimension; raises `MirError` where a bare pointer left it open."""
+    size = ref.sizes[dim]
+    if size is None:
+        raise error_at(
+            c.location,
+            f"the size of dimension {dim} of {source.type} is not known here",
+            "a memref argument is a bare pointer: take the size as an index argument and use memref.reinterpret_cast",
+        )
+    return size
+
+
+# Elements
+
+
+def is_set(flag: Attribute | None) -> bool:
+    """Whether an optional flag is there and true."""
+    return isinstance(flag, IntegerAttr) and flag.value.data != 0
+
+
+def load_element(c: Builder, ptr: SSAValue, type_: Attribute, alignment: int) -> SSAValue:
+    """A load of a value of register type `type_`."""
+    return from_memory(c, c.load(ptr, in_memory(type_), alignment), type_)
+
+
+def store_element(c: Builder, value: SSAValue, ptr: SSAValue, alignment: int, nontemporal: bool = False) -> None:
+    """A store of a value of any register type."""
+    c.store(to_memory(c, value), ptr, alignment, nontemporal)
+
+
+def from_memory(c: Builder, value: SSAValue, type_: Attribute) -> SSAValue:
+    """What lies in memory as `in_memory(type_)`, as a value of `type_`."""
+    return c.icmp("ne", value, c.constant(0, value.type)) if is_bool(element_of(type_)) else value
+
+
+def to_memory(c: Builder, value: SSAValue) -> SSAValue:
+    """A value of a register as it lies in memory, `in_memory` of its type."""
+    return c.emit(llvm.ZExtOp, (value,), in_memory(value.type)) if is_bool(element_of(value.type)) else value
+
+
+@TABLE.on(memref.LoadOp)
+def convert_load(c: Converter, op: memref.LoadOp) -> None:
+    """One element."""
+    memory, *places = operands_of(op)
+    ref = c.memref(memory)
+    c.bind(op.results[0], load_element(c, ref.address(c, c.indices(places)), ref.element, ref.alignment))
+
+
+@TABLE.on(memref.StoreOp)
+def convert_store(c: Converter, op: memref.StoreOp) -> None:
+    """One element."""
+    value, memory, *places = operands_of(op)
+    ref = c.memref(memory)
+    nontemporal = is_set(op.properties.get("nontemporal"))
+    store_element(c, c.value(value), ref.address(c, c.indices(places)), ref.alignment, nontemporal)
+
+
+RMW_KINDS = {
+    **{0: "fadd", 1: "add", 2: "xchg", 4: "max", 5: "umax", 7: "min", 8: "umin"},
+    **{11: "or", 12: "and", 13: "fmax", 14: "fmin", 15: "xor"},
+}
+"""LLVM's atomic updates by the number of MLIR's `AtomicRMWKind`; it has others (multiplication, NaN-keeping maxima)."""
+
+
+@TABLE.on(memref.AtomicRMWOp)
+def convert_atomic_rmw(c: Converter, op: memref.AtomicRMWOp) -> None:
+    """An atomic update; its result is the value before."""
+    kind = RMW_KINDS.get(op.kind.value.data)
+    if kind is None or isinstance(op.value.type, BFloat16Type) or op.value.type == i1:
+        raise error_at(
+            op,
+            f"memref.atomic_rmw of kind {op.kind.value.data} on {op.value.type} cannot be lowered",
+            f"LLVM's atomic updates are {', '.join(llvm_ext.ATOMIC_RMW_KINDS)}",
+        )
+    ref = c.memref(op.memref)
+    address = ref.address(c, c.indices(op.indices))
+    c.bind(op.result, c.append(llvm_ext.AtomicRMWOp(kind, address, c.value(op.value))).result)
+
+
+# Storage
+
+
+def _allocated(c: Converter, op: memref.AllocOp | memref.AllocaOp, base: SSAValue) -> MemRefValue:
+    """The memref that an allocation makes; its layout is row-major unless the type says otherwise."""
+    type_ = op.memref.type
+    dynamic = iter(c.indices(op.dynamic_sizes))
+    sizes = tuple(next(dynamic) if size < 0 else size for size in type_.get_shape())
+    strides: list[Index] = []
+    following: Index = 1
+    for size, stride in zip(reversed(sizes), reversed(static_strides(type_)), strict=True):
+        strides.append(following if stride is None else stride)
+        following = c.mul(strides[-1], size)
+    return MemRefValue(base, 0, sizes, tuple(reversed(strides)), c.types(type_.element_type, op.memref))
+
+
+def _extent(c: Converter, op: memref.AllocOp | memref.AllocaOp) -> tuple[MemRefValue, Index]:
+    """The memref of an allocation, with no base yet, and how many elements it spans."""
+    if op.symbol_operands or static_offset(op.memref.type) != 0:
+        raise error_at(op, f"an allocation of {op.memref.type} cannot be lowered", "allocate it without a layout")
+    ref = _allocated(c, op, c.i64(0))
+    span: Index = 1
+    if ref.sizes:
+        known = [known_size(c, ref, dim, op.memref) for dim in range(len(ref.sizes))]
+        products = [c.mul(size, stride) for size, stride in zip(known, ref.strides, strict=True)]
+        static = [product for product in products if isinstance(product, int)]
+        span = max(static) if len(static) == len(products) else products[0]
+        if 0 in known:
+            span = 0
+    return ref, span
+
+
+@TABLE.on(memref.AllocaOp)
+def convert_alloca(c: Converter, op: memref.AllocaOp) -> None:
+    """Room on the stack: on entry to the function where the size is static, else in place."""
+    ref, span = _extent(c, op)
+    element = ref.memory_element
+    alignment = op.alignment.value.data if op.alignment is not None else max(ref.alignment, 16)
+    if isinstance(span, int):
+        base = c.alloca(element, span, alignment)
+    elif not isinstance(op.parent_op(), func.FuncOp):
+        raise error_at(
+            op,
+            "an alloca whose size is only known when running may not stand in a loop or branch: it would pile up",
+            "use memref.alloc and memref.dealloc, or move it to the top of the function",
+        )
+    else:
+        properties: dict[str, Attribute] = {"elem_type": element, "alignment": integer(alignment, i64)}
+        base = c.emit(llvm.AllocaOp, (span,), PTR, properties)
+    c.bind(op.memref, replace(ref, base=base))
+
+
+@TABLE.on(memref.AllocOp)
+def convert_alloc(c: Converter, op: memref.AllocOp) -> None:
+    """Aligned memory of libc's."""
+    ref, span = _extent(c, op)
+    alignment = max(op.alignment.value.data if op.alignment is not None else DEFAULT_ALIGNMENT, ref.alignment)
+    size = c.mul(span, ref.alignment)
+    # aligned_alloc wants a multiple of the alignment, and may give null for 0 bytes: always at least one unit.
+    if isinstance(size, int):
+        rounded = c.i64((size // alignment + 1) * alignment)
+    else:
+        more = c.emit(llvm.AddOp, (size, c.i64(alignment)), i64, NO_WRAP_SIGNED)
+        rounded = c.emit(llvm.AndOp, (more, c.i64(-alignment)), i64)
+    name = c.declare("aligned_alloc", (i64, i64), PTR)
+    base = c.call(name, (c.i64(alignment), rounded), PTR)
+    assert base is not None
+    c.heap.take(base)
+    # xDSL's icmp takes integers only.
+    address = c.emit(llvm.PtrToIntOp, (base,), i64)
+    c.fail_unless(c.icmp("ne", address, c.i64(0)), "out of memory")
+    c.bind(op.memref, replace(ref, base=base))
+
+
+@TABLE.on(memref.DeallocOp)
+def convert_dealloc(c: Converter, op: memref.DeallocOp) -> None:
+    """Gives memory back."""
+    base = c.memref(op.memref).base
+    c.call(c.declare("free", (PTR,), None), (base,), None)
+    c.heap.give_back(base, c.block.last_op)
+
+
+@TABLE.on(memref.GlobalOp)
+def convert_global(c: Converter, op: memref.GlobalOp) -> None:
+    """A global array: constant, zero, or provided from outside."""
+    element = in_memory(c.types(op.type.element_type))
+    count = 1
+    for size in op.type.get_shape():
+        if size < 0:
+            raise error_at(op, f"a global of type {op.type} has no size", "give every dimension a number")
+        count *= size
+    external = EXTERNAL in op.attributes
+    value = op.initial_value if isinstance(op.initial_value, DenseIntOrFPElementsAttr) else None
+    alignment = op.alignment.value.data if op.alignment is not None else DEFAULT_ALIGNMENT
+    new = llvm.GlobalOp(
+        llvm.LLVMArrayType(count, element),
+        op.sym_name,
+        "internal" if op.sym_visibility.data == "private" and not external else "external",
+        constant=op.constant is not None,
+        value=value,
+        alignment=alignment,
+    )
+    new.location = op.location
+    if value is None and not external:
+        new.attributes["zero"] = UnitAttr()
+    c.add_symbol(op.sym_name.data, new)
+
+
+@TABLE.on(memref.GetGlobalOp)
+def convert_get_global(c: Converter, op: memref.GetGlobalOp) -> None:
+    """The address of a global."""
+    type_ = op.memref.type
+    assert is_memref(type_)
+    pointer = c.emit(llvm.AddressOfOp, (), PTR, {"global_name": SymbolRefAttr(op.name_.root_reference.data)})
+    c.bind(op.memref, from_bare_pointer(pointer, type_, c.types(type_.element_type, op.memref), op.memref))
+
+
+# Shapes
+
+
+@TABLE.on(memref.DimOp)
+def convert_dim(c: Converter, op: memref.DimOp) -> None:
+    """A size, by a constant dimension."""
+    ref, dim = c.memref(op.source), c.index(op.index)
+    if not isinstance(dim, int):
+        raise error_at(op, "memref.dim with a dimension that is not constant cannot be lowered", "use arith.constant")
+    if not 0 <= dim < len(ref.sizes):
+        raise error_at(op, f"{op.source.type} has no dimension {dim}", f"dimensions go from 0 to {len(ref.sizes) - 1}")
+    c.bind(op.result, c.i64(known_size(c, ref, dim, op.source)))
+
+
+@TABLE.on(memref.RankOp)
+def convert_rank(c: Converter, op: memref.RankOp) -> None:
+    """How many dimensions there are."""
+    c.bind(op.rank, c.i64(len(c.memref(op.source).sizes)))
+
+
+@TABLE.on(memref.ExtractAlignedPointerAsIndexOp)
+def convert_extract_pointer(c: Converter, op: memref.ExtractAlignedPointerAsIndexOp) -> None:
+    """The base address as a number."""
+    c.bind(op.aligned_pointer, c.emit(llvm.PtrToIntOp, (c.memref(op.source).base,), i64))
+
+
+@TABLE.on(memref.ExtractStridedMetaDataOp)
+def convert_extract_metadata(c: Converter, op: memref.ExtractStridedMetaDataOp) -> None:
+    """Base, offset, sizes and strides, each for itself."""
+    ref = c.memref(op.source)
+    c.bind(op.base_buffer, MemRefValue(ref.base, 0, (), (), ref.element))
+    c.bind(op.offset, c.i64(ref.offset))
+    for dim, (size, stride) in enumerate(zip(op.sizes, op.strides, strict=True)):
+        c.bind(size, c.i64(known_size(c, ref, dim, op.source)))
+        c.bind(stride, c.i64(ref.strides[dim]))
+
+
+@TABLE.on(memref.CastOp, memref.MemorySpaceCastOp)
+def convert_memref_cast(c: Converter, op: memref.CastOp | memref.MemorySpaceCastOp) -> None:
+    """The same memref; what either type knows is known."""
+    if not is_memref(op.dest.type):
+        raise error_at(op, f"unranked {op.dest.type} cannot be lowered", "use a memref of known rank")
+    ref = c.memref(op.source)
+    sizes = tuple(size if size >= 0 else known for size, known in zip(op.dest.type.get_shape(), ref.sizes, strict=True))
+    c.bind(op.dest, replace(ref, sizes=sizes))
+
+
+@TABLE.on(memref.AssumeAlignmentOp)
+def convert_assume_alignment(c: Converter, op: memref.AssumeAlignmentOp) -> None:
+    """Tells LLVM that the low bits of the address are zero."""
+    ref = c.memref(op.memref).at_first_element(c)
+    address = c.emit(llvm.PtrToIntOp, (ref.base,), i64)
+    low = c.emit(llvm.AndOp, (address, c.i64(op.alignment.value.data - 1)), i64)
+    c.intrinsic("assume", (c.icmp("eq", low, c.i64(0)),), None)
+    c.bind(op.result, ref)
+
+
+# Copies and casts to pointers
+
+
+def loop_nest(c: Converter, sizes: Sequence[Index], body: Callable[[list[SSAValue]], None]) -> None:
+    """Loops from 0 to each size around `body(indices)`, which may not open blocks that it does not close."""
+    loops: list[tuple[Block, SSAValue, Block]] = []
+    indices: list[SSAValue] = []
+    for size in sizes:
+        header, inside, after = Block(arg_types=[i64]), c.new_block(), c.new_block()
+        c.branch(header, [c.i64(0)])
+        c.enter(header)
+        c.cond_branch(c.icmp("slt", header.args[0], c.i64(size)), inside, (), after, ())
+        c.enter(inside)
+        indices.append(header.args[0])
+        loops.append((header, header.args[0], after))
+    body(indices)
+    for header, index, after in reversed(loops):
+        c.branch(header, [c.emit(llvm.AddOp, (index, c.i64(1)), i64, NO_WRAP_SIGNED)])
+        c.enter(after)
+
+
+@TABLE.on(memref.CopyOp)
+def convert_copy(c: Converter, op: memref.CopyOp) -> None:
+    """memcpy where both lie in one piece, else loops."""
+    source, target = c.memref(op.source), c.memref(op.destination)
+    sizes = [a if a is not None else known_size(c, target, dim, op.destination) for dim, a in enumerate(source.sizes)]
+    if source.is_row_major() and target.is_row_major():
+        count: Index = byte_size(source.memory_element)
+        for size in sizes:
+            count = c.mul(count, size)
+        operands = (target.bare(c), source.bare(c), c.i64(count), c.constant(0, i1))
+        c.intrinsic("memcpy", operands, None)
+        return
+
+    def body(indices: list[SSAValue]) -> None:
+        value = c.load(source.address(c, indices), source.memory_element, source.alignment)
+        c.store(value, target.address(c, indices), target.alignment)
+
+    loop_nest(c, sizes, body)
+
+
+@TABLE.on(UnrealizedConversionCastOp)
+def convert_unrealized_cast(c: Converter, op: UnrealizedConversionCastOp) -> None:
+    """Between a memref and the pointer to its first element."""
+    if len(op.inputs) == len(op.outputs) == 1:
+        source, result = op.inputs[0], op.outputs[0]
+        if isinstance(source.type, llvm.LLVMPointerType) and is_memref(result.type):
+            element = c.types(result.type.element_type, result)
+            c.bind(result, from_bare_pointer(c.value(source), result.type, element, result))
+            return
+        if is_memref(source.type) and isinstance(result.type, llvm.LLVMPointerType):
+            c.bind(result, c.memref(source).bare(c))
+            return
+        if not is_memref(source.type) and c.type_of(source) == c.type_of(result):
+            c.bind(result, c.value(source))
+            return
+    raise error_at(
+        op,
+        f"no conversion from {', '.join(str(v.type) for v in op.inputs)} to {', '.join(str(v.type) for v in op.outputs)}",
+        "only a memref and its pointer, or types with the same LLVM type, can be cast",
+    )

@@ -1,0 +1,276 @@
+"""LLVM IR text to machine code that this process runs: have an object made of it, link it, look symbols up.
+
+Compiling and linking are apart: `emit_object` returns bytes that a cache may keep, `link_objects` loads such bytes. LLVM compiles in
+other processes (`codegen_process`), and links in this one.
+"""
+
+# llvmlite ships no types.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+import llvmlite.binding as llvm
+
+from ....support.diagnostics import Diagnostic, MirError
+from ....support.target import assumed_cpu
+from . import codegen
+from .codegen_process import as_error, compile_apart, compile_inside
+
+_LOCK = threading.Lock()
+_LIBRARY_NUMBERS = itertools.count()
+
+
+@dataclass(frozen=True)
+class Target:
+    """What code is made for. `cpu` and `features` are LLVM's `-mcpu` and `-mattr`; None means this machine's, as does the cpu
+    "native"."""
+
+    triple: str | None = None
+    cpu: str | None = None
+    features: str | None = None
+    opt_level: int = 3
+
+    @property
+    def is_host(self) -> bool:
+        """Whether code for the target runs in this process."""
+        return self.triple is None
+
+    def describe(self) -> str:
+        """Triple, cpu, features and level as one line: a part of a cache's key."""
+        triple, cpu, features = self.resolved()
+        return f"{triple} {cpu} {features} O{self.opt_level}"
+
+    def resolved(self) -> tuple[str, str, str]:
+        """Triple, cpu and features, with this machine's where None is given and the triple is this machine's."""
+        assumed = assumed_cpu() if self.is_host and self.cpu in (None, "native") else None
+        return _resolved(replace(self, cpu=assumed) if assumed else self)
+
+
+@cache
+def _resolved(target: Target) -> tuple[str, str, str]:
+    _initialize(not target.is_host)
+    triple = target.triple or llvm.get_process_triple()
+    cpu, features = target.cpu, target.features
+    if target.is_host and cpu in (None, "native"):
+        cpu = llvm.get_host_cpu_name()
+        features = llvm.get_host_cpu_features().flatten() if features is None else features
+    tuning = SLOW_GATHERS if triple.startswith("x86_64") and not (cpu or "").startswith(QUICK_GATHERS) else ""
+    return triple, cpu or "", ",".join(part for part in (features, tuning) if part)
+
+
+SLOW_GATHERS = "+prefer-no-gather,+prefer-no-scatter"
+"""LLVM makes no gathers and scatters of loops by itself: on most processors they take longer than as many loads (GCC's tuning avoids
+them on all of AMD's for the same reason, and Intel's first ones, Haswell's, are microcode)."""
+QUICK_GATHERS = (
+    "skylake",
+    "cascadelake",
+    "cooperlake",
+    "cannonlake",
+    "icelake",
+    "tigerlake",
+    "rocketlake",
+    "alderlake",
+    "sapphirerapids",
+    "emeraldrapids",
+    "graniterapids",
+)
+"""Processors on which gathers are quicker than loads."""
+HOST = Target()
+
+
+@cache
+def _initialize(all_targets: bool) -> None:
+    """Readies LLVM's code generators: this machine's, or all of them."""
+    codegen.initialize(all_targets)
+
+
+def _request(kind: str, target: Target, jit: bool) -> codegen.Request:
+    return codegen.Request(kind, *target.resolved(), target.opt_level, vectorize=True, jit=jit, seconds=0)
+
+
+def parse(text: str) -> llvm.ModuleRef:
+    """LLVM's own module of IR text, verified; raises `MirError` with LLVM's complaint when the text is not well formed."""
+    _initialize(False)
+    try:
+        return codegen.parse(text)
+    except codegen.Refused as refused:
+        raise as_error(refused) from None
+
+
+def emit_object(text: str, target: Target = HOST) -> bytes:
+    """IR text to the bytes of an object file, optimized for `target`; for linking into this process unless it is foreign."""
+    return compile_apart(_request("object", target, target.is_host), text).data
+
+
+def emit_assembly(text: str, target: Target = HOST) -> str:
+    """IR text to optimized assembly text."""
+    return compile_apart(_request("assembly", target, False), text).data.decode()
+
+
+def emit_optimized_ir(text: str, target: Target = HOST) -> str:
+    """IR text after LLVM's optimizations."""
+    return compile_apart(_request("ir", target, False), text).data.decode()
+
+
+LINKS = 64
+"""Libraries that an engine links: it keeps some 9 KiB of each that was unloaded, until all of them are and it goes itself."""
+
+
+class _Engines:
+    """Linkers of objects. One that is full is left to the code that it linked, which keeps it for as long as the code may run."""
+
+    def __init__(self) -> None:
+        self._engine: llvm.LLJIT | None = None
+        self._left = 0
+
+    def next(self) -> llvm.LLJIT:
+        """The engine for one more library."""
+        if self._engine is None or self._left == 0:
+            machine = codegen.target_machine(*HOST.resolved(), HOST.opt_level, True)
+            self._engine = llvm.create_lljit_compiler(machine, suppress_errors=True)
+            self._left = LINKS
+        self._left -= 1
+        return self._engine
+
+
+_ENGINES = _Engines()
+
+
+@dataclass(eq=False)
+class CompiledModule:
+    """Loaded code. It, and all addresses taken from it, live as long as this object does."""
+
+    tracker: llvm.orcjit.ResourceTracker
+    objects: tuple[bytes, ...]
+    """The object files that it was linked from."""
+    exports: frozenset[str]
+    imports: frozenset[str] = frozenset()
+    """What it calls of the runtime and of the process's libraries."""
+    keep_alive: tuple[object, ...] = ()
+    """What the code points to: memory of imported symbols, other modules."""
+    _addresses: dict[str, int] = field(default_factory=dict[str, int])
+
+    def address(self, name: str) -> int:
+        """Where the public function or global `name` lies; raises `MirError` when there is none."""
+        if name not in self.exports:
+            known = ", ".join(sorted(self.exports)) or "nothing"
+            raise MirError(
+                Diagnostic(f"the compiled module has no public symbol '{name}'").with_note(f"it has {known}")
+            )
+        return int(self.tracker[name])
+
+
+def exported_symbols(objects: Iterable[bytes]) -> list[str]:
+    """The symbols that object files define for others."""
+    names: list[str] = []
+    for data in objects:
+        names += _defined_symbols(data)
+    return names
+
+
+def _defined_symbols(data: bytes) -> list[str]:
+    """Global symbols that an ELF or Mach-O object defines."""
+    from .object_symbols import symbols_of
+
+    return [symbol.name for symbol in symbols_of(data) if symbol.defined]
+
+
+def link_objects(
+    objects: Sequence[bytes],
+    *,
+    symbols: Mapping[str, int] | None = None,
+    keep_alive: tuple[object, ...] = (),
+) -> CompiledModule:
+    """Loads object files together into this process.
+
+    `symbols` are addresses by name that the code refers to; the compiled runtime's (`lowering.runtime`) and those of
+    the process's libraries (libc, libm) are found without. Raises `MirError` that names what is found nowhere.
+    """
+    from .object_symbols import symbols_of
+
+    _initialize(False)
+    table = [symbol for data in objects for symbol in symbols_of(data)]
+    defined = {symbol.name for symbol in table if symbol.defined}
+    wanted = {symbol.name for symbol in table if not symbol.defined} - defined
+    given = dict(symbols or {})
+    imports = {name: given[name] for name in wanted if name in given}
+    imports |= _resolve(wanted - imports.keys())
+    builder = llvm.JITLibraryBuilder()
+    for data in objects:
+        builder.add_object_img(data)
+    for name, address in imports.items():
+        builder.import_symbol(name, address)
+    for name in defined:
+        builder.export_symbol(name)
+    with _LOCK:
+        try:
+            tracker = builder.link(_ENGINES.next(), f"mirstack.{next(_LIBRARY_NUMBERS)}")
+        except RuntimeError as error:
+            raise MirError(Diagnostic(f"the compiled code cannot be loaded: {error}")) from None
+    return CompiledModule(tracker, tuple(objects), frozenset(defined), frozenset(imports), keep_alive)
+
+
+def _resolve(names: Iterable[str]) -> dict[str, int]:
+    """Addresses of symbols of the compiled runtime and of the process; raises `MirError` for those that are in neither."""
+    found: dict[str, int] = {}
+    missing: list[str] = []
+    for name in sorted(names):
+        if name.startswith("mirstack_"):
+            from ...runtime import runtime_symbols
+
+            address = runtime_symbols().get(name)
+        else:
+            address = process_symbol(name)
+        if address is None:
+            missing.append(name)
+        else:
+            found[name] = address
+    if missing:
+        raise MirError(
+            Diagnostic(f"the code calls {', '.join(missing)}, which no loaded library has").with_note(
+                "load the library that has it (llvmlite.binding.load_library_permanently), or give its address"
+            )
+        )
+    return found
+
+
+def process_symbol(name: str) -> int | None:
+    """The address of a function in the libraries that this process has loaded, libm among them; None when there is none."""
+    import ctypes
+
+    # By file name: ctypes.util.find_library would start a compiler to ask.
+    for library in (None, "libm.so.6", "libgcc_s.so.1"):
+        try:
+            handle = ctypes.CDLL(library)
+        except OSError:
+            continue
+        if hasattr(handle, name):
+            return ctypes.cast(getattr(handle, name), ctypes.c_void_p).value
+    address = llvm.address_of_symbol(name)
+    return int(address) if address else None
+
+
+def compile_ir(
+    text: str,
+    *,
+    cpu: str | None = None,
+    features: str | None = None,
+    opt_level: int = 3,
+    symbols: Mapping[str, int] | None = None,
+    keep_alive: tuple[object, ...] = (),
+) -> CompiledModule:
+    """IR text to code loaded into this process, for this machine's processor unless `cpu` or `features` say otherwise."""
+    target = Target(cpu=cpu, features=features, opt_level=opt_level)
+    return link_objects([emit_object(text, target)], symbols=symbols, keep_alive=keep_alive)
+
+
+def compile_shipped(text: str, *, symbols: Mapping[str, int] | None = None) -> CompiledModule:
+    """IR text of the package itself to code loaded into this process, which compiles it: no time goes into starting another, nor into
+    optimizing."""
+    request = _request("object", Target(opt_level=0), True)
+    return link_objects([compile_inside(request, text).data], symbols=symbols)

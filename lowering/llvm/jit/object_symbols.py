@@ -1,0 +1,70 @@
+"""The symbols of an object file, read from its table: what it defines for others and what it asks of others.
+
+Formats: ELF of 64 bits ("System V ABI", chapter 4) and Mach-O of 64 bits (Apple's "Mach-O file format reference").
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+from ....support.diagnostics import Diagnostic, MirError
+
+_ELF_SYMTAB, _ELF_LOCAL, _ELF_UNDEFINED = 2, 0, 0
+_LINKER_TABLE = "_GLOBAL_OFFSET_TABLE_"  # made by the linker itself
+_MACHO_MAGIC, _MACHO_SYMTAB, _MACHO_EXTERNAL, _MACHO_TYPE_MASK = 0xFEEDFACF, 2, 0x01, 0x0E
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A symbol that is visible outside of its object file."""
+
+    name: str
+    defined: bool
+
+
+def symbols_of(data: bytes) -> list[Symbol]:
+    """The global symbols of an object file; raises `MirError` when `data` is none that is understood."""
+    if data[:5] == b"\x7fELF\x02":
+        return _elf_symbols(data)
+    if len(data) >= 32 and struct.unpack_from("<I", data)[0] == _MACHO_MAGIC:
+        return _macho_symbols(data)
+    raise MirError(Diagnostic("not an object file of a known format (ELF or Mach-O of 64 bits)"))
+
+
+def _text(data: bytes, start: int) -> str:
+    return data[start : data.index(b"\0", start)].decode()
+
+
+def _elf_symbols(data: bytes) -> list[Symbol]:
+    (table,) = struct.unpack_from("<Q", data, 0x28)
+    entry_size, count = struct.unpack_from("<HH", data, 0x3A)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", data, table + i * entry_size) for i in range(count)]
+    out: list[Symbol] = []
+    for section in sections:
+        _, kind, _, _, offset, size, link, _, _, each = section
+        if kind != _ELF_SYMTAB:
+            continue
+        names = sections[link][4]
+        for position in range(offset, offset + size, each):
+            name, info, _, index = struct.unpack_from("<IBBH", data, position)
+            if name and info >> 4 != _ELF_LOCAL and (text := _text(data, names + name)) != _LINKER_TABLE:
+                out.append(Symbol(text, index != _ELF_UNDEFINED))
+    return out
+
+
+def _macho_symbols(data: bytes) -> list[Symbol]:
+    commands = struct.unpack_from("<I", data, 16)[0]
+    position = 32
+    out: list[Symbol] = []
+    for _ in range(commands):
+        kind, size = struct.unpack_from("<II", data, position)
+        if kind == _MACHO_SYMTAB:
+            offset, count, names, _ = struct.unpack_from("<IIII", data, position + 8)
+            for i in range(count):
+                name, type_, _, _, _ = struct.unpack_from("<IBBHQ", data, offset + 16 * i)
+                if type_ & _MACHO_EXTERNAL:
+                    # Mach-O puts an underscore before every C name.
+                    out.append(Symbol(_text(data, names + name).removeprefix("_"), bool(type_ & _MACHO_TYPE_MASK)))
+        position += size
+    return out

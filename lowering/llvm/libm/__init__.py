@@ -1,0 +1,1 @@
+"""Elementary functions as straight-line code that LLVM vectorizes."""

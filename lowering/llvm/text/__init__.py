@@ -1,0 +1,1 @@
+"""The `llvm` dialect as LLVM IR text."""

@@ -1,0 +1,393 @@
+"""The `llvm` dialect (with `llvm_ext`) as LLVM IR text, which `llvmlite.binding.parse_assembly` reads.
+
+Text is built directly, one line per op, with a table from op class to its line. Values are named when first met, so blocks
+may come in any order; block arguments become phis; intrinsics are declared once per set of types under LLVM's mangled name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    ModuleOp,
+    StringAttr,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from ....dialects import llvm_ext
+from ....support.diagnostics import error_at, source_position
+from ....support.fields import operands_of, segment
+from ....support.garbage import no_collection
+from ....support.walk import ops_in
+from ...externs import check_extern
+from .instructions import CONSTANTS, LINES
+from .ir_text import attribute_text, global_initializer, intrinsic_suffixes, quoted, symbol, type_text
+
+Line = Callable[["FunctionWriter", Operation], None]
+
+_ATTRIBUTE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*+(?:\([A-Za-z0-9_, ]*+\))?")
+"""An attribute of a function: `nounwind`, `memory(none)`, `prefer-vector-width`."""
+
+
+def translate(
+    module: ModuleOp,
+    *,
+    triple: str | None = None,
+    debug: bool = False,
+    attributes: str = "",
+    externs: Collection[str] | None = None,
+) -> str:
+    """LLVM IR text of a module in the `llvm` dialect.
+
+    `triple` names the target in the text; `debug` keeps each op's line (as `!dbg`) for debuggers and profilers;
+    `attributes` are LLVM function attributes that every definition gets, such as `"prefer-vector-width"="512"`. `externs`
+    are the names that the module may refer to and does not define, beside those of `..externs`; None allows all.
+    Raises `MirError` at an op that is not of the `llvm` dialect, and where the module refers to what it may not.
+    """
+    with no_collection():
+        return ModuleWriter(triple, debug, attributes, externs).write(module)
+
+
+@dataclass
+class ModuleWriter:
+    """The text of one module."""
+
+    triple: str | None
+    debug: bool
+    attributes: str
+    externs: Collection[str] | None = None
+    declared: dict[str, str] = field(default_factory=dict[str, str])
+    """Intrinsics in use: mangled name to declaration."""
+    metadata: list[str] = field(default_factory=list[str])
+    struct_types: dict[str, str] = field(default_factory=dict[str, str])
+    functions: dict[str, llvm.FuncOp] = field(default_factory=dict[str, llvm.FuncOp])
+    files: dict[str, int] = field(default_factory=dict[str, int])
+
+    def write(self, module: ModuleOp) -> str:
+        """The whole module."""
+        lines: list[str] = []
+        if self.triple is not None:
+            lines.append(f'target triple = "{self.triple}"')
+        ops = list(module.body.ops)
+        for op in ops:
+            if isinstance(op, llvm.FuncOp):
+                self.functions[op.sym_name.data] = op
+        for op in ops:
+            if self.externs is not None and isinstance(op, llvm.FuncOp | llvm.GlobalOp) and is_declaration(op):
+                check_extern(module, op, self.externs)
+            match op:
+                case llvm.FuncOp():
+                    self.function(op, lines)
+                case llvm.GlobalOp():
+                    lines.append(self.global_variable(op))
+                case _ if op.name.startswith("rule."):
+                    pass  # Rules of the module were for its passes; they are no code.
+                case _:
+                    raise error_at(
+                        op, f"'{op.name}' is not of the llvm dialect", "run lower-std-to-llvm before translating"
+                    )
+        named = {op.sym_name.data for op in ops if isinstance(op, llvm.FuncOp)}
+        lines += [text for name, text in self.declared.items() if name not in named]
+        if self.attributes:
+            lines.append(f"attributes #0 = {{ {self.attributes} }}")
+        if self.debug and self.files:
+            flag = self.node('!{i32 2, !"Debug Info Version", i32 3}')
+            lines.append(f"!llvm.module.flags = !{{{flag}}}")
+        lines += [f"!{number} = {text}" for number, text in enumerate(self.metadata)]
+        return "\n".join(lines) + "\n"
+
+    def node(self, text: str) -> str:
+        """A new metadata node."""
+        self.metadata.append(text)
+        return f"!{len(self.metadata) - 1}"
+
+    def loop_node(self, annotation: llvm_ext.LoopAnnotationAttr) -> str:
+        """A loop's own distinct node: its first operand is itself."""
+        number = len(self.metadata)
+        self.metadata.append("")
+        parts = [f"!{number}"]
+        for key, value in annotation.hints().items():
+            if key in ("vectorize.enable", "distribute.enable"):
+                parts.append(self.node(f'!{{!"llvm.loop.{key}", i1 {"true" if value else "false"}}}'))
+            elif key in ("vectorize.width", "interleave.count", "unroll.count"):
+                parts.append(self.node(f'!{{!"llvm.loop.{key}", i32 {value}}}'))
+            elif value:
+                prefix = "llvm.loop" if key != "licm.disable" else "llvm"
+                parts.append(self.node(f'!{{!"{prefix}.{key}"}}'))
+        self.metadata[number] = f"distinct !{{{', '.join(parts)}}}"
+        return f"!{number}"
+
+    def file_node(self, name: str) -> str:
+        """The `DIFile` and compile unit of a source file; returns the file's node."""
+        number = self.files.get(name)
+        if number is None:
+            directory, _, base = name.rpartition("/")
+            number = len(self.metadata)
+            self.metadata.append(f'!DIFile(filename: "{quoted(base)}", directory: "{quoted(directory or ".")}")')
+            self.files[name] = number
+        return f"!{number}"
+
+    def subprogram(self, op: llvm.FuncOp) -> str | None:
+        """The function's debug scope, None when it has no source position."""
+        position = source_position(op.location)
+        if position is None:
+            return None
+        name, line, _ = position
+        file = self.file_node(name)
+        unit = self.node(
+            f'distinct !DICompileUnit(language: DW_LANG_C, file: {file}, producer: "mirstack", isOptimized: true, '
+            "runtimeVersion: 0, emissionKind: LineTablesOnly)"
+        )
+        kind = self.node("!DISubroutineType(types: !{null})")
+        return self.node(
+            f'distinct !DISubprogram(name: "{quoted(op.sym_name.data)}", scope: {file}, file: {file}, line: {line}, '
+            f"type: {kind}, scopeLine: {line}, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: {unit})"
+        )
+
+    def global_variable(self, op: llvm.GlobalOp) -> str:
+        """A global's line."""
+        linkage = op.linkage.linkage.data
+        value = global_initializer(op)
+        words = [f"@{symbol(op.sym_name.data)} =", linkage if value is None or linkage != "external" else ""]
+        words.append("thread_local" if op.thread_local_ is not None else "")
+        words.append(
+            {1: "local_unnamed_addr", 2: "unnamed_addr"}.get(op.unnamed_addr.value.data, "") if op.unnamed_addr else ""
+        )
+        words.append(f"addrspace({op.addr_space.value.data})" if op.addr_space.value.data else "")
+        words.append("constant" if op.constant is not None else "global")
+        words.append(value if value is not None else type_text(op.global_type))
+        text = " ".join(word for word in words if word)
+        if op.section is not None:
+            text += f', section "{quoted(op.section.data)}"'
+        return text + (f", align {op.alignment.value.data}" if op.alignment is not None else "")
+
+    def function(self, op: llvm.FuncOp, lines: list[str]) -> None:
+        """A declaration, or a definition with its blocks."""
+        type_ = op.function_type
+        attrs = op.arg_attrs.data if op.arg_attrs is not None else ()
+        writer = FunctionWriter(self, lines)
+        parameters: list[str] = []
+        first = op.body.blocks.first
+        for position, input_ in enumerate(type_.inputs):
+            text = type_text(input_) + (attribute_text(attrs[position]) if attrs else "")
+            parameters.append(text if first is None else f"{text} {writer.name(first.args[position])}")
+        if type_.is_variadic:
+            parameters.append("...")
+        linkage = op.linkage.linkage.data
+        convention = op.CConv.convention.data
+        head = [
+            "declare" if first is None else "define",
+            linkage if linkage != "external" else "",
+            {1: "hidden", 2: "protected"}.get(op.visibility_.value.data, ""),
+            convention if convention != "ccc" else "",
+            (attribute_text(op.res_attrs.data[0]).strip() if op.res_attrs else ""),
+            f"{type_text(type_.output)} @{symbol(op.sym_name.data)}({', '.join(parameters)})",
+            {1: "local_unnamed_addr", 2: "unnamed_addr"}.get(op.unnamed_addr.value.data, "") if op.unnamed_addr else "",
+            function_attributes(op),
+            "#0" if self.attributes and first is not None else "",
+        ]
+        text = " ".join(word for word in head if word)
+        if first is None:
+            lines.append(text)
+            return
+        writer.scope = self.subprogram(op) if self.debug else None
+        lines.append(text + (f" !dbg {writer.scope}" if writer.scope else "") + " {")
+        writer.blocks(op)
+        lines.append("}")
+
+    def intrinsic(self, name: str, operands: Sequence[SSAValue], result: Attribute | None) -> str:
+        """The mangled name of an intrinsic, which is declared if it was not."""
+        types = [operand.type for operand in operands]
+        mangled = name + intrinsic_suffixes(name, types, result)
+        if mangled not in self.declared:
+            output = type_text(result) if result is not None else "void"
+            self.declared[mangled] = f"declare {output} @{mangled}({', '.join(type_text(type_) for type_ in types)})"
+        return mangled
+
+
+def is_declaration(op: llvm.FuncOp | llvm.GlobalOp) -> bool:
+    """Whether the op only names what is defined outside of the module."""
+    if isinstance(op, llvm.FuncOp):
+        return op.body.blocks.first is None
+    return op.value is None and "zero" not in op.attributes
+
+
+def function_attributes(op: llvm.FuncOp) -> str:
+    """LLVM's attributes of a function: those that the op has properties for, and `passthrough`.
+
+    A function that was parsed has them among its attributes.
+    """
+    attrs = {**op.attributes, **op.properties}
+    flags = (("no_unwind", "nounwind"), ("no_inline", "noinline"), ("optimize_none", "optnone"))
+    words = [word for key, word in flags if attrs.get(key) is not None]
+    passthrough = attrs.get("passthrough")
+    for attr in passthrough.data if isinstance(passthrough, ArrayAttr) else ():
+        match attr:
+            case StringAttr() if _ATTRIBUTE.fullmatch(attr.data):
+                # LLVM knows attributes of one word; all others are strings.
+                words.append(f'"{quoted(attr.data)}"' if "-" in attr.data else attr.data)
+            case ArrayAttr(data=(StringAttr(data=key), StringAttr(data=value))):
+                words.append(f'"{quoted(key)}"="{quoted(value)}"')
+            case _:
+                raise error_at(
+                    op, f"passthrough holds {attr}", 'it holds attributes, such as "nounwind", and pairs of strings'
+                )
+    if isinstance(cpu := attrs.get("target_cpu"), StringAttr):
+        words.append(f'"target-cpu"="{quoted(cpu.data)}"')
+    if isinstance(features := attrs.get("target_features"), llvm.TargetFeaturesAttr):
+        words.append(f'"target-features"="{quoted(",".join(feature.data for feature in features.features))}"')
+    if isinstance(pointer := attrs.get("frame_pointer"), llvm.FramePointerKindAttr):
+        words.append(f'"frame-pointer"="{pointer.data.value}"')
+    return " ".join(words)
+
+
+class FunctionWriter:
+    """The text of one function: names of its values and blocks, its phis."""
+
+    def __init__(self, module: ModuleWriter, lines: list[str]) -> None:
+        self.module = module
+        self.lines = lines
+        self.names: dict[SSAValue, str] = {}
+        self.labels: dict[Block, str] = {}
+        self.scope: str | None = None
+        self.incoming: dict[Block, list[tuple[str, Sequence[SSAValue]]]] = {}
+        self.split_edges: list[str] = []
+        self.split_labels: dict[tuple[Operation, int], str] = {}
+        """The blocks that edges go through, by terminator and the edge's place."""
+        self.places: dict[tuple[int, int], str] = {}
+
+    # Names
+
+    def name(self, value: SSAValue) -> str:
+        """The value's name, or its text where it is a constant."""
+        known = self.names.get(value)
+        if known is None:
+            known = self.names[value] = self.new_name(value)
+        return known
+
+    def new_name(self, value: SSAValue) -> str:
+        """Constants are written where they are used; anything else gets a name of its own."""
+        owner = value.owner
+        constant = CONSTANTS.get(type(owner))
+        if constant is not None:
+            return constant(owner)
+        hint = value.name_hint
+        return f"%v{len(self.names)}" if hint is None or not hint.isascii() else f"%{hint}_{len(self.names)}"
+
+    def typed(self, value: SSAValue) -> str:
+        """Type and name."""
+        return f"{type_text(value.type)} {self.name(value)}"
+
+    def label(self, block: Block) -> str:
+        """The block's name."""
+        known = self.labels.get(block)
+        if known is None:
+            known = self.labels[block] = f"b{len(self.labels)}"
+        return known
+
+    # Lines
+
+    def line(self, op: Operation, text: str) -> None:
+        """A line of the function, with its debug location when there is one to keep."""
+        if self.scope is not None:
+            text += self.debug_location(op)
+        self.lines.append(text)
+
+    def result(self, op: Operation, text: str) -> None:
+        """A line that defines the op's only result."""
+        (result,) = op.results
+        self.line(op, f"  {self.name(result)} = {text}")
+
+    def debug_location(self, op: Operation) -> str:
+        """`, !dbg !n`: the op's line; a call without one takes the function's, for LLVM insists."""
+        location = op.location
+        position = source_position(location)
+        if position is None:
+            if not isinstance(op, llvm.CallOp):
+                return ""
+            position = ("", 0, 0)
+        place = position[1:]
+        node = self.places.get(place)
+        if node is None:
+            node = self.module.node(f"!DILocation(line: {place[0]}, column: {place[1]}, scope: {self.scope})")
+            self.places[place] = node
+        return f", !dbg {node}"
+
+    def blocks(self, op: llvm.FuncOp) -> None:
+        """Every block: label, phis, ops."""
+        entry = op.body.blocks.first
+        for block in op.body.blocks:
+            if (last := block.last_op) is not None and last.successors:
+                self.collect_edges(block, last)
+        for block in op.body.blocks:
+            if block is not entry:
+                self.lines.append(f"{self.label(block)}:")
+                self.phis(block)
+            elif block in self.incoming:
+                raise error_at(op, "the entry block of a function is the target of a branch", "add a block before it")
+            else:
+                self.lines.append(f"{self.label(block)}:")
+            for inner in ops_in(block):
+                line = LINES.get(type(inner))
+                if line is None:
+                    raise error_at(
+                        inner, f"'{inner.name}' is not of the llvm dialect", "run lower-std-to-llvm before translating"
+                    )
+                line(self, inner)
+        self.lines += self.split_edges
+
+    def phis(self, block: Block) -> None:
+        """One phi per block argument."""
+        incoming = self.incoming.get(block, ())
+        for argument in block.args:
+            if not incoming:
+                # No branch leads here: the block is dead, and any value will do.
+                self.names[argument] = "poison"
+                continue
+            sources = ", ".join(f"[ {self.name(operands[argument.index])}, %{label} ]" for label, operands in incoming)
+            self.lines.append(f"  {self.name(argument)} = phi {type_text(argument.type)} {sources}")
+
+    def collect_edges(self, block: Block, last: Operation) -> None:
+        """Notes what the block's terminator sends where; a second edge to one block goes through a block of its own."""
+        label = self.label(block)
+        seen: set[Block] = set()
+        for position, (target, operands) in enumerate(edges(last)):
+            source = label
+            if target in seen:
+                if not operands:
+                    # LLVM wants as many phi entries as edges, but this block has no phis.
+                    continue
+                source = f"{label}.{position}"
+                self.split_edges += [f"{source}:", f"  br label %{self.label(target)}"]
+                self.split_labels[last, position] = source
+            seen.add(target)
+            self.incoming.setdefault(target, []).append((source, operands))
+
+    def target(self, block: Block, last: Operation, position: int) -> str:
+        """The label that edge `position` of a terminator jumps to."""
+        return f"label %{self.split_labels.get((last, position)) or self.label(block)}"
+
+    def loop_metadata(self, op: Operation) -> str:
+        """`, !llvm.loop !n` where the branch carries an annotation."""
+        annotation = op.attributes.get("loop_annotation")
+        if not isinstance(annotation, llvm_ext.LoopAnnotationAttr):
+            return ""
+        return f", !llvm.loop {self.module.loop_node(annotation)}"
+
+
+def edges(op: Operation) -> list[tuple[Block, Sequence[SSAValue]]]:
+    """(target, values for its arguments) of each successor of a terminator."""
+    match op:
+        case llvm.BrOp():
+            return [(op.successors[0], operands_of(op))]
+        case llvm.CondBrOp():
+            return [(block, segment(op, place)) for place, block in enumerate(op.successors, start=1)]
+        case llvm_ext.SwitchOp():
+            cases = [(block, operands) for _, block, operands in op.cases()]
+            return [(op.default_block, tuple(op.default_operands)), *cases]
+        case _:
+            return [(block, ()) for block in op.successors]

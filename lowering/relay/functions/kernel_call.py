@@ -1,0 +1,158 @@
+"""A call of a kernel: sizes from the arguments, from the shape function, checks, memory for the results, the call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, i32, i64
+from xdsl.ir import SSAValue
+
+from ....dialects.relay import ir as relay
+from ....dialects.relay.text import global_text
+from ...tir.signature import BufferParam, KernelSignature
+from ..kernels.shape_function import Check, ShapeFunction, Variant
+from .flat_values import WORD, BoxLeaf, DynamicTensorLeaf, TensorLeaf, leaves_of
+from .run_time_extents import Extent, Predicate, Sizing
+
+if TYPE_CHECKING:
+    from .function_lowering import FunctionLowering
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """How a lowered kernel is called. `signature` is known for those that take symbolic sizes."""
+
+    name: str
+    status: bool
+    """Whether it returns a status."""
+    fails: bool
+    """Whether that may be another than 0."""
+    arguments: int
+    signature: KernelSignature | None
+    shape: ShapeFunction | None
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    """A tensor that a kernel takes: where its data is, and its shape."""
+
+    data: SSAValue
+    shape: Sequence[Extent]
+
+
+def call_kernel(f: FunctionLowering, op: relay.CallTirOp) -> None:
+    """Emits the call; the op's result becomes known."""
+    kernel = f.unit.kernels[op.callee.root_reference.data]
+    sizing = Sizing(f)
+    inputs = [tensor for value in op.arguments for tensor in _tensors(f, sizing, value)]
+    leaves = leaves_of(op.result.type, op.result)
+    if kernel.signature is None:
+        targets = [f.place(op, k) for k in range(len(leaves))]
+        _call(f, kernel, [*(t.data for t in inputs), *targets])
+        f.values[op.result] = targets
+        return
+    params = [p for p in kernel.signature.params if isinstance(p, BufferParam)]
+    shown = global_text(kernel.name) if kernel.shape is None else kernel.shape.operator
+    symbols = _input_symbols(sizing, params, inputs, shown, op)
+    computed = [] if kernel.shape is None else _computed(f, kernel.shape, inputs, symbols, op)
+    variant = None if kernel.shape is None else kernel.shape.variant
+    results: list[SSAValue] = []
+    data: list[SSAValue] = []
+    for k, (leaf, param) in enumerate(zip(leaves, params[len(inputs) :], strict=True)):
+        assert not isinstance(leaf, BoxLeaf)
+        shape: list[Extent] = []
+        for axis, (size, declared) in enumerate(zip(param.shape, leaf.shape, strict=True)):
+            if isinstance(size, str) and size not in symbols:
+                symbols[size] = computed.pop(0)
+                message = f"dimension {axis} of the result of {shown} would be {{size}}"
+                sizing.check_extent(sizing.value(symbols[size]), message, op)
+            extent = sizing.evaluate(size, symbols)
+            if declared != DYNAMIC_INDEX:
+                message = f"dimension {axis} of the result of {shown} is {{size}}, but must be {{size}}"
+                sizing.check(Check("equal", message), extent, declared, op)
+            shape.append(extent)
+        target = f.place(op, k) if isinstance(leaf, TensorLeaf) else sizing.allocate(leaf, shape)
+        data.append(target)
+        results.append(target if isinstance(leaf, TensorLeaf) else sizing.descriptor(leaf, target, shape))
+    sizes = [sizing.value(symbols[name]) for name in kernel.signature.symbols]
+    arguments = [*(t.data for t in inputs), *data, *sizes]
+    if variant is None:
+        _call(f, kernel, arguments)
+    else:
+        _choose(f, kernel, variant, sizing.value(symbols[variant.symbol]), arguments)
+    f.values[op.result] = results
+
+
+def _choose(
+    f: FunctionLowering, kernel: Kernel, variant: Variant, size: SSAValue, arguments: Sequence[SSAValue]
+) -> None:
+    """Calls the kernel, or its variant for large sizes."""
+    emit = f.emit
+    large, small, done = emit.new_block(), emit.new_block(), emit.new_block()
+    emit.branch_if(emit.compare(size, emit.int(variant.least), Predicate("uge")), large, small)
+    for start, chosen in ((large, f.unit.kernels[variant.name]), (small, kernel)):
+        emit.block = start
+        _call(f, chosen, arguments)
+        emit.branch(done)
+    emit.block = done
+
+
+def _tensors(f: FunctionLowering, sizing: Sizing, value: SSAValue) -> list[_Tensor]:
+    tensors: list[_Tensor] = []
+    for leaf, pointer in zip(leaves_of(value.type, value), f.values[value], strict=True):
+        assert isinstance(leaf, TensorLeaf | DynamicTensorLeaf)
+        tensors.append(_Tensor(sizing.data(leaf, pointer), sizing.shape(leaf, pointer)))
+    return tensors
+
+
+def _input_symbols(
+    sizing: Sizing, params: Sequence[BufferParam], inputs: Sequence[_Tensor], callee: str, op: relay.CallTirOp
+) -> dict[str, Extent]:
+    """The sizes that the inputs' shapes give, by name; what a shape says twice must be the same both times."""
+    symbols: dict[str, Extent] = {}
+    for param, tensor in zip(params, inputs, strict=False):
+        for size, extent in zip(param.shape, tensor.shape, strict=True):
+            if isinstance(size, str):
+                symbols.setdefault(size, extent)
+    for param, tensor in zip(params, inputs, strict=False):
+        for axis, (size, extent) in enumerate(zip(param.shape, tensor.shape, strict=True)):
+            if not isinstance(size, str) or symbols[size] is not extent:
+                # The handle of a buffer of symbolic shape is named after it.
+                name = param.name.removeprefix("var_")
+                message = f"{callee}: dimension {axis} of '{name}' is {{size}}, but must be {{size}}"
+                sizing.check(Check("equal", message), extent, sizing.evaluate(size, symbols), op)
+    return symbols
+
+
+def _computed(
+    f: FunctionLowering,
+    shape: ShapeFunction,
+    inputs: Sequence[_Tensor],
+    symbols: Mapping[str, Extent],
+    op: relay.CallTirOp,
+) -> list[Extent]:
+    """Calls the shape function and makes its checks; the sizes of the results."""
+    if shape.name is None:
+        return []
+    sizing = Sizing(f)
+    kernel = f.unit.kernels[shape.name]
+    signature = kernel.signature
+    symbolic = () if signature is None else signature.symbols
+    count = kernel.arguments - len(inputs) - len(symbolic)
+    table = f.emit.slot(count)
+    addresses = [f.emit.offset(table, WORD * k) for k in range(count)]
+    sizes = [sizing.value(symbols[name]) for name in symbolic]
+    _call(f, kernel, [*(t.data for t in inputs), *addresses, *sizes])
+    numbers: list[Extent] = [f.emit.load(address, i64) for address in addresses]
+    sides = iter(numbers[count - 2 * len(shape.checks) :])
+    for check in shape.checks:
+        sizing.check(check, next(sides), next(sides), op)
+    return numbers[: count - 2 * len(shape.checks)]
+
+
+def _call(f: FunctionLowering, kernel: Kernel, arguments: Sequence[SSAValue]) -> None:
+    call = f.emit.call(kernel.name, arguments, i32 if kernel.status else None)
+    if kernel.fails:
+        f.check(call.results[0])

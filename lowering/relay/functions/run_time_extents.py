@@ -1,0 +1,185 @@
+"""Sizes at run time: arithmetic, checks, and the descriptors of tensors whose shape is known only then.
+
+A size is a Python number where it is known at compile time, else an i64 value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from xdsl.dialects import llvm
+from xdsl.dialects.builtin import DYNAMIC_INDEX, i32, i64
+from xdsl.ir import Operation, SSAValue
+
+from ....dialects.extents import MOST_EXTENT
+from ....dialects.relay.operators.common.result_sizes import fits
+from ...tir.signature import Size
+from ..kernels.shape_function import Check, Rule
+from ..memory import heap
+from ..memory.memory_plan import ALIGNMENT
+from .emitter import PTR
+from .flat_values import WORD, DynamicTensorLeaf, TensorLeaf
+
+if TYPE_CHECKING:
+    from .function_lowering import FunctionLowering
+
+Extent: TypeAlias = "int | SSAValue"
+
+MOST_BYTES = 1 << 46
+"""A tensor larger than any machine's memory: its size in bytes is not computed further, so that it cannot overflow."""
+
+Predicate = llvm.ICmpPredicateFlag
+
+
+class Sizing:
+    """Emits into one function."""
+
+    def __init__(self, lowering: FunctionLowering):
+        self.lowering = lowering
+        self.emit = lowering.emit
+
+    def value(self, extent: Extent) -> SSAValue:
+        """The size as an i64."""
+        return self.emit.int(extent) if isinstance(extent, int) else extent
+
+    # Checks
+
+    def check(self, check: Check, left: Extent, right: Extent, where: Operation) -> None:
+        """Leaves the function with the check's message, and both sizes, unless they fit."""
+        if isinstance(left, int) and isinstance(right, int) and fits(check.rule, left, right):
+            return
+        a, b = self.value(left), self.value(right)
+        good = self.emit.new_block()
+        for one, other, predicate in self._tests(check.rule, a, b):
+            following = self.emit.new_block()
+            self.emit.branch_if(self.emit.compare(one, other, Predicate(predicate)), good, following)
+            self.emit.block = following
+        self.refuse(check.message, where, a, b)
+        self.emit.block = good
+
+    def _tests(self, rule: Rule, a: SSAValue, b: SSAValue) -> Iterator[tuple[SSAValue, SSAValue, str]]:
+        """Comparisons of which one must hold."""
+        match rule:
+            case "equal":
+                yield a, b, "eq"
+            case "stretch":
+                yield a, b, "eq"
+                yield a, self.emit.int(1), "eq"
+                yield b, self.emit.int(1), "eq"
+            case "expand":
+                yield a, b, "eq"
+                yield a, self.emit.int(1), "eq"
+            case "within":
+                yield a, b, "sle"
+
+    def refuse(self, message: str, where: Operation, *sizes: SSAValue) -> None:
+        """Leaves the function; each `{size}` of the message is one of the sizes."""
+        context, emit = self.lowering.context, self.emit
+        for number, size in enumerate(sizes):
+            emit.store(size, context, heap.SIZES + WORD * number)
+        emit.branch(self.lowering.fail, emit.int(self.lowering.unit.status_of(message, where), i32))
+
+    def check_extent(self, extent: SSAValue, message: str, where: Operation) -> None:
+        """Leaves the function where an extent is negative or larger than kernels can count."""
+        good, bad = self.emit.new_block(), self.emit.new_block()
+        self.emit.branch_if(self.emit.compare(extent, self.emit.int(MOST_EXTENT), Predicate("ule")), good, bad)
+        self.emit.block = bad
+        self.refuse(message, where, extent)
+        self.emit.block = good
+
+    # Arithmetic
+
+    def evaluate(self, size: Size, symbols: Mapping[str, Extent]) -> Extent:
+        """What a kernel's signature says a size is, given its symbols."""
+        if isinstance(size, int):
+            return size
+        if isinstance(size, str):
+            return symbols[size]
+        operator, left, right = size[0], *(self.value(self.evaluate(part, symbols)) for part in size[1:])
+        match operator:
+            case "+":
+                return self.emit.value(llvm.AddOp(left, right))
+            case "-":
+                return self.emit.value(llvm.SubOp(left, right))
+            case "*":
+                return self.emit.value(llvm.MulOp(left, right))
+            case "min" | "max":
+                predicate = Predicate("slt" if operator == "min" else "sgt")
+                return self.emit.value(llvm.SelectOp(self.emit.compare(left, right, predicate), left, right))
+            case _:
+                return self._divide(operator, left, right)
+
+    def _divide(self, operator: str, left: SSAValue, right: SSAValue) -> SSAValue:
+        """Floor division, or what it leaves, of sizes, which are not negative; 0 is divided by as by 1."""
+        emit = self.emit
+        zero = emit.compare(right, emit.int(0), Predicate("eq"))
+        divisor = emit.value(llvm.SelectOp(zero, emit.int(1), right))
+        return emit.value(llvm.SDivOp(left, divisor) if operator == "//" else llvm.SRemOp(left, divisor))
+
+    def bytes_of(self, shape: Sequence[Extent], item_bytes: int) -> SSAValue:
+        """The bytes of a tensor, rounded up to the alignment; leaves the function where no memory could hold them."""
+        emit = self.emit
+        known, factors = item_bytes, [e for e in shape if not isinstance(e, int)]
+        for extent in shape:
+            known *= extent if isinstance(extent, int) else 1
+        total = emit.int(min(known, MOST_BYTES))
+        for extent in factors:
+            least = emit.value(llvm.SelectOp(emit.compare(extent, emit.int(0), Predicate("eq")), emit.int(1), extent))
+            most = emit.value(llvm.UDivOp(emit.int(MOST_BYTES), least))
+            good = emit.new_block()
+            emit.branch_if(emit.compare(total, most, Predicate("ule")), good, self.lowering.no_memory)
+            emit.block = good
+            total = emit.value(llvm.MulOp(total, extent))
+        padded = emit.value(llvm.AddOp(total, emit.int(ALIGNMENT - 1)))
+        return emit.value(llvm.AndOp(padded, emit.int(-ALIGNMENT)))
+
+    # Descriptors
+
+    def shape(self, leaf: TensorLeaf | DynamicTensorLeaf, pointer: SSAValue) -> list[Extent]:
+        """The extents of a tensor."""
+        at = 0
+        result: list[Extent] = []
+        for extent in leaf.shape:
+            if extent == DYNAMIC_INDEX:
+                at += WORD
+                result.append(self.emit.load(pointer, i64, at))
+            else:
+                result.append(extent)
+        return result
+
+    def data(self, leaf: TensorLeaf | DynamicTensorLeaf, pointer: SSAValue) -> SSAValue:
+        """The address of a tensor's first element."""
+        return pointer if isinstance(leaf, TensorLeaf) else self.emit.load(pointer, PTR)
+
+    def descriptor(self, leaf: DynamicTensorLeaf, data: SSAValue, shape: Sequence[Extent]) -> SSAValue:
+        """A new descriptor of the data, which has this shape."""
+        extents = [e for e, declared in zip(shape, leaf.shape, strict=True) if declared == DYNAMIC_INDEX]
+        return self.lowering.new_box([data, *map(self.value, extents)])
+
+    def allocate(self, leaf: DynamicTensorLeaf, shape: Sequence[Extent]) -> SSAValue:
+        """Memory for a tensor of this shape."""
+        return self.lowering.take_bytes(self.bytes_of(shape, leaf.item_bytes))
+
+    def cast(
+        self, pointer: SSAValue, own: TensorLeaf | DynamicTensorLeaf, wanted: TensorLeaf | DynamicTensorLeaf, what: str,
+        where: Operation,
+    ) -> SSAValue:  # fmt: skip
+        """A tensor in the form of another type; leaves the function where a dimension is not what that type says.
+
+        Data of static shape is copied: its place may be used again while the descriptor lives.
+        """
+        if own.shape == wanted.shape:
+            return pointer
+        shape, data = self.shape(own, pointer), self.data(own, pointer)
+        for axis, (extent, declared) in enumerate(zip(shape, wanted.shape, strict=True)):
+            if declared != DYNAMIC_INDEX:
+                message = f"dimension {axis} of {what} is {{size}}, but must be {{size}}"
+                self.check(Check("equal", message), extent, declared, where)
+        if isinstance(wanted, TensorLeaf):
+            return data
+        if isinstance(own, TensorLeaf):
+            copied = self.allocate(wanted, shape)
+            self.emit.copy(copied, data, own.bytes)
+            data = copied
+        return self.descriptor(wanted, data, shape)

@@ -1,0 +1,200 @@
+"""`lower-relay-to-te`: every Primitive function becomes a TE function, its calls `call_tir`.
+
+An operator that stands outside of any Primitive function becomes a kernel of its own. Functions that compute the same
+become one kernel: they are compared by structure, constants by value. Calls that give constants, as weights are, have a kernel of
+their own, which says so (`tir.constant_params`), and so have calls on tensors that lie in rows (`layouts.py`). Concatenations, reshapes and slices that only move tensors may stay operators of the
+function, which then are no code but places in memory (`share_storage.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from ....dialects.relay import ir as relay
+from ....dialects.relay.operator import OperatorOp
+from ....passes.relay.fusion.fuse_ops import call_tir_instead, is_kernel, outline
+from ....passes.tir.buffers.param_strides import Strides
+from ....support.garbage import no_collection
+from ....support.symbols import take_name
+from ....support.walk import walk_ops
+from ..functions.flat_values import leaves_of
+from ..memory.frame import Sources
+from ..memory.row_layouts import Layouts
+from ..memory.share_storage import share_storage
+from .constant_arguments import Constants, constant_places, mark_constant_params
+
+CallStrides = dict[relay.CallOp, tuple[Strides, Strides]]
+"""Of calls of kernels: the strides of the tensors that they take, and of those that they give."""
+
+MOST_NAMED = 6
+"""A kernel's name lists at most this many operators."""
+
+
+@dataclass(frozen=True)
+class LowerRelayToTE(ModulePass):
+    """Lower Primitive functions and lone operators to TE functions that call_tir calls."""
+
+    name = "lower-relay-to-te"
+
+    in_place: bool = True
+    """Whether Primitive functions that only move tensors become places in memory rather than kernels."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        with no_collection():
+            _lower(op, _Kernels(op), self.in_place)
+            mark_constant_params(op)
+
+
+def call_kernels(module: ModuleOp, *, in_place: bool) -> None:
+    """Leaves calls of kernels as the pass does, but makes no kernels: what they compute is not known any more."""
+    _lower(module, _Names(module), in_place)
+
+
+def _lower(module: ModuleOp, kernels: _Names, in_place: bool) -> None:
+    for function in list(module.ops):
+        if isinstance(function, relay.FuncOp):
+            kept = share_storage(function) if in_place else set[Operation]()
+            _lower_body(function.body.block, kernels, kept, _strides(function, kept))
+
+
+def _strides(function: relay.FuncOp, kept: set[Operation]) -> CallStrides:
+    """The strides of what kernels take and give, by call; calls all of whose tensors are compact are left out."""
+    layouts = Layouts(kept, Sources())
+    found: CallStrides = {}
+    for op in walk_ops(function) if layouts else ():
+        if isinstance(op, relay.CallOp) and isinstance(kernel := op.callee.owner, relay.FnOp) and is_kernel(kernel):
+            inputs = tuple(steps for value in op.arguments for steps in layouts.strides(value))
+            results = layouts.strides(op.result)
+            if any(inputs) or any(results):
+                found[op] = inputs, results
+    return found
+
+
+class _Names:
+    """Names for the kernels of one module."""
+
+    def __init__(self, module: ModuleOp):
+        self.module = module
+        self.names = {name.data for op in module.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
+        self.numbers: dict[str, int] = {}
+
+    def kernel(self, function: relay.FnOp, calls: list[relay.CallOp], strides: Strides) -> str:
+        """The name of the function that computes what the Primitive function does, for these calls of it, on tensors that lie so."""
+        return self._fresh_name(function)
+
+    def _fresh_name(self, function: relay.FnOp) -> str:
+        operators = [op.OPERATOR.name.replace(".", "_") for op in function.body.block.ops if isinstance(op, OperatorOp)]
+        shown = operators[:MOST_NAMED]
+        base = "_".join(["fused", *shown, *(["etc"] if len(operators) > MOST_NAMED else [])])
+        return take_name(base, self.names, self.numbers)
+
+
+class _Kernels(_Names):
+    """The kernels of one module, by structure."""
+
+    def __init__(self, module: ModuleOp):
+        super().__init__(module)
+        self.by_structure: dict[Hashable, str] = {}
+        self.constants = Constants()
+
+    def kernel(self, function: relay.FnOp, calls: list[relay.CallOp], strides: Strides) -> str:
+        constant = frozenset[int].intersection(*(constant_places(call.arguments, self.constants) for call in calls))
+        key = (structure(function), constant, strides)
+        name = self.by_structure.get(key)
+        if name is None:
+            name = self.by_structure[key] = self._fresh_name(function)
+            from .te_kernel import te_kernel
+
+            self.module.body.block.add_ops(te_kernel(function, name, strides))
+        return name
+
+
+def _lower_body(body: Block, kernels: _Names, kept: set[Operation], strides: CallStrides) -> None:
+    pending = [body]
+    while pending:
+        for op in list(pending.pop().ops):
+            match op:
+                case OperatorOp() if op in kept:
+                    pass
+                case OperatorOp():
+                    outlined = outline([op]).callee.owner
+                    assert isinstance(outlined, relay.FnOp)
+                    _lower_kernel(outlined, kernels, {})
+                case relay.FnOp() if is_kernel(op):
+                    _lower_kernel(op, kernels, strides)
+                case _:
+                    pending += [block for region in op.regions for block in region.blocks]
+
+
+def _lower_kernel(function: relay.FnOp, kernels: _Names, strides: CallStrides) -> None:
+    """Replaces the calls of a Primitive function by calls of its TE function (of one for each way that tensors lie), and erases it."""
+    calls = _calls(function)
+    _lift_tensors(function, calls)
+    alike: dict[Strides, list[relay.CallOp]] = {}
+    for call in calls:
+        inputs, results = strides.get(call, ((), ()))
+        # Constants that were lifted come last, and are compact.
+        count = sum(len(leaves_of(value.type, value)) for value in call.arguments) if inputs or results else 0
+        alike.setdefault((*inputs, *[()] * (count - len(inputs)), *results), []).append(call)
+    for steps, chosen in alike.items():
+        name = kernels.kernel(function, chosen, steps)
+        for call in chosen:
+            call_tir_instead(call, name)
+    function.detach()
+    function.erase()
+
+
+def _calls(function: relay.FnOp) -> list[relay.CallOp]:
+    """The calls of a kernel, once it is called by no name that `let` gave it."""
+    calls: list[relay.CallOp] = []
+    pending = [use.operation for use in function.result.uses]
+    while pending:
+        op = pending.pop()
+        if isinstance(op, relay.LetOp):
+            pending += [use.operation for use in op.result.uses]
+            op.result.replace_all_uses_with(function.result)
+            op.detach()
+            op.erase()
+        else:
+            assert isinstance(op, relay.CallOp)
+            calls.append(op)
+    return calls
+
+
+def _lift_tensors(function: relay.FnOp, calls: list[relay.CallOp]) -> None:
+    """Makes parameters of the constant tensors that a Primitive function holds: a kernel has no memory of its own.
+
+    Scalars stay, as numbers in the kernel's expressions.
+    """
+    block = function.body.block
+    constants = [op for op in block.ops if isinstance(op, relay.ConstantOp) and op.value.array.ndim > 0]
+    for constant in constants:
+        constant.detach()
+        param = block.insert_arg(constant.result.type, len(block.args))
+        constant.result.replace_all_uses_with(param)
+        Rewriter.insert_op(constant, InsertPoint.before(function))
+    if constants:
+        names = [f"p{number}" for number in range(len(block.args))]
+        function.param_names = ArrayAttr([StringAttr(name) for name in names])
+        for call in calls:
+            call.operands = [*call.operands, *(constant.result for constant in constants)]
+
+
+def structure(function: relay.FnOp) -> Hashable:
+    """What two functions that compute the same have in common: types, and ops with their attributes and operands by number."""
+    block = function.body.block
+    numbers: dict[SSAValue, int] = {value: number for number, value in enumerate(block.args)}
+    ops: list[Hashable] = []
+    for op in block.ops:
+        attributes = tuple(sorted((*op.attributes.items(), *op.properties.items()), key=lambda item: item[0]))
+        ops.append((op.name, tuple(numbers[v] for v in op.operands), attributes, tuple(r.type for r in op.results)))
+        for result in op.results:
+            numbers[result] = len(numbers)
+    return (tuple(value.type for value in block.args), tuple(ops))

@@ -1,0 +1,210 @@
+"""Shape functions: what has to be known of a kernel's sizes before it runs, computed by a kernel of its own.
+
+A kernel with dimensions known only at run time (`?`) is a TE function with a variable for each of them. Those of its inputs
+come from the inputs; those of its results, and the two sides of every check that the type relations left open, are given
+by the shape function `NAME_shape` (TVM's FShapeFunc), which takes the kernel's inputs and writes one int64 for each.
+
+The kernel's attribute `mirstack.shape` says so as data: `function` names the shape function, `operator` what the messages
+call the kernel, and `checks` lists what is compared; `variant` names a kernel for large sizes. The numbers come in this order: each size of the results that no input
+gives, as it first occurs in their shapes; then the two sides of each check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast, get_args
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
+from xdsl.ir import Attribute, Operation
+
+from ....dialects import tir
+from ....dialects.relay.operators.common.result_sizes import ResultShapes, Rule, fits, size_tensor
+from ....dialects.te import builder as te
+from ....dialects.te.builder import Expr, Tensor, Var
+from ....dialects.te.expr import Apply
+from ....dialects.te.extern import ExternOp
+from ....dialects.te.ops import FuncOp
+from ....dialects.te.schedule.trees import substitute
+from ....dialects.te.tensor import ComputeOp
+from ....support.diagnostics import error_at
+from ...tir.signature import SHAPE
+from .known_sizes import sizes_attr
+
+
+@dataclass(frozen=True)
+class Check:
+    """Two sizes that must fit. `message` has `{size}` in the place of each."""
+
+    rule: Rule
+    message: str
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A kernel that takes the place of another where its size `symbol` is `least` or more."""
+
+    name: str
+    symbol: str
+    least: int
+
+
+@dataclass(frozen=True)
+class ShapeFunction:
+    """The attribute `mirstack.shape`. `name` is None where there is nothing to compute before the kernel runs."""
+
+    name: str | None
+    operator: str
+    checks: tuple[Check, ...]
+    variant: Variant | None = None
+
+    def to_attr(self) -> DictionaryAttr:
+        """As a builtin attribute."""
+        checks = [ArrayAttr([StringAttr(c.rule), StringAttr(c.message)]) for c in self.checks]
+        entries: dict[str, Attribute] = {"operator": StringAttr(self.operator), "checks": ArrayAttr(checks)}
+        if self.name is not None:
+            entries["function"] = StringAttr(self.name)
+        if self.variant is not None:
+            entries["variant"] = StringAttr(self.variant.name)
+            entries["symbol"] = StringAttr(self.variant.symbol)
+            entries["least"] = IntegerAttr(self.variant.least, i64)
+        return DictionaryAttr(entries)
+
+    @staticmethod
+    def of(op: Operation) -> ShapeFunction | None:
+        """The description that a lowered kernel carries, None where it needs no shape function.
+
+        Raises MirError for an attribute that is no description.
+        """
+        attr = op.attributes.get(SHAPE)
+        if attr is None:
+            return None
+        data: Mapping[str, Attribute] = attr.data if isinstance(attr, DictionaryAttr) else {}
+        name, operator, listed = (data.get(key) for key in ("function", "operator", "checks"))
+        checks: list[Check] = []
+        for item in listed.data if isinstance(listed, ArrayAttr) else ():
+            parts = [p.data for p in item.data if isinstance(p, StringAttr)] if isinstance(item, ArrayAttr) else []
+            if len(parts) == 2 and parts[0] in get_args(Rule):
+                checks.append(Check(cast("Rule", parts[0]), parts[1]))
+        if not isinstance(operator, StringAttr):
+            raise error_at(op, f"{SHAPE} needs 'operator', a string")
+        variant, symbol, least = (data.get(key) for key in ("variant", "symbol", "least"))
+        chosen: Variant | None = None
+        if isinstance(variant, StringAttr) and isinstance(symbol, StringAttr) and isinstance(least, IntegerAttr):
+            chosen = Variant(variant.data, symbol.data, least.value.data)
+        return ShapeFunction(name.data if isinstance(name, StringAttr) else None, operator.data, tuple(checks), chosen)
+
+
+class Sizes:
+    """The symbolic sizes of one kernel while its TE function is made."""
+
+    def __init__(self, taken: Container[str] = ()) -> None:
+        self._taken = taken
+        self.checks: list[tuple[Check, Expr, Expr]] = []
+        self._inputs: set[Expr] = set()
+        self._values: dict[Expr, Expr] = {}
+        """What the sizes are that stand for the results' dimensions."""
+
+    @property
+    def are_open(self) -> bool:
+        """Whether there are any: else all that a kernel reads is known to be there."""
+        return bool(self._inputs or self._values)
+
+    def input_size(self) -> Var:
+        """The size of a further `?` of an input."""
+        size = te.size_var(self._name("n", len(self._inputs)))
+        self._inputs.add(size)
+        return size
+
+    def is_input(self, size: object) -> bool:
+        """Whether a size is that of an input's `?`."""
+        return isinstance(size, Var) and size in self._inputs
+
+    def define(self, operator: str, tensors: Sequence[Tensor], results: ResultShapes) -> None:
+        """The free sizes in the tensors' shapes are what `results` says, and what that requires is checked."""
+        for tensor, shape in zip(tensors, results.shapes, strict=True):
+            for dim, value in zip(tensor.dims, shape, strict=True):
+                if isinstance(dim, Var) and dim not in self._inputs:
+                    self._values.setdefault(dim, te.convert(value))
+        for needed in results.requirements:
+            self.check(needed.rule, needed.left, needed.right, f"{operator}: {needed.message}")
+
+    def check(self, rule: Rule, left: int | Expr, right: int | Expr, message: str) -> None:
+        """The kernel may run only where two sizes fit; what holds for sure is not checked."""
+        a, b = (self._values.get(e, e) for e in map(te.convert, (left, right)))
+        if a is b or (isinstance(a, te.Const) and isinstance(b, te.Const) and fits(rule, int(a), int(b))):
+            return
+        # Sizes are compared by identity; two that are equal fit by every rule.
+        if not any(c.rule in (rule, "equal") and (a, b) == (one, other) for c, one, other in self.checks):
+            self.checks.append((Check(rule, message), a, b))
+
+    def check_broadcast(self, operator: str, result: Tensor) -> None:
+        """Where a dimension of a result is that of three or more that broadcast, each of them must fit it."""
+        for axis, dim in enumerate(result.dims):
+            sizes = _broadcast(dim)
+            for size in sizes if len(sizes) > 2 else ():
+                message = f"{operator}: {{size}} does not broadcast to {{size}}, dimension {axis} of the result"
+                self.check("expand", size, dim, message)
+
+    def name_results(self, results: Sequence[Tensor]) -> None:
+        """Gives every dimension of a result that is neither a number nor an input's size a variable of its own: a caller
+        passes it."""
+        for tensor in results:
+            dims: list[Expr] = []
+            for dim in tensor.dims:
+                if not isinstance(dim, te.Const) and dim not in self._inputs and dim not in self._values:
+                    named = te.size_var("m", dim.dtype)
+                    self._values[named] = dim
+                    dim = named
+                dims.append(dim)
+            _set_dims(tensor, tuple(dims))
+        for number, size in enumerate(self._values):
+            assert isinstance(size, Var)
+            size.name = self._name("m", number)
+
+    def _name(self, letter: str, number: int) -> str:
+        """A name that no parameter has."""
+        name = f"{letter}{number}"
+        while name in self._taken:
+            name += "_"
+        return name
+
+    def known(self, more: Sequence[tuple[Rule, Expr, Expr]] = ()) -> ArrayAttr[Attribute]:
+        """What holds of the kernel's sizes when it runs, as `mirstack.sizes`; `more` holds besides."""
+        relations = [*((c.rule, left, right) for c, left, right in self.checks), *more]
+        return sizes_attr(relations, self._values, {*self._inputs, *self._values})
+
+    def shape_function(self, name: str, inputs: Sequence[Tensor], results: Sequence[Tensor]) -> FuncOp | None:
+        """The TE function that computes the results' sizes and both sides of the checks; None where there are none."""
+        wanted = [d for d in dict.fromkeys(d for t in results for d in t.dims) if d in self._values]
+        values = [self._values[d] for d in wanted] + [side for _, *sides in self.checks for side in sides]
+        if not values:
+            return None
+        # What a size of the results is computed from takes its place, so that inputs are all that is read.
+        known: dict[int, Expr] = {}
+        for size, value in self._values.items():
+            known[id(size)] = substitute(value, known).astype(size.dtype)
+        values = [substitute(value, known) for value in values]
+        return te.func(name, [*inputs, *(size_tensor(value, f"size{k}") for k, value in enumerate(values))])
+
+
+def _broadcast(dim: Expr) -> list[Expr]:
+    """The sizes that a dimension is the broadcast of: Select(a == 1, b, a) is that of a and b."""
+    if isinstance(dim, Apply) and dim.op is tir.SelectOp:
+        condition, other, size = dim.args
+        if isinstance(condition, Apply) and condition.op is tir.EqOp and condition.args[0] is size:
+            return [*_broadcast(size), *_broadcast(other)]
+    return [dim]
+
+
+def _set_dims(tensor: Tensor, dims: tuple[Expr, ...]) -> None:
+    """The tensor, and those that are made with it, has these extents from now on."""
+    op = tensor.op
+    for output in op.outputs:
+        if output is tensor or isinstance(op, ComputeOp):
+            output.dims = dims
+    if isinstance(op, ComputeOp):
+        for axis, dim in zip(op.axis, dims, strict=True):
+            axis.extent = dim
+    elif isinstance(op, ExternOp):
+        op.out_buffers[tensor.value_index].dims = dims

@@ -1,0 +1,268 @@
+"""A Primitive function as a TE function: each operator's TE compute, one after the other.
+
+A dimension `?` of an input is a size variable of the TE function; the results' sizes follow from the computes. What has to
+be computed and checked before the kernel runs is a second TE function, its shape function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DictionaryAttr, TensorType, TupleType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ....dialects.relay import ir as relay
+from ....dialects.relay.infer.open_checks import open_checks
+from ....dialects.relay.operator import Compute, OperatorOp
+from ....dialects.relay.operators.common.open_dims import Place, Sign, calculate
+from ....dialects.relay.types import tensor_leaves
+from ....dialects.te import builder as te
+from ....dialects.te import ops as te_ops
+from ....dialects.te.builder import Tensor
+from ....dialects.te.expr import Const, Expr, ExprLike
+from ....dialects.tir.size_relations import SIZES
+from ....dialects.tir.types import dtype_to_type, type_to_dtype
+from ....passes.tir.buffers.param_strides import Strides, set_param_strides
+from ....support.diagnostics import MirError, error_at
+from ...tir.signature import SHAPE
+from ..functions.flat_values import leaves_of
+from .read_ranges import check_reads
+from .shape_function import ShapeFunction, Sizes, Variant
+
+_ON_EXPRESSIONS: Mapping[Sign, Callable[[ExprLike, ExprLike], Expr]] = {
+    # In 64 bits: products of sizes may leave 32.
+    "+": lambda a, b: _wide(a) + _wide(b),
+    "*": lambda a, b: _wide(a) * _wide(b),
+    "//": te.floordiv,
+    "%": te.floormod,
+}
+
+
+def _wide(size: ExprLike) -> Expr:
+    return te.convert(size).astype("int64")
+
+
+class Number(Tensor):
+    """A tensor of rank 0 whose reads are the number itself, so that no kernel keeps a loop for it."""
+
+    def __init__(self, number: Expr):
+        described = te.compute((), lambda *_: number, name="constant")
+        super().__init__(described.op, 0, described.dims, described.dtype)
+        self.number = number
+
+    def __call__(self, *indices: ExprLike) -> Expr:
+        return self.number
+
+
+def te_kernel(function: relay.FnOp, name: str, strides: Strides = ()) -> list[te_ops.FuncOp]:
+    """The kernel called `name` of a Primitive function, and what belongs to it. `strides` are those of its parameters, in elements.
+
+    The first `te.func` has the inputs' leaves, then the outputs' leaves as parameters; it may be followed by its variant
+    for large sizes and by its shape function. Raises MirError for an operator that is no tensor expression.
+    """
+    kernel = _Kernel(function)
+    operators = [op.OPERATOR.name for op in function.body.block.ops if isinstance(op, OperatorOp)]
+    shown = operators[0] if len(operators) == 1 else name
+    with te.location_scope(function.location):
+        result = [kernel.function(name)]
+        set_param_strides(result[0], strides)
+        shape = kernel.sizes.shape_function(f"{name}_shape", kernel.inputs, kernel.results)
+        variant: Variant | None = None
+        if kernel.large is not None:
+            variant = Variant(f"{name}_large", kernel.large.symbol, kernel.large.least)
+            result.append(_Kernel(function, large=True).function(variant.name))
+    if shape is not None:
+        result.append(shape)
+    for each in result:
+        each.location = function.location
+    if shape is not None or variant is not None:
+        shape_name = None if shape is None else shape.sym_name.data
+        described = ShapeFunction(shape_name, shown, tuple(c for c, *_ in kernel.sizes.checks), variant)
+        result[0].attrs = DictionaryAttr({**result[0].attrs.data, SHAPE: described.to_attr()})
+    return result
+
+
+def te_results(function: relay.FuncOp | relay.FnOp, inputs: Sequence[Tensor]) -> list[Tensor]:
+    """The tensors that a function of operators, its types known, computes from TE tensors of its parameters' types.
+
+    Raises MirError for an operator that is no tensor expression.
+    """
+    return _Kernel(function, given=inputs).results
+
+
+@dataclass(frozen=True)
+class _Large:
+    """That a kernel's operator has a compute for large sizes: for `least` or more of the size `symbol`."""
+
+    size: te.Var
+    least: int
+
+    @property
+    def symbol(self) -> str:
+        """The size's name."""
+        return self.size.name
+
+
+class _Kernel:
+    """The tensors of a Primitive function, by its operators' computes, or with `large` those for large sizes.
+
+    The inputs are placeholders, or the tensors `given`, depth first where parameters are tuples.
+    """
+
+    def __init__(self, function: relay.FuncOp | relay.FnOp, large: bool = False, given: Sequence[Tensor] | None = None):
+        self.use_large = large
+        self.large: _Large | None = None
+        self.values: dict[SSAValue, Sequence[Tensor]] = {}
+        self.inputs: list[Tensor] = []
+        self.results: list[Tensor] = []
+        self.sizes = Sizes({n.data for n in function.param_names.data})
+        for param, name in zip(function.params, function.param_names.data, strict=True):
+            leaves_of(param.type, param)  # what native code cannot hold is refused here, at the parameter
+            leaves = tensor_leaves(param.type)
+            names = [name.data + (f"_{k}" if len(leaves) > 1 else "") for k in range(len(leaves))]
+            if given is None:
+                tensors = [
+                    te.placeholder(self._shape(leaf), type_to_dtype(leaf.element_type), leaf_name)
+                    for leaf, leaf_name in zip(leaves, names, strict=True)
+                ]
+            else:
+                tensors = list(given[len(self.inputs) : len(self.inputs) + len(leaves)])
+            self.inputs += tensors
+            self.values[param] = tensors
+        for op in function.body.block.ops:
+            with te.location_scope(op.location):
+                self._visit(op)
+
+    @property
+    def params(self) -> list[Tensor]:
+        """The parameters of the TE function."""
+        return [*self.inputs, *self.results]
+
+    def function(self, name: str) -> te_ops.FuncOp:
+        """The TE function, which says what is known of its sizes."""
+        function = te.func(name, self.params)
+        large = self.large if self.use_large else None
+        known = self.sizes.known([] if large is None else [("within", te.const(large.least), large.size)])
+        if known.data:
+            function.attrs = DictionaryAttr({**function.attrs.data, SIZES: known})
+        return function
+
+    def _shape(self, type: TensorType[Attribute]) -> tuple[int | Expr, ...]:
+        return tuple(self.sizes.input_size() if extent == DYNAMIC_INDEX else extent for extent in type.get_shape())
+
+    def _visit(self, op: Operation) -> None:
+        values = self.values
+        match op:
+            case OperatorOp():
+                values[op.result] = self._operator(op)
+            case relay.ConstantOp():
+                values[op.result] = [_scalar(op)]
+            case relay.TupleOp():
+                values[op.result] = [tensor for field in op.fields for tensor in values[field]]
+            case relay.TupleGetItemOp():
+                values[op.result] = _projection(op, values)
+            case relay.LetOp():
+                values[op.result] = values[op.value]
+            case _:
+                assert isinstance(op, relay.ReturnOp)
+                for tensor in values[op.value]:
+                    known = isinstance(tensor, Number) or any(tensor is other for other in self.params)
+                    self.results.append(te.compute(tensor.shape, tensor, name="identity") if known else tensor)
+                self.sizes.name_results(self.results)
+
+    def _computed(self, op: OperatorOp, compute: Compute, arguments: Sequence[Tensor]) -> Sequence[Tensor]:
+        """The operator's tensor expression. What it says of integers that it cannot take is told of the operator, not of TE."""
+        try:
+            return compute(op.attrs(), arguments, op.result.type)
+        except MirError as error:
+            dtypes = dict.fromkeys(tensor.dtype for tensor in arguments)
+            if any("float" in dtype for dtype in dtypes) or not all(map(_is_static, arguments)):
+                raise
+            reason = error.diagnostics[0].message
+            raise error_at(
+                op,
+                f"{op.OPERATOR.name} of {', '.join(dtypes)} has no tensor expression, so it cannot be compiled: {reason}",
+                'compute it in floats, such as cast(%x, dtype="float32"), or run it with `--target interp`',
+            ) from error
+
+    def _operator(self, op: OperatorOp) -> Sequence[Tensor]:
+        operator, attrs = op.OPERATOR, op.attrs()
+        compute = operator.compute
+        if compute is None:
+            raise error_at(
+                op,
+                f"{operator.name} has no tensor expression, so it cannot be compiled",
+                "run it with `--target interp`",
+            )
+        arguments = [tensor for argument in op.args for tensor in self.values[argument]]
+        if operator.large is not None and self.sizes.is_input(size := operator.large.size(arguments)):
+            assert isinstance(size, te.Var)
+            self.large = _Large(size, operator.large.least)
+            if self.use_large:
+                compute = operator.large.compute
+
+        def size_of(place: Place) -> Expr:
+            return arguments[place.leaf].dims[place.axis]
+
+        for check in open_checks(op):
+            needed = check.needed
+            left, right = (calculate(side, size_of, _ON_EXPRESSIONS) for side in (needed.left, needed.right))
+            self.sizes.check(needed.rule, left, right, check.message)
+        empty = _empty(op.result.type)
+        results = empty or self._computed(op, compute, arguments)
+        if operator.extents is not None and not (empty and all(map(_is_static, arguments))):
+            self.sizes.define(operator.name, results, operator.extents(attrs, arguments, op.result.type))
+        for tensor in results:
+            self.sizes.check_broadcast(operator.name, tensor)
+        if self.sizes.are_open:
+            check_reads(operator.name, _names(op, self.values), results, self.sizes)
+        return results
+
+
+def _empty(type: Attribute) -> Sequence[Tensor]:
+    """Returns tensors of a result type without elements, of which nothing is left to compute; none for any other type."""
+    leaves = tensor_leaves(type)
+    if not all(0 in leaf.get_shape() and DYNAMIC_INDEX not in leaf.get_shape() for leaf in leaves):
+        return ()
+    return [_zeros(leaf.get_shape(), type_to_dtype(leaf.element_type)) for leaf in leaves]
+
+
+def _zeros(shape: Sequence[int], dtype: str) -> Tensor:
+    return te.compute(shape, lambda *_: te.const(0, dtype), name="T_empty")
+
+
+def type_of_tensor(tensor: Tensor) -> TensorType[Attribute]:
+    """The Relay type of a TE tensor; an extent that is no number is `?`."""
+    extents = [int(dim.value) if isinstance(dim, Const) else DYNAMIC_INDEX for dim in tensor.dims]
+    return TensorType(dtype_to_type(tensor.dtype), extents)
+
+
+def _names(op: OperatorOp, values: dict[SSAValue, Sequence[Tensor]]) -> dict[Tensor, str]:
+    """What the operator calls its input tensors."""
+    names: dict[Tensor, str] = {}
+    for argument, name in zip(op.args, op.OPERATOR.arguments, strict=True):
+        tensors = values[argument]
+        for field, tensor in enumerate(tensors):
+            shown = f"{name.lstrip('*')}[{field}]" if isinstance(argument.type, TupleType) else name
+            names.setdefault(tensor, shown)
+    return names
+
+
+def _is_static(tensor: Tensor) -> bool:
+    return all(isinstance(dim, Const) for dim in tensor.dims)
+
+
+def _scalar(op: relay.ConstantOp) -> Tensor:
+    value = op.value.array.item()
+    type = op.result.type
+    assert isinstance(type, TensorType)
+    return Number(te.const(value, type_to_dtype(type.element_type)))
+
+
+def _projection(op: relay.TupleGetItemOp, values: dict[SSAValue, Sequence[Tensor]]) -> Sequence[Tensor]:
+    type = op.tuple_value.type
+    assert isinstance(type, TupleType)
+    index = op.index.value.data
+    at = sum(len(tensor_leaves(field)) for field in type.types.data[:index])
+    return values[op.tuple_value][at : at + len(tensor_leaves(type.types.data[index]))]

@@ -368,7 +368,7 @@ def apply(
     """
     from ..dialects.relay.infer import infer_types
     from ..passes.rules.apply_rules import check_mode, rewrite_all
-    from ..passes.rules.library import select_rules
+    from ..passes.rules.engine.library import select_rules
 
     check(module, "module", "an IRModule (of a module of xDSL: IRModule.of_op)", IRModule)
     check_mode(mode)

@@ -184,7 +184,7 @@ class MirOptMain(xDSLOptMain):
 
     def _check_rules(self, module: ModuleOp, file: LocationAttr) -> tuple[str | None, list[Diagnostic]]:
         """What `--check-rules` prints: what was found, or all that is wrong with the rules of a module."""
-        from ..passes.rules.check import check_module
+        from ..passes.rules.annex.check import check_module
 
         try:
             found, problems = check_module(module)

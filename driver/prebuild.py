@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..parser.lalr import prebuilt_table
-from ..passes.rules.shipped import prebuilt_index
+from ..passes.rules.engine.shipped import prebuilt_index
 from ..support.cache import prebuilt_text
 
 ROOT = Path(__file__).parent.parent

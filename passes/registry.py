@@ -47,7 +47,7 @@ PASSES: tuple[Entry, ...] = (
     Entry("apply-rules", "passes.rules.apply_rules:ApplyRules", "rewrite by declared rules"),
     Entry(
         "convert-rules-to-pdl",
-        "passes.rules.convert_rules_to_pdl:ConvertRulesToPDL",
+        "passes.rules.annex.pdl.convert_rules_to_pdl:ConvertRulesToPDL",
         "rules as patterns of MLIR's PDL dialect",
     ),
     # Relay.

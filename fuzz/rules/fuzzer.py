@@ -19,8 +19,8 @@ import numpy as np
 
 from ...dialects.relay.operator import all_operators
 from ...parser import parse_mir
-from ...passes.rules.check import check_rules
-from ...passes.rules.library import select_rules
+from ...passes.rules.annex.check import check_rules
+from ...passes.rules.engine.library import select_rules
 from ...support.diagnostics import MirError
 from ..case import Case, Verdict, reason
 from ..reduce import ON_TEXT

@@ -1,8 +1,8 @@
 """The engine of rewrite rules: `program` compiles a rule, `rewriter` applies rules, `library` and `shipped` read files of them."""
 
-from .library import load_rules
-from .rewriter import RuleIndex
-from .shipped import shipped_rules
-from .stats import RuleStats, counting, stats_table
+from .engine.library import load_rules
+from .engine.rewriter import RuleIndex
+from .engine.shipped import shipped_rules
+from .engine.stats import RuleStats, counting, stats_table
 
 __all__ = ["RuleIndex", "RuleStats", "counting", "load_rules", "shipped_rules", "stats_table"]

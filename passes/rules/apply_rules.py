@@ -17,12 +17,12 @@ from ...dialects.rule import RewriteOp, RulesetOp
 from ...support.diagnostics import error_at
 from ...support.trace import tracer
 from ...support.walk import walk_ops
-from .library import load_rules, select_rules
-from .rewriter import RuleIndex, apply_rules
+from .engine.library import load_rules, select_rules
+from .engine.rewriter import RuleIndex, apply_rules
 
 if TYPE_CHECKING:
-    from .dump_egraph import EGraphDump
-    from .saturate import Limits
+    from .annex.egraph.dump_egraph import EGraphDump
+    from .annex.egraph.saturate import Limits
 
 MODES = ("fixpoint", "once", "saturate")
 
@@ -68,8 +68,8 @@ class ApplyRules(ModulePass):
             rewrite_all(op, rules, self.mode, self.strict_math)
 
     def _saturate(self, op: ModuleOp, rules: Sequence[RewriteOp]) -> None:
-        from .dump_egraph import EGraphDump
-        from .saturate import Limits
+        from .annex.egraph.dump_egraph import EGraphDump
+        from .annex.egraph.saturate import Limits
 
         dump = None if self.dump_egraph is None else EGraphDump()
         saturate_all(op, rules, Limits(self.max_ops, self.max_rounds), dump, self.strict_math)
@@ -109,9 +109,9 @@ def saturate_all(
     Which form costs least is not decided exactly, as one op may serve several others; so where rules come to an end by
     themselves, what they make in their order is compared, and taken where it costs less. Raises MirError as `saturate` does.
     """
-    from .check.terminate import check_termination
-    from .cost import total_cost
-    from .saturate import saturate
+    from .annex.check.terminate import check_termination
+    from .annex.egraph.cost import total_cost
+    from .annex.egraph.saturate import saturate
 
     index = None if check_termination(rules) else RuleIndex.of(rules, strict_math)
     for item in _programs(op):

@@ -11,8 +11,8 @@ from xdsl.passes import ModulePass
 
 from ...dialects.rule import RewriteOp, RulesetOp
 from ...support.trace import tracer
-from .rewriter import apply_rules
-from .shipped import shipped_rules
+from .engine.rewriter import apply_rules
+from .engine.shipped import shipped_rules
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mirstack.driver import prebuild
 from mirstack.parser import lalr
-from mirstack.passes.rules import shipped
+from mirstack.passes.rules.engine import shipped
 
 
 def test_what_ships_is_up_to_date() -> None:

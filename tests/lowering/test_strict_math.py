@@ -13,7 +13,7 @@ from mirstack.dialects.array import numpy_dtype
 from mirstack.lowering.driver.cache.keys import context_key
 from mirstack.lowering.pipeline import Options, llvm_text, lowering_passes
 from mirstack.parser import parse_mir
-from mirstack.passes.rules.check.inputs import special_values
+from mirstack.passes.rules.annex.check.inputs import special_values
 from mirstack.support.diagnostics import MirError
 from numpy.typing import NDArray
 

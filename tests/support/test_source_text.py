@@ -11,7 +11,7 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.parser import print_mir
-from mirstack.passes.rules.library import load_rules
+from mirstack.passes.rules.engine.library import load_rules
 from mirstack.support.diagnostics import MirError
 from mirstack.support.source_text import source_text, text_bytes
 

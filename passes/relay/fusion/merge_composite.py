@@ -25,9 +25,9 @@ from ....support.diagnostics import error_at
 from ....support.locations import fuse_locations
 from ....support.trace import tracer
 from ...changes import tell_rewrite
-from ...rules.library import load_rules, select_rules
-from ...rules.program import Match, Program, compile_rule
-from ...rules.stats import RuleStats, current_stats
+from ...rules.engine.library import load_rules, select_rules
+from ...rules.engine.program import Match, Program, compile_rule
+from ...rules.engine.stats import RuleStats, current_stats
 from ..common.function_attributes import open_ops
 from ..functional.infer_type import ensure_types
 from .fuse_ops import outline

@@ -311,8 +311,8 @@ class QnnCanonicalizeOps(ModulePass):
     strict_math: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        from ...rules.rewriter import apply_rules
-        from ...rules.shipped import shipped_rules
+        from ...rules.engine.rewriter import apply_rules
+        from ...rules.engine.shipped import shipped_rules
 
         ensure_types(op)
         rules = shipped_rules(RULES, self.strict_math)

@@ -9,7 +9,7 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.dialects.te import builder as te
-from mirstack.passes.rules.check.inputs import special_values
+from mirstack.passes.rules.annex.check.inputs import special_values
 
 OPERATORS = {
     "+": np.add,

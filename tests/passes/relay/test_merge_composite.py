@@ -13,7 +13,7 @@ from mirstack.dialects.relay.ir import FnOp
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.relay.fusion.fuse_ops import FuseOps
 from mirstack.passes.relay.fusion.merge_composite import MergeComposite
-from mirstack.passes.rules.stats import counting
+from mirstack.passes.rules.engine.stats import counting
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import find_errors
 from mirstack.support.walk import walk_ops

@@ -7,10 +7,10 @@ import sys
 import pytest
 from mirstack.dialects.rule import RewriteOp
 from mirstack.parser import parse_mir
-from mirstack.passes.rules.check import check_rules, integers
-from mirstack.passes.rules.check.floats import check_floats
-from mirstack.passes.rules.check.samples import as_text
-from mirstack.passes.rules.check.terminate import check_termination
+from mirstack.passes.rules.annex.check import check_rules, integers
+from mirstack.passes.rules.annex.check.floats import check_floats
+from mirstack.passes.rules.annex.check.samples import as_text
+from mirstack.passes.rules.annex.check.terminate import check_termination
 from mirstack.support.diagnostics import MirError
 
 

@@ -12,7 +12,7 @@ from mirstack.dialects import rule
 from mirstack.dialects.relay import ConstantOp, FuncOp, OperatorOp, TupleOp
 from mirstack.dialects.relay.infer import infer_types
 from mirstack.parser import parse_mir
-from mirstack.passes.rules.program import compile_rule
+from mirstack.passes.rules.engine.program import compile_rule
 from xdsl.ir import Operation, SSAValue
 
 COMMUTATIVE = ("add", "multiply")

@@ -15,12 +15,12 @@ from mirstack.dialects.relay.infer import infer_types
 from mirstack.dialects.relay.interpreter import flatten, interpret
 from mirstack.dialects.rule import RewriteOp, rewrites_of
 from mirstack.parser import parse_mir, print_mir
+from mirstack.passes.rules.annex.check.terminate import check_termination
+from mirstack.passes.rules.annex.egraph.cost import total_cost
+from mirstack.passes.rules.annex.egraph.extract import scaled_cost
+from mirstack.passes.rules.annex.egraph.saturate import Limits, saturate
+from mirstack.passes.rules.annex.pdl.convert_rules_to_pdl import ConvertRulesToPDL
 from mirstack.passes.rules.apply_rules import ApplyRules, rewrite_all, saturate_all
-from mirstack.passes.rules.check.terminate import check_termination
-from mirstack.passes.rules.convert_rules_to_pdl import ConvertRulesToPDL
-from mirstack.passes.rules.cost import total_cost
-from mirstack.passes.rules.extract import scaled_cost
-from mirstack.passes.rules.saturate import Limits, saturate
 from mirstack.support.deep import in_deep_stack
 from mirstack.support.diagnostics import MirError, Sources
 from mirstack.support.verify import verify

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from mirstack.dialects.relay.infer import infer_types
 from mirstack.parser import parse_mir, print_mir
-from mirstack.passes.rules import shipped
-from mirstack.passes.rules.rewriter import RuleIndex, apply_rules
+from mirstack.passes.rules.engine import shipped
+from mirstack.passes.rules.engine.rewriter import RuleIndex, apply_rules
 from mirstack.support.diagnostics import source_position
 from xdsl.dialects.builtin import ModuleOp
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from mirstack.dialects.rule import rewrites_of
 from mirstack.parser import parse_mir
-from mirstack.passes.rules.check import check_rules, equal, integers
-from mirstack.passes.rules.check.equal import examples_of
-from mirstack.passes.rules.library import load_rules
+from mirstack.passes.rules.annex.check import check_rules, equal, integers
+from mirstack.passes.rules.annex.check.equal import examples_of
+from mirstack.passes.rules.engine.library import load_rules
 from mirstack.support.deep import in_deep_stack
 from mirstack.support.diagnostics import Sources, render_all
 

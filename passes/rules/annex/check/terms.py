@@ -7,9 +7,9 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from ....dialects import rule as ir
-from ....dialects.relay.operator import from_attribute
-from ....dialects.rule.levels import level_of
+from .....dialects import rule as ir
+from .....dialects.relay.operator import from_attribute
+from .....dialects.rule.levels import level_of
 
 
 def patterns(rule: ir.RewriteOp) -> list[ir.MatchOp]:

@@ -17,9 +17,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from ...dialects.rule import RewriteOp
-from ...support.cache import cache_folder, read_json, read_prebuilt, write_json
-from ...support.diagnostics import MirError, Sources, location_of, source_position
+from ....dialects.rule import RewriteOp
+from ....support.cache import cache_folder, read_json, read_prebuilt, write_json
+from ....support.diagnostics import MirError, Sources, location_of, source_position
 from .head import Candidate, Head, head_of
 from .library import load_rules, select_rules
 from .rewriter import RuleIndex
@@ -27,8 +27,8 @@ from .rewriter import RuleIndex
 _PASSES = Path(__file__).parent.parent
 _CODE = (
     "dialects/rule/ops.py", "dialects/rule/verify.py", "dialects/rule/levels/relay.py", "parser/rules/build.py",
-    "parser/rules/lexer.py", "parser/rules/reader.py", "parser/rules/rules.lark", "passes/rules/head.py",
-    "passes/rules/shipped.py",
+    "parser/rules/lexer.py", "parser/rules/reader.py", "parser/rules/rules.lark", "passes/rules/engine/head.py",
+    "passes/rules/engine/shipped.py",
 )  # fmt: skip
 """What decides how a rule is read and what stands in an index."""
 
@@ -137,11 +137,11 @@ def _candidate(entry: Sequence[Any], path: Path, text: str, strict_math: bool) -
 
 def _read(path: Path, text: str, level: str, start: int, end: int) -> RewriteOp:
     """One rule of a file, at its place."""
-    from ...parser.items import Item
-    from ...parser.rules import tree
-    from ...parser.rules.build import build_item
-    from ...parser.rules.reader import read_item
-    from ...parser.source import Source
+    from ....parser.items import Item
+    from ....parser.rules import tree
+    from ....parser.rules.build import build_item
+    from ....parser.rules.reader import read_item
+    from ....parser.source import Source
 
     Sources.current().add(str(path), text)
     line_start = text.rfind("\n", 0, start) + 1

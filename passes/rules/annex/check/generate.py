@@ -16,15 +16,15 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
-from ....dialects import rule as ir
-from ....dialects.array import ArrayValueAttr, numpy_dtype
-from ....dialects.relay import ConstantOp, FuncOp, ReturnOp, TupleGetItemOp, TupleOp, get_operator, operator_class
-from ....dialects.relay.infer.relation import Postponed, Use
-from ....dialects.relay.infer.unify import Unifier
-from ....dialects.relay.operator import AttrValue, OperatorOp, from_attribute
-from ....dialects.relay.types import UNKNOWN
-from ....dialects.rule.functions import FUNCTIONS, dtype_name
-from ....support.diagnostics import MirError
+from .....dialects import rule as ir
+from .....dialects.array import ArrayValueAttr, numpy_dtype
+from .....dialects.relay import ConstantOp, FuncOp, ReturnOp, TupleGetItemOp, TupleOp, get_operator, operator_class
+from .....dialects.relay.infer.relation import Postponed, Use
+from .....dialects.relay.infer.unify import Unifier
+from .....dialects.relay.operator import AttrValue, OperatorOp, from_attribute
+from .....dialects.relay.types import UNKNOWN
+from .....dialects.rule.functions import FUNCTIONS, dtype_name
+from .....support.diagnostics import MirError
 from .inputs import draw
 from .types import Choices
 
@@ -270,7 +270,7 @@ def _set_type(value: SSAValue, type: Attribute) -> None:
 
 
 def _element_and_shape(choices: Choices) -> tuple[Attribute, Sequence[int]]:
-    from ....dialects.tir.types import dtype_to_type
+    from .....dialects.tir.types import dtype_to_type
 
     return dtype_to_type(choices.dtype), choices.shape
 

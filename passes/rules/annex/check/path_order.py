@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
-from ....dialects import rule as ir
-from ....dialects.rule.levels import level_of
+from .....dialects import rule as ir
+from .....dialects.rule.levels import level_of
 from .terms import op_names, patterns, results, roots
 
 _MOST_STEPS, _MOST_CASES = 20_000, 64

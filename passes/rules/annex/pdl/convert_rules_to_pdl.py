@@ -20,10 +20,10 @@ from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 from xdsl.traits import SymbolOpInterface
 
-from ...dialects import rule as ir
-from ...dialects.rule.levels import level_of
-from ...support.diagnostics import MirError, warn_at
-from .library import load_rules, select_rules
+from .....dialects import rule as ir
+from .....dialects.rule.levels import level_of
+from .....support.diagnostics import MirError, warn_at
+from ...engine.library import load_rules, select_rules
 from .pdl_pattern import Choice, PatternWriter, refuse
 
 _MOST_CHOICES = 256

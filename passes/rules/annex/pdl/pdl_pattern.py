@@ -27,13 +27,13 @@ from xdsl.irdl import (
 from xdsl.traits import SameOperandsAndResultType
 from xdsl.utils.exceptions import VerifyException
 
-from ...dialects import rule as ir
-from ...dialects.relay.operator import from_attribute
-from ...dialects.rule.functions import FUNCTIONS
-from ...dialects.rule.levels import level_of
-from ...dialects.rule.levels.other import OtherLevel
-from ...dialects.tir.types import dtype_to_type
-from ...support.diagnostics import MirError, error_at
+from .....dialects import rule as ir
+from .....dialects.relay.operator import from_attribute
+from .....dialects.rule.functions import FUNCTIONS
+from .....dialects.rule.levels import level_of
+from .....dialects.rule.levels.other import OtherLevel
+from .....dialects.tir.types import dtype_to_type
+from .....support.diagnostics import MirError, error_at
 
 _SCALARS: tuple[Attribute, ...] = (i1, i8, i16, i32, i64, f16, bf16, f32, f64)
 _APPLY = "apply it with apply-rules, which takes every rule"

@@ -20,9 +20,9 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from ....dialects import rule as ir
-from ....dialects.rule.levels import level_of
-from ....support.diagnostics import Diagnostic
+from .....dialects import rule as ir
+from .....dialects.rule.levels import level_of
+from .....support.diagnostics import Diagnostic
 from .path_order import order_text, path_order
 from .terms import condition_key, conditions, made_by, may_be, op_names, patterns, results, roots
 

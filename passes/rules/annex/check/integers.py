@@ -17,10 +17,10 @@ from typing import Any, TypeAlias
 
 from xdsl.ir import SSAValue
 
-from ....dialects import rule as ir
-from ....dialects.relay.operator import from_attribute
-from ....dialects.rule.functions import FUNCTIONS, LAZY, NoMatch
-from ....support.diagnostics import Diagnostic
+from .....dialects import rule as ir
+from .....dialects.relay.operator import from_attribute
+from .....dialects.rule.functions import FUNCTIONS, LAZY, NoMatch
+from .....support.diagnostics import Diagnostic
 from .terms import op_names, results, roots
 
 WIDTHS, TIMEOUT = (8, 16, 32, 64), 5000

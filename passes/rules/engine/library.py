@@ -6,15 +6,15 @@ from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ...dialects.rule import RewriteOp, rewrites_of
-from ...support.diagnostics import Sources, error_at
-from ...support.source_text import source_text
-from ...support.verify import verify
+from ....dialects.rule import RewriteOp, rewrites_of
+from ....support.diagnostics import Sources, error_at
+from ....support.source_text import source_text
+from ....support.verify import verify
 
 
 def load_rules(path: str | Path) -> ModuleOp:
     """The verified module of a file of rules. Raises MirError for what is wrong in it, or that it cannot be read."""
-    from ...parser import parse_mir
+    from ....parser import parse_mir
 
     try:
         text = source_text(Path(path).read_bytes())

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
-from ....dialects import rule as ir
-from ....dialects.relay.operator import from_attribute
-from ....support.diagnostics import Diagnostic
+from .....dialects import rule as ir
+from .....dialects.relay.operator import from_attribute
+from .....support.diagnostics import Diagnostic
 from .inputs import special_values
 from .integers import Choice, Unsaid, choices_of, is_condition, name_of
 from .terms import results, roots

@@ -14,11 +14,11 @@ from typing import Any, cast
 
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects import rule as ir
-from ...dialects.relay.operator import from_attribute
-from ...dialects.rule.functions import FUNCTIONS, NoMatch, has_floats
-from ...dialects.rule.levels import Level, level_of
-from ...support.diagnostics import MirError, error_at
+from ....dialects import rule as ir
+from ....dialects.relay.operator import from_attribute
+from ....dialects.rule.functions import FUNCTIONS, NoMatch, has_floats
+from ....dialects.rule.levels import Level, level_of
+from ....support.diagnostics import MirError, error_at
 from . import steps
 from .steps import Classes, Reader, Slots, Step
 from .values import evaluate, plain, same_attr, same_value, truth
@@ -367,7 +367,7 @@ def _at_rule(op: Operation, make: Callable[[], Operation]) -> Operation:
         return make()
     except MirError as error:
         first = error.diagnostics[0]
-        from ...support.diagnostics import Diagnostic
+        from ....support.diagnostics import Diagnostic
 
         diagnostic = Diagnostic(f"the replacement does not fit here: {first.message}", op.location)
         raise MirError(diagnostic.with_note("where the rule was applied", first.location)) from error

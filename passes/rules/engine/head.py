@@ -8,7 +8,7 @@ from functools import cached_property
 
 from xdsl.ir import SSAValue
 
-from ...dialects import rule as ir
+from ....dialects import rule as ir
 from .program import Program, compile_rule
 
 CONSTANT = "<constant>"

@@ -15,13 +15,13 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import ConstantLike, is_side_effect_free
 
-from ...dialects.rule import RewriteOp
-from ...dialects.rule.functions import NoMatch
-from ...support.diagnostics import Diagnostic, MirError
-from ...support.locations import fuse_locations
-from ...support.trace import Tracer
-from ...support.walk import walk_ops
-from ..changes import op_names, tell_rewrite, value_name
+from ....dialects.rule import RewriteOp
+from ....dialects.rule.functions import NoMatch
+from ....support.diagnostics import Diagnostic, MirError
+from ....support.locations import fuse_locations
+from ....support.trace import Tracer
+from ....support.walk import walk_ops
+from ...changes import op_names, tell_rewrite, value_name
 from .head import CONSTANT, Candidate
 from .program import Match, Program
 from .stats import RuleStats, current_stats
@@ -196,7 +196,7 @@ class _Driver:
     def check_types(self, program: Program, roots: Sequence[Operation], values: Sequence[SSAValue]) -> None:
         for root, value in zip(roots, values, strict=True):
             if value.type != root.results[0].type:
-                from ...dialects.rule.text import type_text
+                from ....dialects.rule.text import type_text
 
                 message = (
                     f"rule @{program.name} would change the type of a value from {type_text(root.results[0].type)}"

@@ -7,10 +7,10 @@ from typing import Any, cast
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import ConstantLike
 
-from ...dialects.relay.operator import from_attribute
-from ...dialects.rule.functions import NoMatch
-from ...dialects.rule.levels import level_of
-from ...support.diagnostics import error_at
+from ....dialects.relay.operator import from_attribute
+from ....dialects.rule.functions import NoMatch
+from ....dialects.rule.levels import level_of
+from ....support.diagnostics import error_at
 
 
 def same_value(a: Any, b: Any) -> bool:

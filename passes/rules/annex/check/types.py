@@ -10,9 +10,9 @@ from typing import Any
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
-from ....dialects.relay.operator import REQUIRED, AttrSpec
-from ....dialects.relay.operators.common.relations import tensor_type
-from ....dialects.tir.types import dtype_to_type
+from .....dialects.relay.operator import REQUIRED, AttrSpec
+from .....dialects.relay.operators.common.relations import tensor_type
+from .....dialects.tir.types import dtype_to_type
 
 DTYPES = ("float32", "int32", "float16", "float32", "int8", "float64", "bfloat16", "uint8", "float32", "int64", "bool")
 _LAYOUTS = {

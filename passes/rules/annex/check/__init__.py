@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ....dialects.rule import RewriteOp
-from ....support.diagnostics import Diagnostic, MirError, error_at
-from ....support.words import counted
-from ..library import select_rules
+from .....dialects.rule import RewriteOp
+from .....support.diagnostics import Diagnostic, MirError, error_at
+from .....support.words import counted
+from ...engine.library import select_rules
 from .equal import check_meaning, examples_of
 from .swallowed import check_swallowed
 from .terminate import check_termination
@@ -105,7 +105,7 @@ def _loops(cycle: Sequence[RewriteOp], examples: Sequence[ModuleOp]) -> bool:
     """Whether rules with conditions go on for ever on some program of the form of one of them."""
     if any(rule.level.data != "relay" for rule in cycle):
         return True
-    from ..rewriter import RuleIndex, apply_rules
+    from ...engine.rewriter import RuleIndex, apply_rules
     from .generate import instances
 
     index = RuleIndex.of(cycle)

@@ -22,16 +22,16 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 from xdsl.traits import ConstantLike
 
-from ...dialects.rule import RewriteOp
-from ...dialects.rule.functions import NoMatch
-from ...support.diagnostics import Diagnostic, MirError, error_at, warn_at
-from ...support.locations import fuse_locations
-from ...support.walk import walk_ops
+from .....dialects.rule import RewriteOp
+from .....dialects.rule.functions import NoMatch
+from .....support.diagnostics import Diagnostic, MirError, error_at, warn_at
+from .....support.locations import fuse_locations
+from .....support.walk import walk_ops
+from ...engine.head import head_of
+from ...engine.program import Match, Program, compile_rule
 from .cost import is_free
 from .egraph import EGraph
 from .extract import Need, carry_out, cost_of_kept, plan
-from .head import head_of
-from .program import Match, Program, compile_rule
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class _Search:
             return self.graph.count > before
         value: SSAValue = match.slots[program.results[0]]
         if value.type != root.type:
-            from ...dialects.rule.text import type_text
+            from .....dialects.rule.text import type_text
 
             raise MirError(
                 Diagnostic(

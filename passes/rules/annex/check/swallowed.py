@@ -7,8 +7,8 @@ from typing import Any
 
 from xdsl.ir import SSAValue
 
-from ....dialects import rule as ir
-from ....support.diagnostics import Diagnostic
+from .....dialects import rule as ir
+from .....support.diagnostics import Diagnostic
 from .terms import condition_key, conditions, roots, subsumes
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import TensorType, TupleType
 from xdsl.ir import Attribute
 
-from ....dialects.array import numpy_dtype
-from ....dialects.rule.functions import dtype_name
+from .....dialects.array import numpy_dtype
+from .....dialects.rule.functions import dtype_name
 
 Array = NDArray[Any]
 

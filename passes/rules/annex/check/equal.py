@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
-from ....dialects.relay import ConstantOp, FuncOp
-from ....dialects.relay.interpreter import Interpreter, Scope, Value, flatten
-from ....dialects.relay.operator import OperatorOp, OpPattern
-from ....dialects.rule import RewriteOp
-from ....support.diagnostics import Diagnostic, MirError
-from ....support.walk import walk_ops
-from ..program import Program, compile_rule
-from ..rewriter import apply_at
+from .....dialects.relay import ConstantOp, FuncOp
+from .....dialects.relay.interpreter import Interpreter, Scope, Value, flatten
+from .....dialects.relay.operator import OperatorOp, OpPattern
+from .....dialects.rule import RewriteOp
+from .....support.diagnostics import Diagnostic, MirError
+from .....support.walk import walk_ops
+from ...engine.program import Program, compile_rule
+from ...engine.rewriter import apply_at
 from .generate import Instance, instances, quantization_of
 from .inputs import draw
 
@@ -208,8 +208,8 @@ def _run(module: ModuleOp, function: FuncOp, kind: str, args: list[Any]) -> _Run
 
 def _seen_on(module: ModuleOp) -> str:
     """The program, and its constants in words rather than as they are stored."""
-    from ....parser import print_mir
-    from ....parser.relay.metadata import Metadata
+    from .....parser import print_mir
+    from .....parser.relay.metadata import Metadata
 
     program, _, section = print_mir(module).removeprefix('#[version = "0.0.5"]\n').partition("#[metadata]")
     constants = Metadata(section)
@@ -283,7 +283,7 @@ def examples_of(module: ModuleOp) -> list[ModuleOp]:
     """The functions of a file of rules are examples; typed. Raises MirError where their types cannot be inferred."""
     if not any(isinstance(op, FuncOp) for op in module.ops):
         return []
-    from ....dialects.relay.infer import infer_types
+    from .....dialects.relay.infer import infer_types
 
     infer_types(module)
     return [module]

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import TensorType, TupleType, VectorType
 from xdsl.ir import Attribute, Operation
 from xdsl.traits import ConstantLike, IsTerminator, is_side_effect_free
 
-from ...dialects.relay.operator import OperatorOp, OpPattern
+from .....dialects.relay.operator import OperatorOp, OpPattern
 
 _STRUCTURE = 0.01
 """Of an op that computes nothing, such as a constant or a tuple; more than nothing, so that fewer are better."""

@@ -7,9 +7,9 @@ from typing import Any, Protocol, TypeAlias
 
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects import rule as ir
-from ...dialects.rule.functions import NoMatch
-from ...dialects.rule.levels import Level
+from ....dialects import rule as ir
+from ....dialects.rule.functions import NoMatch
+from ....dialects.rule.levels import Level
 from .values import is_filled_with, truth
 
 Slots: TypeAlias = list[Any]

@@ -1,0 +1,1 @@
+"""Rules as patterns of MLIR's PDL dialect."""

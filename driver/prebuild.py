@@ -20,9 +20,9 @@ ROOT = Path(__file__).parent.parent
 
 def prebuilt(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
     """The files to ship, and what each has to hold."""
-    for grammar in sorted((root / "parser").glob("*/*.lark")):
+    for grammar in sorted((root / "parser").rglob("*.lark")):
         yield grammar.with_suffix(".json"), prebuilt_text(*prebuilt_table(grammar))
-    for rules in sorted((root / "passes").glob("*/*.mir")):
+    for rules in sorted((root / "passes").rglob("*.mir")):
         yield rules.with_suffix(".json"), prebuilt_text(*prebuilt_index(rules))
 
 

@@ -51,13 +51,19 @@ PASSES: tuple[Entry, ...] = (
         "rules as patterns of MLIR's PDL dialect",
     ),
     # Relay.
-    Entry("fast-math", "relay/fast_math.mir", "exp, tanh, erf and softmax by their fast approximations"),
-    Entry("div-to-mul", "relay/div_to_mul.mir", "division by a constant to multiplication by its inverse"),
+    Entry("fast-math", "relay/algebra/fast_math.mir", "exp, tanh, erf and softmax by their fast approximations"),
+    Entry("div-to-mul", "relay/algebra/div_to_mul.mir", "division by a constant to multiplication by its inverse"),
     Entry(
-        "simplify-inference", "relay/simplify_inference.mir", "normalizations and dropout to what inference computes"
+        "simplify-inference",
+        "relay/algebra/simplify_inference.mir",
+        "normalizations and dropout to what inference computes",
     ),
-    Entry("simplify-expr", "relay/simplify_expr.mir", "algebra: identities, constants, reshapes, transposes, casts"),
-    Entry("canonicalize-ops", "relay/canonicalize_ops.mir", "bias_add to expand_dims and a broadcasting add"),
+    Entry(
+        "simplify-expr",
+        "relay/algebra/simplify_expr.mir",
+        "algebra: identities, constants, reshapes, transposes, casts",
+    ),
+    Entry("canonicalize-ops", "relay/algebra/canonicalize_ops.mir", "bias_add to expand_dims and a broadcasting add"),
     Entry(
         "canonicalize-cast",
         "passes.relay.algebra.canonicalize_cast:CanonicalizeCast",
@@ -86,7 +92,9 @@ PASSES: tuple[Entry, ...] = (
         "passes.relay.algebra.conv2d_to_winograd:Conv2DToWinograd",
         "3x3 convolutions by Winograd's algorithm where that pays",
     ),
-    Entry("legalize", "relay/legalize.mir", "operators in the one form that the target's kernels are written for"),
+    Entry(
+        "legalize", "relay/algebra/legalize.mir", "operators in the one form that the target's kernels are written for"
+    ),
     Entry(
         "quantized-channels-last",
         "passes.relay.layout.quantized_channels_last:QuantizedChannelsLast",
@@ -99,7 +107,7 @@ PASSES: tuple[Entry, ...] = (
     ),
     Entry(
         "flatten-atrous-conv",
-        "relay/flatten_atrous_conv.mir",
+        "relay/algebra/flatten_atrous_conv.mir",
         "space_to_batch, conv, batch_to_space to one dilated conv",
     ),
     Entry(
@@ -112,7 +120,11 @@ PASSES: tuple[Entry, ...] = (
         "passes.relay.algebra.backward_fold_scale_axis:BackwardFoldScaleAxis",
         "scales of channels into the weights of the layers in front of them",
     ),
-    Entry("fold-explicit-padding", "relay/fold_explicit_padding.mir", "padding by zeros into convolutions and pooling"),
+    Entry(
+        "fold-explicit-padding",
+        "relay/algebra/fold_explicit_padding.mir",
+        "padding by zeros into convolutions and pooling",
+    ),
     Entry("infer-type", "passes.relay.functional.infer_type:InferType", "find the type of every Relay value"),
     Entry(
         "monomorphize",

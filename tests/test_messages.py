@@ -27,6 +27,8 @@ PACKAGES = (
     "passes/rules",
     "passes/schedule",
     "passes/tir",
+    "passes/autoschedule",
+    "dialects/arith",
     "lowering/te",
 )
 RAISERS = frozenset(

@@ -27,7 +27,7 @@ def __getattr__(name: str) -> object:
     """Imports `translate` and `jit` when first asked for: llvmlite is not loaded before code is compiled."""
     from importlib import import_module
 
-    modules = {"translate": "translation", "compile_ir": "jit", "CompiledModule": "jit"}
+    modules = {"translate": "text.translation", "compile_ir": "jit.load", "CompiledModule": "jit.load"}
     if name not in modules:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f".{modules[name]}", __name__), name)

@@ -58,7 +58,7 @@ def compiler() -> bytes | None:
 
     None where one of its files was written after it was imported: what runs may then be the old text.
     """
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     lines = [sys.version]
     newest = 0
     for name in SOURCES:

@@ -239,7 +239,7 @@ UNSIGNED: Mapping[str, Lowering] = {
 }
 """The lowerings for processors whose dot products take unsigned by signed bytes."""
 
-RULES = "relay/qnn_canonicalize_ops.mir"
+RULES = "relay/quantize/qnn_canonicalize_ops.mir"
 """The rules for the others, which are applied first."""
 
 

@@ -24,7 +24,7 @@ from .head import Candidate, Head, head_of
 from .library import load_rules, select_rules
 from .rewriter import RuleIndex
 
-_PASSES = Path(__file__).parent.parent
+_PASSES = Path(__file__).parents[2]
 _CODE = (
     "dialects/rule/ops.py", "dialects/rule/verify.py", "dialects/rule/levels/relay.py", "parser/rules/build.py",
     "parser/rules/lexer.py", "parser/rules/reader.py", "parser/rules/rules.lark", "passes/rules/engine/head.py",
@@ -38,7 +38,7 @@ _BRACES = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|(?P<
 
 @cache
 def shipped_rules(file: str, strict_math: bool = False) -> RuleIndex:
-    """The rules of a file beside the passes, such as "relay/simplify_expr.mir"; `strict_math` as for `RuleIndex.of`."""
+    """The rules of a file beside the passes, such as "relay/algebra/simplify_expr.mir"; `strict_math` as for `RuleIndex.of`."""
     return read_shipped(_PASSES / file, strict_math)
 
 

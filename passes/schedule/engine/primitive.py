@@ -120,7 +120,7 @@ def find(name: str) -> Primitive | None:
     """The primitive of that name, or None."""
     known = _TABLE.get(name)
     if known is None and name in _FILES:
-        import_module(f".primitives.{_FILES[name]}", __package__)
+        import_module(f"..primitives.{_FILES[name]}", __package__)
         known = _TABLE[name]
     return known
 

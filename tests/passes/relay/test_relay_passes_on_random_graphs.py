@@ -102,9 +102,9 @@ def test_programs_read_as_they_print() -> None:
 def test_every_pass_is_tested() -> None:
     """Every file in passes/relay that is a pass is registered, and in the pipelines."""
     folder = Path(mirstack.__file__).parent / "passes" / "relay"
-    passes = {path.stem.replace("_", "-") for path in folder.glob("*.mir")}
-    for path in folder.glob("*.py"):
-        module = import_module(f"mirstack.passes.relay.{path.stem}")
+    passes = {path.stem.replace("_", "-") for path in folder.rglob("*.mir")}
+    for path in folder.glob("*/*.py"):
+        module = import_module(f"mirstack.passes.relay.{path.parent.name}.{path.stem}")
         passes |= {
             made.name
             for made in vars(module).values()

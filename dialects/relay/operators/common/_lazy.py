@@ -19,7 +19,7 @@ class LazyModule:
 
 
 np = LazyModule("numpy")
-_DIALECTS = __name__.rsplit(".", 3)[0]
+_DIALECTS = __name__.rsplit(".", 4)[0]
 te = LazyModule(f"{_DIALECTS}.te.builder")
 numeric = LazyModule(f"{_DIALECTS}.numeric")
 elementary = LazyModule(f"{_DIALECTS}.elementary")

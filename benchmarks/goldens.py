@@ -23,9 +23,9 @@ ROOT = Path(__file__).resolve().parent.parent
 FILECHECK = ROOT / "filecheck"
 COMMANDS = ("mir-opt", "mir-run")
 LEVELS = {
-    "relay": "filecheck/passes/relay/fuse_ops.mir",
+    "relay": "filecheck/passes/relay/fusion/fuse_ops.mir",
     "te": "filecheck/lowering/te/lower_te_to_tir.mir",
-    "tir": "filecheck/passes/tir/flatten_buffer.mir",
+    "tir": "filecheck/passes/tir/buffers/flatten_buffer.mir",
 }
 """A program of each level, whose imports are listed."""
 

@@ -30,6 +30,7 @@ setup: $(VENV)/.installed-test
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python docs/prose.py
 
 # The root is the package, so `import mirstack` is made resolvable by a link that carries its name.
 types: $(VENV)/.installed-test

@@ -126,7 +126,7 @@ def kernel_signature(entry: Operation) -> KernelSignature:
 
     function = entry
     if isinstance(entry, te.FuncOp):
-        from ..lowering.te import create_prim_func
+        from ..lowering.te.create_prim_func import create_prim_func
 
         function = create_prim_func(entry)
     assert isinstance(function, tir.PrimFuncOp)

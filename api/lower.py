@@ -22,7 +22,7 @@ def lower(
     binds: Mapping[Any, Any] | None = None,
     simple_mode: bool = False,
 ) -> IRModule:
-    """Returns the TIR of a schedule, buffers flat and loops as the schedule says, after the passes of `lowering.te.schedule.passes`.
+    """Returns the TIR of a schedule, buffers flat and loops as the schedule says, after the passes of `lowering.te.emit.legacy_passes`.
 
     Those that the current `PassContext` disables are left out.
 
@@ -35,8 +35,8 @@ def lower(
 
     Raises MirError where the schedule cannot be carried out, or a size is bound by no parameter.
     """
-    from ..lowering.te.schedule.lower import lower_schedule
-    from ..lowering.te.schedule.passes import run_passes
+    from ..lowering.te.emit.legacy_passes import run_passes
+    from ..lowering.te.emit.lower_schedule import lower_schedule
     from .ir.transform import PassContext
     from .te.schedule import Schedule, at_caller
 

@@ -8,6 +8,7 @@ import pytest
 from mirstack import universe
 from mirstack.api import compile as compiling
 from mirstack.dialects.relay.operators import TOPICS
+from mirstack.dialects.te import schedule_interface
 from mirstack.lowering.driver.cache import keys
 from mirstack.passes import registry
 from mirstack.passes.rules.engine import shipped
@@ -37,6 +38,10 @@ def test_each_preloaded_module_is_one(name: str) -> None:
 def test_each_primitive_is_defined_where_the_table_says(name: str) -> None:
     found = primitive.find(name)
     assert found is not None and found.name == name
+
+
+def test_readers_of_te_find_what_carries_schedules_out() -> None:
+    assert callable(importlib.import_module(schedule_interface.ENGINE).create_schedule)
 
 
 def test_sources_of_cache_keys_are_all_folders_that_compile() -> None:

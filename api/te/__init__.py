@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...dialects.te import builder as _builder
+from ...dialects.te.axes import thread_axis as _thread_axis
 from ...dialects.te.builder import *  # noqa: F403
-from ...dialects.te.schedule.axes import thread_axis as _thread_axis
-from ...dialects.te.schedule.intrinsic import TensorIntrin as TensorIntrin
-from ...dialects.te.schedule.intrinsic import decl_tensor_intrin as decl_tensor_intrin
+from ...dialects.te.tensor_intrin import TensorIntrin as TensorIntrin
+from ...dialects.te.tensor_intrin import decl_tensor_intrin as decl_tensor_intrin
 from . import hybrid as hybrid
 from .prim_func import create_prim_func as create_prim_func
 from .schedule import Schedule as Schedule
@@ -21,12 +21,12 @@ from .schedule import create_schedule as create_schedule
 from .schedule import located as _located
 
 if TYPE_CHECKING:
+    from ...dialects.te.axes import thread_axis as thread_axis
     from ...dialects.te.builder import compute as compute
     from ...dialects.te.builder import extern as extern
     from ...dialects.te.builder import placeholder as placeholder
     from ...dialects.te.builder import reduce_axis as reduce_axis
     from ...dialects.te.builder import scan as scan
-    from ...dialects.te.schedule.axes import thread_axis as thread_axis
 else:
     compute, extern, placeholder = map(_located, (_builder.compute, _builder.extern, _builder.placeholder))
     reduce_axis, scan, thread_axis = map(_located, (_builder.reduce_axis, _builder.scan, _thread_axis))

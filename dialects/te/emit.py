@@ -37,9 +37,9 @@ from . import extern as ext
 from . import ops
 from . import tensor as te
 from .expr import Expr
-from .numbering import Numbering
 from .reducers import CommReducer
 from .types import TensorType
+from .value_numbering import Numbering
 
 T = TypeVar("T")
 

@@ -24,6 +24,7 @@ from ..tir.types import type_to_dtype
 from .compute import ComputeOp, ExternOp, ScanOp, extents_of
 from .dependence import needed_ops, steps_of
 from .expr import FLOAT_LIMITS, INT_LIMITS, is_float
+from .numpy_eval import Array, Points, yielded_by
 from .ops import (
     CommReducerOp,
     FuncOp,
@@ -33,7 +34,6 @@ from .ops import (
     ReduceOp,
     is_input,
 )
-from .points import Array, Points, yielded_by
 from .types import TensorType
 
 MOST_POINTS = 1 << 21

@@ -32,8 +32,8 @@ from ...support.words import counted
 from .. import tir
 from ..tir.buffer import NO_ATTRS
 from ..tir.types import I32, type_to_dtype
-from .schedule.axes import THREAD_TAGS
-from .schedule.signatures import REQUIRED, Parameter, Signature, signatures
+from .axes import THREAD_TAGS
+from .schedule_signatures import REQUIRED, Parameter, Signature, signatures
 
 
 @irdl_attr_definition

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import FunctionType
 from typing import Any, TypeAlias
 
@@ -264,9 +265,21 @@ class ScanOp(Operation):
     @property
     def scan_axis(self) -> IterVar:
         """The steps that are computed by `update`."""
-        from .schedule.stage import scan_axes
+        return self.schedule_axes[0]
 
-        return scan_axes(self)[0]
+    @cached_property
+    def schedule_axes(self) -> list[IterVar]:
+        """The steps, and for each further dimension of the states an axis that stands for it."""
+        from .axes import OPAQUE, ORDERED, Axis, Range
+
+        steps = self.init[0].dims[0]
+        found: list[IterVar] = [
+            Axis(f"{self.name}.idx", Range(steps, ar.subtract(self.state[0].dims[0], steps)), ORDERED)
+        ]
+        for state in self.state:
+            for k, dim in enumerate(state.dims[1:], 1):
+                found.append(Axis(f"{state.name}.i{k}", Range(ar.const(0, dim.dtype), dim), OPAQUE))
+        return found
 
     @property
     def input_tensors(self) -> list[Tensor]:

@@ -10,9 +10,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.te import FuncOp
 from ...dialects.te.lift import Lifted
-from ...dialects.te.schedule.as_ops import trace_to_op
-from ...dialects.te.schedule.frontend import create_schedule
 from ...dialects.te.schedule_ops import ScheduleOp
+from ...lowering.te.schedule.apply_schedule import trace_to_op
+from ...lowering.te.schedule.frontend import create_schedule
 from ...parser import parse_mir, print_mir
 from ...passes.registry import pass_factories
 from ...support.diagnostics import MirError

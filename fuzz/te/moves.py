@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from ...dialects.te.schedule.axes import thread_axis
-from ...dialects.te.schedule.frontend import Schedule, Stage
-from ...dialects.te.schedule.signatures import signatures
+from ...dialects.te.axes import thread_axis
+from ...dialects.te.schedule_signatures import signatures
 from ...dialects.te.tensor import PlaceholderOp
+from ...lowering.te.schedule.frontend import Schedule, Stage
 
 OFTEN = (
     "split",

@@ -1,5 +1,1 @@
-"""TE to TIR: each tensor a loop nest with a block, as TVM's `te.create_prim_func` makes it."""
-
-from .create_prim_func import create_prim_func
-
-__all__ = ["create_prim_func"]
+"""TE to TIR: a block for each tensor (`create_prim_func`), or the loops that a schedule says (`schedule`, `emit`)."""

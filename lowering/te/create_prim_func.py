@@ -13,8 +13,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import te, tir
 from ...dialects.interned import integer
+from ...dialects.te.common_subexpr import shared_values, tree_size
 from ...dialects.te.dependence import needed_ops, steps_of
-from ...dialects.te.sharing import shared_values, tree_size
 from ...dialects.tir.types import I1, I32, I64
 from ...passes.tir.buffers.param_strides import PARAM_STRIDES, param_strides
 from ...support.diagnostics import error_at

@@ -17,6 +17,7 @@ from ...dialects.te import tensor as te
 from ...dialects.te.builder import func as build_func
 from ...dialects.te.expr import current_location, fail
 from ...dialects.te.ops import FuncOp
+from ...dialects.te.schedule_interface import create_schedule
 from ...dialects.te.schedule_ops import ScheduleOp
 from ...support.diagnostics import error_at
 from ...support.words import counted
@@ -49,9 +50,6 @@ class Evaluator(Calls):
 
     def run_schedule(self, function: tree.Function, targets: Mapping[str, Evaluator]) -> ScheduleOp:
         """The op of an item `@te.schedule(f)`, `targets` being the TE functions by name. Raises MirError as `run`."""
-        from ...dialects.te.schedule.as_ops import trace_to_op
-        from ...dialects.te.schedule.frontend import create_schedule
-
         target = self._target(function)
         evaluator = targets.get(target)
         with self.at(function.decorators[0].at):
@@ -77,7 +75,7 @@ class Evaluator(Calls):
                         f"schedule '{function.name}' returns something", "it changes the schedule that it is given"
                     ) from None
         note_names(schedule, scope)
-        op = trace_to_op(schedule, operations_of(evaluator.definitions), function.name, target)
+        op = schedule.as_op(operations_of(evaluator.definitions), function.name, target)
         op.location = self.source.location(function.at)
         return op
 
@@ -151,12 +149,10 @@ class Evaluator(Calls):
         with self.at(end):
             op = build_func(function.name, listed, self.attrs, definitions=self.definitions, private=private)
             if schedule is not None:
-                from ...dialects.te.schedule.as_ops import trace_to_op
-
                 note_names(schedule, scope)
                 last = op.body.block.last_op
                 assert last is not None
-                held = trace_to_op(schedule, operations_of(self.definitions))
+                held = schedule.as_op(operations_of(self.definitions))
                 held.location = op.location
                 op.body.block.insert_op_before(held, last)
         self.scope = scope

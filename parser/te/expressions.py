@@ -12,7 +12,7 @@ from ...dialects.te import expr as ex
 from ...dialects.te import extern as ext
 from ...dialects.te import tensor as te
 from ...dialects.te.expr import fail, location_scope
-from ...dialects.te.schedule.marks import ScheduleMark, StageMark
+from ...dialects.te.schedule_interface import ScheduleBase, StageBase
 from ..source import Source
 from . import tree
 from .names import SCHEDULING, Builtin, Namespace
@@ -167,7 +167,7 @@ class Expressions:
     def _index(self, base: Any, indices: Any) -> Any:
         if isinstance(base, (te.Tensor, te.TensorSlice, ext.Buffer, ext.BufferPointer)):
             return base[indices]
-        if isinstance(base, ScheduleMark):
+        if isinstance(base, ScheduleBase):
             return stage_of(base, indices)
         if isinstance(base, dict):
             entries: dict[str, Any] = base  # pyright: ignore[reportUnknownVariableType]
@@ -205,7 +205,7 @@ class Expressions:
             raise fail(
                 f"there is no '{base.name}.{name}'", *([f"did you mean {base.name}.{close[0]}?"] if close else [])
             )
-        if isinstance(base, (ScheduleMark, StageMark)):
+        if isinstance(base, (ScheduleBase, StageBase)):
             value = member(base, name)
             return Builtin(name, value) if callable(value) else value
         for kind in type(base).__mro__:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ...dialects.te import builder as te
 from ...dialects.te import expr as ex
+from ...dialects.te.schedule_interface import create_schedule
 
 
 @dataclass(frozen=True)
@@ -90,15 +91,8 @@ LOOPS = {"serial": "serial", "parallel": "parallel", "vectorized": "vectorized",
 """Loops of statements by their name after `T.`, and their kind."""
 
 
-def _create_schedule(ops: Any) -> Any:
-    # What schedules are made of is imported for a program that has one.
-    from ...dialects.te.schedule.frontend import create_schedule
-
-    return create_schedule(ops)
-
-
 def _thread_axis(dom: Any = None, tag: Any = "", name: Any = "") -> Any:
-    from ...dialects.te.schedule.axes import thread_axis
+    from ...dialects.te.axes import thread_axis
 
     return thread_axis(dom, tag, name)
 
@@ -156,7 +150,7 @@ def globals_of_te() -> dict[str, Any]:
     functions: dict[str, Any] = {name: Builtin(f"te.{name}", getattr(te, name)) for name in _FUNCTIONS}
     functions |= {alias: Builtin(f"tir.{alias}", getattr(te, name)) for alias, name in _ALIASES.items()}
     functions["allocate"] = Builtin("te.allocate", te.Buffer)
-    functions["create_schedule"] = Builtin("te.create_schedule", _create_schedule)
+    functions["create_schedule"] = Builtin("te.create_schedule", create_schedule)
     functions["thread_axis"] = Builtin("te.thread_axis", _thread_axis)
     functions["IntImm"] = Builtin("tir.IntImm", _number("int"))
     functions["FloatImm"] = Builtin("tir.FloatImm", _number("float"))

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerA
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import te, tir
-from ...dialects.te.sharing import EXPRESSIONS, shared_values
+from ...dialects.te.common_subexpr import EXPRESSIONS, shared_values
 from ...dialects.tir.types import F32, I1, I32, I64, type_to_dtype
 from ...support.diagnostics import error_at
 from ...support.walk import walk_ops

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from ...dialects.te import expr as ex
 from ...dialects.te import tensor as te
 from ...dialects.te.expr import fail
-from ...dialects.te.schedule.marks import ScheduleMark, StageMark
-from ...dialects.te.schedule.signatures import signatures
-
-if TYPE_CHECKING:
-    from ...dialects.te.schedule.frontend import Schedule, Stage
+from ...dialects.te.schedule_interface import ScheduleBase, StageBase
+from ...dialects.te.schedule_signatures import signatures
 
 STAGE = tuple(name for name, signature in signatures().items() if signature.owner == "stage")
 SCHEDULE = tuple(name for name, signature in signatures().items() if signature.owner == "schedule")
@@ -24,39 +21,39 @@ NOT_IN_TEXT = {
 }
 
 
-def member(base: ScheduleMark | StageMark, name: str) -> Any:
+def member(base: ScheduleBase | StageBase, name: str) -> Any:
     """The attribute of a schedule or stage. Raises MirError for one that there is not."""
-    if isinstance(base, StageMark) and name == "op":
-        return cast("Stage", base).op
-    known = STAGE if isinstance(base, StageMark) else SCHEDULE
+    if isinstance(base, StageBase) and name == "op":
+        return base.op
+    known = STAGE if isinstance(base, StageBase) else SCHEDULE
     if name in known:
         return getattr(base, name)
-    what = "stage" if isinstance(base, StageMark) else "schedule"
+    what = "stage" if isinstance(base, StageBase) else "schedule"
     if name in NOT_IN_TEXT:
         raise fail(f"a {what} has no '.{name}' in text", NOT_IN_TEXT[name])
     from difflib import get_close_matches
 
     close = get_close_matches(name, known, n=1)
-    other = SCHEDULE if isinstance(base, StageMark) else STAGE
+    other = SCHEDULE if isinstance(base, StageBase) else STAGE
     notes = [f"did you mean .{close[0]}?"] if close else []
     if name in other:
-        notes = [f"write s.{name}(…)" if isinstance(base, StageMark) else f"write s[B].{name}(…): it is of one stage"]
+        notes = [f"write s.{name}(…)" if isinstance(base, StageBase) else f"write s[B].{name}(…): it is of one stage"]
     raise fail(f"a {what} has no '.{name}'", *notes)
 
 
-def stage_of(schedule: ScheduleMark, index: Any) -> Stage:
+def stage_of(schedule: ScheduleBase, index: Any) -> StageBase:
     """`s[B]`."""
     if not isinstance(index, (te.Tensor, te.Operation)):
         raise fail(f"a stage is found by its tensor, s[B], not by {ex.describe(index)}")
-    return cast("Schedule", schedule)[index]
+    return schedule[index]
 
 
-def note_names(schedule: Schedule, scope: Mapping[str, Any]) -> None:
+def note_names(schedule: ScheduleBase, scope: Mapping[str, Any]) -> None:
     """Keeps what the text calls the results of primitives."""
     for name, value in scope.items():
         several = ex.items_of(value)
         for each in (value,) if several is None else ():
-            schedule.trace.named(cast("Stage", each).data if isinstance(each, StageMark) else each, name)
+            schedule.name_result(each, name)
 
 
 def operations_of(definitions: Sequence[object]) -> list[te.Operation]:
@@ -64,11 +61,11 @@ def operations_of(definitions: Sequence[object]) -> list[te.Operation]:
     return list({id(d): d for d in definitions if isinstance(d, te.Operation)}.values())
 
 
-def taken_apart(returned: object) -> tuple[Schedule | None, object]:
+def taken_apart(returned: object) -> tuple[ScheduleBase | None, object]:
     """What a TE function returns: `s, [A, B]`, or without a schedule `[A, B]`."""
     parts = ex.items_of(returned)
-    if parts is not None and len(parts) == 2 and isinstance(parts[0], ScheduleMark):
-        return cast("Schedule", parts[0]), parts[1]
-    if isinstance(returned, ScheduleMark):
+    if parts is not None and len(parts) == 2 and isinstance(parts[0], ScheduleBase):
+        return parts[0], parts[1]
+    if isinstance(returned, ScheduleBase):
         raise fail("the function returns its schedule alone", "end it with return s, [inputs…, outputs…]")
     return None, returned

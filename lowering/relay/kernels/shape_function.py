@@ -23,9 +23,9 @@ from ....dialects.relay.operators.common.result_sizes import ResultShapes, Rule,
 from ....dialects.te import builder as te
 from ....dialects.te.builder import Expr, Tensor, Var
 from ....dialects.te.expr import Apply
+from ....dialects.te.expr_mutator import substitute
 from ....dialects.te.extern import ExternOp
 from ....dialects.te.ops import FuncOp
-from ....dialects.te.schedule.trees import substitute
 from ....dialects.te.tensor import ComputeOp
 from ....support.diagnostics import error_at
 from ...tir.signature import SHAPE

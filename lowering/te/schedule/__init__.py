@@ -1,6 +1,5 @@
-"""TE schedules: how the loops of a TE program are arranged, and the TIR that follows from it.
+"""Schedules of TE programs, with TVM's algorithms and names ("te/schedule").
 
-`stage` holds schedules, stages and how their axes came from each other; `primitives` is the one table of what can be done to them;
-`rewrite_ops` the primitives that change the program. `normalize`, `infer_bound`, `build_stmt` and `flatten` make the loops, with
-algorithms and names of TVM ("te/schedule", "te/operation"); `lower` composes them.
+`frontend` has schedules and stages as programs call them, `stage` what they are made of, `primitives` and `dataflow_rewrite` what can be done
+to them; `apply_schedule` applies a `te.schedule` op. `normalize` and `infer_bound` find the range of each loop.
 """

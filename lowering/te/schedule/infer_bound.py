@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
+from ....dialects.arith.ordered import Arith, is_one, is_zero, number
+from ....dialects.arith.ordered_int_set import EVERYTHING, Interval, IntSet
 from ....dialects.te import arithmetic as ar
 from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
+from ....dialects.te.axes import Range, domain_of, is_virtual, tag_of
 from ....dialects.te.expr import Expr, IterVar, fail, location_scope
-from ....dialects.te.schedule.arith import Arith, is_one, is_zero, number
-from ....dialects.te.schedule.axes import Range, domain_of, is_virtual, tag_of
-from ....dialects.te.schedule.graph import inputs_of
-from ....dialects.te.schedule.int_set import EVERYTHING, Interval, IntSet
-from ....dialects.te.schedule.relations import Domains, pass_down_domain, pass_up_set, visible_ranges
-from ....dialects.te.schedule.stage import (
-    INLINED,
-    ROOT,
-    SCAN_UPDATE,
-    SCOPE,
-    ScheduleData,
-    StageData,
-    is_placeholder,
-    root_axes,
-)
+from .message_passing import Domains, pass_down_domain, pass_up_set, visible_ranges
+from .operation_graph import inputs_of
+from .stage import INLINED, ROOT, SCAN_UPDATE, SCOPE, ScheduleData, StageData, is_placeholder, root_axes
 
 RANKS = {"global": 0, "shared": 1, "shared.dyn": 1, "warp": 2, "local": 3}
 """How near to a thread a storage scope is; others are as "local"."""

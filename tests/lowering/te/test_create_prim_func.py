@@ -14,7 +14,7 @@ from mirstack.dialects.te import FuncOp
 from mirstack.dialects.te import builder as te
 from mirstack.dialects.te.interpreter import interpret_te_func
 from mirstack.dialects.tir.interpreter import interpret_prim_func
-from mirstack.lowering.te import create_prim_func
+from mirstack.lowering.te.create_prim_func import create_prim_func
 from mirstack.parser import parse_mir, print_mir
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import verify

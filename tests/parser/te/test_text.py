@@ -13,7 +13,7 @@ from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.dialects.te import builder as te
 from mirstack.dialects.te.interpreter import interpret_te_func
 from mirstack.dialects.tir.interpreter import interpret_prim_func
-from mirstack.lowering.te import create_prim_func
+from mirstack.lowering.te.create_prim_func import create_prim_func
 from mirstack.parser import parse_mir, print_mir
 from mirstack.parser.te import evaluate
 from mirstack.support.deep import in_deep_stack

@@ -1,0 +1,86 @@
+"""Expressions as trees: the same with parts changed, or variables replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeAlias
+
+from .. import tir
+from . import arithmetic as ar
+from . import expr as ex
+from . import extern as ext
+from . import tensor as te
+from .expr import Apply, Call, Expr, IfThenElse
+
+Op: TypeAlias = type[tir.BinaryOp | tir.NotOp | tir.SelectOp | tir.CastOp]
+
+BUILD: dict[Op, Callable[[ex.ExprLike, ex.ExprLike], Expr]] = {
+    tir.AddOp: ar.add, tir.SubOp: ar.subtract, tir.MulOp: ar.multiply, tir.FloorDivOp: ar.floordiv,
+    tir.FloorModOp: ar.floormod, tir.MinOp: ar.minimum, tir.MaxOp: ar.maximum, tir.LtOp: ar.less, tir.LeOp: ar.less_equal,
+    tir.GtOp: ar.greater, tir.GeOp: ar.greater_equal, tir.EqOp: ar.equal, tir.NeOp: ar.not_equal,
+    tir.AndOp: ar.logical_and, tir.OrOp: ar.logical_or,
+}  # fmt: skip
+"""What makes the expression of each op, constants folded."""
+
+
+def map_children(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """The expression with its parts changed; itself where none did."""
+    match e:
+        case Apply():
+            args = tuple(map(change, e.args))
+            if all(a is b for a, b in zip(args, e.args, strict=True)):
+                return e
+            build = BUILD.get(e.op)
+            if build is not None:
+                return build(args[0], args[1])
+            if e.op is tir.SelectOp:
+                return ar.Select(args[0], args[1], args[2])
+            if e.op is tir.CastOp:
+                return ar.cast(e.dtype, args[0])
+            if e.op is tir.NotOp:
+                return ar.logical_not(args[0])
+            return Apply(e.op, args, e.dtype)
+        case IfThenElse():
+            parts = change(e.args[0]), change(e.then_value), change(e.else_value)
+            if parts[0] is e.args[0] and parts[1] is e.then_value and parts[2] is e.else_value:
+                return e
+            return ar.if_then_else(*parts)
+        case Call():
+            operands = tuple(change(o) if isinstance(o, Expr) else o for o in e.operands)
+            if all(a is b for a, b in zip(operands, e.operands, strict=True)):
+                return e
+            return Call(e.intrinsic, operands, e.dtype)
+        case te.Read():
+            args = tuple(map(change, e.args))
+            same = all(a is b for a, b in zip(args, e.args, strict=True))
+            return e if same else te.Read(e.tensor, args)
+        case ext.Load():
+            args = tuple(map(change, e.args))
+            same = all(a is b for a, b in zip(args, e.args, strict=True))
+            return e if same else ext.Load(e.buffer, args)
+        case _:
+            return e
+
+
+def substitute(e: Expr, values: Mapping[int, Expr], memo: dict[int, Expr] | None = None) -> Expr:
+    """The expression with variables replaced; `values` is by the `id` of a variable. Shared parts stay shared."""
+    if not values:
+        return e
+    memo = {} if memo is None else memo
+
+    def change(node: Expr) -> Expr:
+        found = memo.get(id(node))
+        if found is None:
+            replaced = values.get(id(node))
+            found = memo[id(node)] = map_children(node, change) if replaced is None else replaced
+        return found
+
+    return change(e)
+
+
+def both(conditions: Iterable[Expr]) -> Expr:
+    """All conditions as one."""
+    result: Expr = ar.const(True)
+    for condition in conditions:
+        result = ar.logical_and(result, condition)
+    return result

@@ -1,0 +1,45 @@
+"""What readers know of a schedule of TE; `lowering.te.schedule`, which stands above them, carries it out and is looked up by name."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .schedule_ops import ScheduleOp
+    from .tensor import Operation
+
+ENGINE = "mirstack.lowering.te.schedule.frontend"
+"""The module whose `create_schedule` makes schedules: most programs have none, and do not import it."""
+
+
+class StageBase(ABC):
+    """`s[B]`, or a group of stages."""
+
+    @property
+    @abstractmethod
+    def op(self) -> Operation:
+        """The operation, as primitives have rewritten it."""
+
+
+class ScheduleBase(ABC):
+    """`s = te.create_schedule(B.op)`."""
+
+    @abstractmethod
+    def __getitem__(self, tensor: Any) -> StageBase:
+        """Returns the stage of a tensor or operation."""
+
+    @abstractmethod
+    def name_result(self, result: object, name: str) -> None:
+        """Notes what the program calls a result of a primitive."""
+
+    @abstractmethod
+    def as_op(self, operations: Sequence[Operation], name: str | None = None, target: str | None = None) -> ScheduleOp:
+        """Returns the primitives that were applied as ops; `operations` are the program's, in the order of its text."""
+
+
+def create_schedule(ops: Any) -> ScheduleBase:
+    """Returns a schedule of everything that the operations need, each computed by itself."""
+    return import_module(ENGINE).create_schedule(ops)

@@ -1,0 +1,72 @@
+"""Tensor intrinsics: a small computation, and statements that carry it out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from . import extern as ext
+from . import tensor as te
+from .expr import Const, describe, fail
+
+
+@dataclass(eq=False)
+class TensorIntrin:
+    """What `op` computes, as statements on its buffers: all at once (`body`), or as `reset` followed by `update`s."""
+
+    name: str
+    op: te.ComputeOp
+    inputs: tuple[te.Tensor, ...]
+    in_buffers: tuple[ext.Buffer, ...]
+    out_buffers: tuple[ext.Buffer, ...]
+    body: list[ext.Stmt] | None
+    reset: list[ext.Stmt] | None
+    update: list[ext.Stmt] | None
+
+
+def decl_tensor_intrin(
+    op: te.Operation,
+    fcompute: Callable[[Sequence[ext.Buffer], Sequence[ext.Buffer]], Any],
+    name: str = "tensor_intrin",
+    binds: Any = None,
+    scalar_params: Any = None,
+    default_buffer_params: Any = None,
+) -> TensorIntrin:
+    """An intrinsic that computes what the compute `op` says, for `s[C].tensorize(axis, intrin)`.
+
+    Args:
+        op: a compute of static shapes on placeholders.
+        fcompute: takes the buffers of inputs and of results; gives statements or a call, or for a reduction three of them: for
+            the whole, for setting the result to the reduction's first value, and for adding to it (None for what there is not).
+        name: names it in messages.
+        binds, scalar_params, default_buffer_params: of TVM's signature. Buffers take whatever layout the tensors have; no scalar
+            parameters can be given.
+    """
+    if not isinstance(op, te.ComputeOp):
+        raise fail(f"a tensor intrinsic is made of a te.compute, not of {describe(op)}")
+    if scalar_params:
+        raise fail(f"tensor intrinsic '{name}' takes scalar parameters", "an intrinsic computes from tensors only")
+    inputs = tuple(op.input_tensors)
+    for tensor in (*inputs, *op.outputs):
+        if not all(isinstance(d, Const) for d in tensor.dims):
+            raise fail(
+                f"tensor '{tensor.name}' of intrinsic '{name}' has a symbolic extent", "give its extents as numbers"
+            )
+    for tensor in inputs:
+        if not isinstance(tensor.op, te.PlaceholderOp):
+            raise fail(
+                f"tensor '{tensor.name}' of intrinsic '{name}' is computed", "an intrinsic reads te.placeholder tensors"
+            )
+    ins = tuple(ext.Buffer(t.name, t.dims, t.dtype) for t in inputs)
+    outs = tuple(ext.Buffer(t.name, t.dims, t.dtype) for t in op.outputs)
+    given = fcompute(ins, outs)
+    # A list is of statements; a tuple has the three stages of a reduction.
+    stages: tuple[Any, ...] = (given,)
+    if isinstance(given, tuple):
+        stages = cast(tuple[Any, ...], given)
+        if len(stages) not in (2, 3):
+            raise fail(f"the function of intrinsic '{name}' gives {len(stages)} values", "give body, reset, update")
+    made = [None if part is None else ext.statements_of(part) for part in stages]
+    made += [None] * (3 - len(made))
+    return TensorIntrin(name, op, inputs, ins, outs, made[0], made[1], made[2])

@@ -1,0 +1,478 @@
+"""From the statements of a scheduled program to a TIR function with flat buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from ....dialects import tir
+from ....dialects.arith.ordered import Arith, number
+from ....dialects.te import arithmetic as ar
+from ....dialects.te import expr as ex
+from ....dialects.te import extern as ext
+from ....dialects.te import tensor as te
+from ....dialects.te.axes import is_virtual, tag_of
+from ....dialects.te.emit import type_of
+from ....dialects.te.expr import Const, Expr, IterVar, Var, fail, location_scope
+from ....dialects.te.expr_mutator import map_children
+from ....dialects.tir.types import DYNAMIC, I1, BufferType
+from . import statements as st
+from .cross_thread_reduction import all_reduce, prefetch
+from .emit_expr import ExprEmitter
+from .emit_names import buffer_type, clean, param_names
+from .storage_flatten import DEFAULT_ALIGNMENT, Memory, parameter_memory, product, realized_memory
+
+LEGACY = "from_legacy_te_schedule"
+"""The attribute of functions that come from a TE schedule."""
+
+
+class FunctionEmitter(ExprEmitter):
+    """Emits one function. `args` are its parameters in order: tensors and scalars."""
+
+    def __init__(
+        self,
+        name: str,
+        args: Sequence[te.Tensor | Var],
+        arg_names: Sequence[str],
+        body: st.Body,
+        shared: Mapping[int, te.Tensor] | None = None,
+    ):
+        """`arg_names` are what the parameters are called; `shared` says which tensors lie in another's memory: the parts of
+        a scan in the scan's."""
+        self.name = name
+        self.in_other = dict(shared or {})
+        self.args = args
+        self.arith = Arith()
+        self.memories: dict[int, Memory] = {}
+        self.threads: dict[str, IterVar] = {}
+        self.environment: dict[int, SSAValue] = {}
+        self.regions: dict[int, list[Expr]] = {}
+        # The variables of loops that attributes outside of them name.
+        self.loop_vars: dict[int, SSAValue] = {}
+        compact = any(isinstance(n, st.Statements) and n.regions for n in st.walk(body))
+        compact = compact or any(isinstance(n, st.Statements) and _passes_buffers(n) for n in st.walk(body))
+        names, types = param_names(arg_names), list[Attribute]()
+        for arg, arg_name in zip(args, arg_names, strict=True):
+            if isinstance(arg, Var):
+                types.append(type_of(arg.dtype))
+            else:
+                memory = self.memories[id(arg)] = parameter_memory(arg, arg_name, compact=compact)
+                is_static = all(isinstance(d, Const) for d in arg.dims)
+                types.append(buffer_type(memory.shape, arg.dtype) if is_static else tir.HandleType.get())
+        attrs = DictionaryAttr({LEGACY: IntegerAttr(1, I1), "tir.noalias": IntegerAttr(1, I1)})
+        self.prim = tir.PrimFuncOp(name, names, types, attrs=attrs)
+        self.prim.location = ex.current_location()
+        super().__init__(self.prim.body.block)
+        self.body = body
+
+    def run(self) -> tir.PrimFuncOp:
+        """The function. Raises MirError for a size that no parameter binds."""
+        self._parameters()
+        self._environment()
+        self.statements(self.body)
+        return self.prim
+
+    # Parameters ------------------------------------------------------------------------------------------------------
+
+    def _parameters(self) -> None:
+        tensors = [(a, p) for a, p in zip(self.args, self.prim.params, strict=True) if isinstance(a, te.Tensor)]
+        for arg, param in zip(self.args, self.prim.params, strict=True):
+            if isinstance(arg, Var):
+                self.define(arg, param)
+        for tensor, _ in tensors:
+            for dim in tensor.dims:
+                if isinstance(dim, Var) and id(dim) not in self.values:
+                    self._size(dim)
+        for tensor, param in tensors:
+            memory = self.memories[id(tensor)]
+            if isinstance(param.type, BufferType):
+                memory.buffer = param
+                continue
+            shape = [self.expr(self.arith.simplify(d)) for d in tensor.dims if not isinstance(d, Const)]
+            strides: list[SSAValue] = []
+            for stride in memory.strides if memory.is_auto else ():
+                strides.append(self.add(tir.VarOp("stride", type_of(stride.dtype))))
+            properties: dict[str, Attribute] = {"buffer_type": StringAttr("auto")} if memory.is_auto else {}
+            match = tir.MatchBufferOp(
+                clean(memory.name),
+                buffer_type(memory.shape, tensor.dtype),
+                source=param,
+                shape=shape,
+                strides=strides,
+                stride_dims=[DYNAMIC] * len(strides),
+                properties=properties,
+            )
+            match.location = tensor.op.location
+            memory.buffer = self.add(match)
+        for tensor, _ in tensors:
+            self._declare_parameter(self.memories[id(tensor)])
+
+    def _size(self, size: Var) -> None:
+        op = tir.VarOp(clean(size.name), type_of(size.dtype), size_var=size.is_size)
+        op.location = size.location
+        self.define(size, self.add(op))
+        if size.is_size:
+            self.arith.analyzer.mark_global_non_neg_value(self.arith.analyzed(size))
+
+    def _declare_parameter(self, memory: Memory) -> None:
+        assert memory.buffer is not None
+        if memory.is_flat:
+            memory.declared = self.buffers[id(memory.flat)] = memory.buffer
+            return
+        pointer = self.add(tir.BufferGetOp(memory.buffer, "data", tir.HandleType.get(type_of(memory.dtype), "global")))
+        properties: dict[str, Attribute] = {"buffer_type": StringAttr("auto")} if memory.is_auto else {}
+        self._declare(memory, pointer, properties)
+
+    def _declare(self, memory: Memory, pointer: SSAValue, properties: dict[str, Attribute]) -> None:
+        """The flat buffer in the memory behind a pointer."""
+        size = self.arith.simplify(memory.flat.dims[0]) if not memory.is_auto else memory.flat.dims[0]
+        if memory.alignment != DEFAULT_ALIGNMENT:
+            properties["data_alignment"] = IntegerAttr(memory.alignment, 32)
+        properties["implicit"] = IntegerAttr(1, I1)
+        made = tir.DeclBufferOp(
+            clean(memory.name),
+            buffer_type([size], memory.dtype, memory.scope),
+            source=pointer,
+            shape=[] if isinstance(size, Const) else [self.expr(size)],
+            properties=properties,
+        )
+        memory.declared = self.add(made)
+        self.buffers[id(memory.flat)] = memory.declared
+        # A parameter's pointer is taken of its own buffer, where it is used.
+        self.pointers[id(memory.flat)] = (
+            memory.buffer if memory.pointer is None and memory.buffer is not None else pointer
+        )
+
+    # Expressions of tensors ------------------------------------------------------------------------------------------
+
+    def flat(self, e: Expr, memo: dict[int, Expr] | None = None) -> Expr:
+        """The expression with elements of tensors read from their memory."""
+        memo = {} if memo is None else memo
+        found = memo.get(id(e))
+        if found is None:
+            found = map_children(e, lambda part: self.flat(part, memo))
+            if isinstance(found, te.Read):
+                memory = self._memory(found.tensor)
+                found = ext.Load(memory.flat, (memory.index(found.args),))
+            elif isinstance(found, ext.Load) and id(found.buffer) in self.aliases:
+                memory = self.aliases[id(found.buffer)]
+                found = ext.Load(memory.flat, (memory.index(self._in_region(found.buffer, found.args)),))
+            elif isinstance(found, ex.Call) and found.intrinsic == "tvm_access_ptr":
+                found = self._access_pointer(e, found)
+            elif isinstance(found, ex.Call) and any(isinstance(o, ext.Buffer) for o in found.operands):
+                operands = tuple(self._array(o) if isinstance(o, ext.Buffer) else o for o in found.operands)
+                found = ex.Call(found.intrinsic, operands, found.dtype)
+            elif isinstance(found, ext.BufferField) and id(found.buffer) in self.aliases:
+                found = ext.BufferField(self.aliases[id(found.buffer)].flat, found.field, found.dtype)
+            elif isinstance(found, IterVar) and tag_of(found) and id(found) not in self.values:
+                found = self.threads.get(tag_of(found), found)
+            memo[id(e)] = found
+        return found
+
+    def _in_region(self, buffer: ext.Buffer, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """Indices of the tensor's element that an intrinsic's buffer has at `indices`."""
+        lows = self.regions.get(id(buffer))
+        if lows is None:
+            return indices
+        extra = len(lows) - len(indices)
+        return (*lows[:extra], *(ar.add(low, i) for low, i in zip(lows[extra:], indices, strict=True)))
+
+    def _access_pointer(self, before: Expr, call: ex.Call) -> Expr:
+        """`tvm_access_ptr` of an intrinsic's buffer begins at its region."""
+        pointer = before.operands[1] if isinstance(before, ex.Call) else None
+        lows = self.regions.get(id(pointer.buffer)) if isinstance(pointer, ext.BufferField) else None
+        if lows is None or not isinstance(pointer, ext.BufferField):
+            return call
+        memory = self.aliases[id(pointer.buffer)]
+        operands = list(call.operands)
+        operands[2] = ar.add(memory.index(tuple(lows)), operands[2])  # type: ignore[arg-type]
+        return ex.Call(call.intrinsic, tuple(operands), call.dtype)
+
+    def _memory(self, tensor: te.Tensor) -> Memory:
+        memory = self.memories.get(id(self.in_other.get(id(tensor), tensor)))
+        if memory is None:
+            raise fail(
+                f"tensor '{tensor.name}' is read, but neither computed before nor a parameter",
+                f"list the inputs and outputs: lower(s, [{tensor.name}, …])",
+            )
+        return memory
+
+    def _array(self, buffer: ext.Buffer) -> Expr:
+        """A buffer as a packed function takes it: pointer, shape, strides, rank, dtype and offset."""
+        memory = self.aliases[id(buffer)]
+        shape = ex.Call("tvm_stack_make_shape", tuple(memory.shape), "handle")
+        parts = (
+            ext.BufferField(memory.flat, "data", "handle"), shape, number(0), number(len(memory.shape)),
+            ar.const(0, memory.dtype), number(0),
+        )  # fmt: skip
+        return ex.Call("tvm_stack_make_array", parts, "handle")
+
+    def simplified(self, e: Expr) -> Expr:
+        """The expression with flat accesses, simplified."""
+        return self.arith.simplify(self.flat(e))
+
+    # Statements ------------------------------------------------------------------------------------------------------
+
+    def _environment(self) -> None:
+        """Threads that are launched more than once are variables of the whole function."""
+        counts: dict[int, int] = {}
+        for node in st.launches(self.body, {}):
+            counts[id(node.thread)] = counts.get(id(node.thread), 0) + 1
+            if counts[id(node.thread)] == 2 and not is_virtual(tag_of(node.thread)):
+                op = tir.EnvThreadOp(clean(node.thread.name), tag_of(node.thread))
+                self.environment[id(node.thread)] = self.add(op)
+
+    @contextmanager
+    def inside(self, block: Block) -> Generator[None]:
+        """Ops go to `block`."""
+        outer, self.block = self.block, block
+        try:
+            yield
+        finally:
+            self.block = outer
+
+    def statements(self, body: st.Body, *, is_last: bool = True) -> None:
+        """Emits statements at the end of the block; with `is_last` nothing follows them in it."""
+        for place, node in enumerate(body):
+            with location_scope(node.location):
+                self._statement(node, is_last=is_last and place == len(body) - 1)
+
+    def _statement(self, node: st.Stmt, *, is_last: bool) -> None:
+        match node:
+            case st.Mark():
+                self._scoped(node.body, is_last)
+            case st.Loop():
+                self._loop(node)
+            case st.Launch():
+                self._launch(node, is_last)
+            case st.Attr():
+                self._attr(node, is_last)
+            case st.Realize():
+                self._realize(node, is_last)
+            case st.Provide():
+                memory = self._memory(node.tensor)
+                self._store(memory.declared, self.simplified(memory.index(node.indices)), self.simplified(node.value))
+            case st.BufferStore():
+                place = self.simplified(node.indices[0])
+                self._store(self.buffers[id(node.buffer)], place, self.simplified(node.value))
+            case st.Cond():
+                self._branch(
+                    node.condition,
+                    lambda: self.statements(node.then),
+                    lambda: self.statements(node.orelse),
+                    bool(node.orelse),
+                )
+            case st.Let():
+                op = tir.LetOp(clean(node.var.name), self.expr(self.simplified(node.value)))
+                self.define(node.var, self.add(op))
+                self.statements(node.body, is_last=is_last)
+            case st.Temporary():
+                self._temporary(node, is_last)
+            case st.Statements():
+                for buffer, tensor in node.buffers:
+                    self.aliases[id(buffer)] = self._memory(tensor)
+                self.regions = {key: [self.flat(r.min) for r in ranges] for key, ranges in node.regions.items()}
+                self._given(node.statements)
+            case st.AllReduce():
+                all_reduce(self, node)
+            case st.Prefetch():
+                prefetch(self, node)
+                self._scoped(node.body, is_last)
+
+    def _scoped(self, body: st.Body, is_last: bool) -> None:
+        """Statements whose allocations end behind them."""
+        if is_last or not any(isinstance(n, st.Realize | st.Temporary | st.Launch) for n in body):
+            self.statements(body, is_last=is_last)
+            return
+        scope = tir.ScopeOp()
+        with self.inside(scope.body.block):
+            self.statements(body)
+        self.add_op(scope)
+
+    def _store(self, buffer: SSAValue | None, place: Expr, value: Expr) -> None:
+        assert buffer is not None
+        self.share(value)
+        index = self.expr(place)
+        self.add_op(tir.StoreOp(self.expr(value), buffer, [index]))
+        self.unshare()
+
+    def _loop(self, node: st.Loop) -> None:
+        extent = self.arith.simplify(self.flat(node.extent))
+        low = self.expr(number(0, extent.dtype))
+        variable = self.loop_vars.pop(id(node.var), None)
+        loop = tir.ForOp(clean(node.var.name), low, self.expr(extent), kind=node.kind, var=variable)
+        loop.loop_var.name_hint = clean(node.var.name)
+        self.add_op(loop)
+        self.define(node.var, loop.loop_var)
+        with self.inside(loop.body.block), self.arith.inside(node.var, number(0, extent.dtype), extent):
+            self.statements(node.body)
+
+    def _branch(self, condition: Expr, then: Callable[[], None], orelse: Callable[[], None], has_else: bool) -> None:
+        test = self.simplified(condition)
+        if isinstance(test, Const):
+            (then if test.value else orelse)()
+            return
+        branch = tir.IfOp(self.expr(test), Region(Block()), Region(Block()) if has_else else None)
+        self.add_op(branch)
+        with self.inside(branch.then_region.block), self.arith.knowing(test):
+            then()
+        if has_else:
+            with self.inside(branch.else_region.block), self.arith.knowing(ar.logical_not(test)):
+                orelse()
+
+    def _launch(self, node: st.Launch, is_last: bool) -> None:
+        tag = tag_of(node.thread)
+        held = self.threads.get(tag) if not is_virtual(tag) else None
+        extent = self.arith.simplify(self.flat(node.extent))
+        if held is not None:
+            if not self.arith.prove_equal(extent, self.extents[id(held)]):
+                raise fail(
+                    f"thread '{tag}' is launched with two numbers of threads in one place",
+                    "loops that are bound to one thread inside of each other have the same extent",
+                )
+            before = self.values.get(id(node.thread))
+            self.values[id(node.thread)] = self.values[id(held)]
+            self._scoped(node.body, is_last)
+            if before is not None:
+                self.values[id(node.thread)] = before
+            return
+        if not is_last:
+            scope = tir.ScopeOp()
+            with self.inside(scope.body.block):
+                self._launch(node, True)
+            self.add_op(scope)
+            return
+        name = clean(node.thread.name)
+        self.extents[id(node.thread)] = extent
+        self.arith.bind(node.thread, number(0, extent.dtype), extent)
+        if is_virtual(tag):
+            variable = self.add(tir.VarOp(name, type_of(node.thread.dtype)))
+            token = self.add(tir.IterVarOp(variable, [], "ThreadIndex", tag))
+            self.add_op(tir.AttrOp(token, "virtual_thread", self.expr(extent)))
+            self.define(node.thread, variable)
+            self.statements(node.body)
+            return
+        launch = tir.LaunchThreadOp(name, tag, self.expr(extent), self.environment.get(id(node.thread)))
+        self.define(node.thread, self.add(launch))
+        launch.result.name_hint = name
+        self.threads[tag] = node.thread
+        self.statements(node.body)
+        del self.threads[tag]
+
+    def _attr(self, node: st.Attr, is_last: bool) -> None:
+        if node.key in ("scan_init", "scan_update"):
+            self._scoped(node.body, is_last)
+            return
+        if not is_last:
+            scope = tir.ScopeOp()
+            with self.inside(scope.body.block):
+                self._attr(node, True)
+            self.add_op(scope)
+            return
+        match node.node:
+            case IterVar():
+                # The loop, which is inside, gets this variable.
+                variable = self.loop_vars.get(id(node.node))
+                if variable is None:
+                    made = tir.VarOp(clean(node.node.name), type_of(node.node.dtype))
+                    variable = self.loop_vars[id(node.node)] = self.add(made)
+                token = self.add(tir.IterVarOp(variable, [], "DataPar", ""))
+            case te.Tensor():
+                memory = self._memory(node.node)
+                pointer = memory.pointer
+                if pointer is None:
+                    self.statements(node.body)
+                    return
+                token = pointer
+            case _:
+                token = self.expr(number(0))
+        self.add_op(tir.AttrOp(token, node.key, self.expr(self.simplified(node.value))))
+        self.statements(node.body)
+
+    def _realize(self, node: st.Realize, is_last: bool) -> None:
+        if id(node.tensor) in self.memories or id(node.tensor) in self.in_other:
+            self._scoped(node.body, is_last)
+            return
+        if not is_last:
+            scope = tir.ScopeOp()
+            with self.inside(scope.body.block):
+                self._realize(node, True)
+            self.add_op(scope)
+            return
+        memory = self.memories[id(node.tensor)] = realized_memory(node, self.arith)
+        memory.lows = [self.simplified(low) for low in memory.lows]
+        self._allocate(memory)
+        self.statements(node.body)
+
+    def _allocate(self, memory: Memory) -> None:
+        size = memory.flat.dims[0]
+        op = tir.AllocateOp(clean(memory.name), [self.expr(size)], type_of(memory.dtype), memory.scope)
+        memory.pointer = self.add(op)
+        self._declare(memory, memory.pointer, {})
+
+    def _temporary(self, node: st.Temporary, is_last: bool) -> None:
+        buffer = node.buffer
+        memory = Memory(buffer.name, buffer.dtype, list(buffer.dims), buffer, scope=node.scope)
+        self._allocate(memory)
+        self.aliases[id(buffer)] = memory
+        self._scoped(node.body, is_last)
+
+    # Statements of externs -------------------------------------------------------------------------------------------
+
+    def _given(self, statements: Sequence[ext.Stmt]) -> None:
+        for statement in statements:
+            with location_scope(statement.location):
+                self._given_statement(statement)
+
+    def _given_statement(self, statement: ext.Stmt) -> None:
+        match statement:
+            case ext.Evaluate():
+                self.add_op(tir.EvaluateOp(self.expr(self.simplified(statement.value))))
+            case ext.Store():
+                memory = self.aliases[id(statement.buffer)]
+                place = self.simplified(memory.index(self._in_region(statement.buffer, statement.indices)))
+                self._store(memory.declared, place, self.simplified(statement.value))
+            case ext.For():
+                low, extent = self.simplified(statement.min), self.simplified(statement.extent)
+                name = clean(statement.var.name)
+                loop = tir.ForOp(name, self.expr(low), self.expr(extent), kind=statement.kind)
+                loop.loop_var.name_hint = name
+                self.add_op(loop)
+                self.define(statement.var, loop.loop_var)
+                with self.inside(loop.body.block), self.arith.inside(statement.var, low, extent):
+                    self._given(statement.body)
+            case ext.Allocate():
+                buffer = statement.buffer
+                size = self.arith.simplify(product(list(buffer.dims)))
+                flat = ext.Buffer(buffer.name, (size,), buffer.dtype)
+                memory = Memory(buffer.name, buffer.dtype, list(buffer.dims), flat, scope=statement.scope)
+                self._allocate(memory)
+                self.aliases[id(buffer)] = memory
+            case ext.If():
+                self._branch(
+                    statement.condition,
+                    lambda: self._given(statement.then),
+                    lambda: self._given(statement.orelse),
+                    bool(statement.orelse),
+                )
+
+
+def _passes_buffers(node: st.Statements) -> bool:
+    """Whether statements hand whole buffers to functions, which have to be compact then."""
+    pending: list[ext.Stmt] = list(node.statements)
+    while pending:
+        statement = pending.pop()
+        match statement:
+            case ext.Evaluate(value=ex.Call(operands=operands)):
+                if any(isinstance(o, ext.Buffer) for o in operands):
+                    return True
+            case ext.For():
+                pending += statement.body
+            case ext.If():
+                pending += [*statement.then, *statement.orelse]
+            case _:
+                pass
+    return False

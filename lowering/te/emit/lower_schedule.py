@@ -1,0 +1,53 @@
+"""From a schedule to TIR: `lower_schedule`, and the passes that follow it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....dialects import tir
+from ....dialects.te import tensor as te
+from ....dialects.te.expr import Var
+from ....support.deep import in_deep_stack
+from ..schedule.infer_bound import infer_bound
+from ..schedule.normalize import copied, normalize
+from ..schedule.stage import ScheduleData
+from .function_emitter import FunctionEmitter
+from .place_declarations import place_declarations
+from .schedule_ops import schedule_ops
+
+
+def lower_schedule(schedule: ScheduleData, args: Sequence[te.Tensor | Var], name: str = "main") -> tir.PrimFuncOp:
+    """The TIR function of a schedule, its buffers flat, before any pass; the schedule stays as it is.
+
+    Parameters are `args` in order: placeholders, scalars, and outputs (or what lies between, which is then an output too).
+    Raises MirError where the schedule cannot be carried out, or a size is bound by no parameter.
+    """
+
+    def run() -> tir.PrimFuncOp:
+        work = copied(schedule)
+        normalize(work)
+        domains = infer_bound(work)
+        body = schedule_ops(work, domains)
+        current = [_current(work, a) if isinstance(a, te.Tensor) else a for a in args]
+        names = [a.op.name if isinstance(a, te.Tensor) else a.name for a in args]
+        function = FunctionEmitter(name, current, names, body, _in_scans(work)).run()
+        place_declarations(function)
+        return function
+
+    return in_deep_stack(run)
+
+
+def _in_scans(schedule: ScheduleData) -> dict[int, te.Tensor]:
+    """What the parts of scans write and read: the scan's own tensors."""
+    found: dict[int, te.Tensor] = {}
+    for stage in schedule.stages:
+        if isinstance(stage.op, te.ScanOp):
+            for group in (stage.op.init, stage.op.update, stage.op.state):
+                found |= {id(part): whole for part, whole in zip(group, stage.op.outputs, strict=True)}
+    return found
+
+
+def _current(schedule: ScheduleData, tensor: te.Tensor) -> te.Tensor:
+    """The tensor as primitives and inlining left it."""
+    stage = schedule.stage_of(tensor.op)
+    return tensor if stage is None or stage.op is None else stage.op.outputs[tensor.value_index]

@@ -1,0 +1,359 @@
+"""Messages along the relations of a stage's axes: domains down, index values and bound checks up, sets up (TVM, "message_passing")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....dialects.arith.ordered import Arith, is_one, is_zero, number
+from ....dialects.arith.ordered_int_set import Interval, IntSet
+from ....dialects.te import arithmetic as ar
+from ....dialects.te import expr as ex
+from ....dialects.te.axes import OPAQUE, Axis, Range, domain_of
+from ....dialects.te.expr import Expr, IterVar
+from .stage import Fuse, Rebase, Relation, Singleton, Split, StageData, root_axes
+
+
+class Domains:
+    """The range of each axis, by identity."""
+
+    def __init__(self) -> None:
+        self._ranges: dict[int, Range] = {}
+        self.axes: dict[int, IterVar] = {}
+
+    def __contains__(self, axis: IterVar) -> bool:
+        return id(axis) in self._ranges
+
+    def __getitem__(self, axis: IterVar) -> Range:
+        return self._ranges[id(axis)]
+
+    def __setitem__(self, axis: IterVar, range: Range) -> None:
+        self._ranges[id(axis)] = range
+        self.axes[id(axis)] = axis
+
+    def items(self) -> list[tuple[IterVar, Range]]:
+        """All axes with their ranges."""
+        return [(axis, self._ranges[key]) for key, axis in self.axes.items()]
+
+
+def update(domains: Domains, axis: IterVar, range: Range, arith: Arith, stage: StageData) -> None:
+    """Gives the axis its range. Raises MirError where it has another already (a thread bound to loops of different extents)."""
+    if axis not in domains:
+        domains[axis] = range
+        arith.bind(axis, range.min, range.extent)
+        return
+    held = domains[axis]
+    if not is_zero(held.min) or not arith.prove_equal(range.extent, held.extent):
+        raise ex.fail(
+            f"thread '{axis.name}' has {show(held.extent)} threads, but stage '{stage.name}' binds it to a loop over {show(range.extent)}",
+            "all loops that are bound to one thread have the same extent: split them by the same factor",
+        )
+
+
+def check_from_zero(axis: IterVar, range: Range, stage: StageData) -> None:
+    """Raises MirError where a thread would not begin at 0."""
+    if not is_zero(range.min):
+        raise ex.fail(
+            f"loop '{axis.name}' of stage '{stage.name}' begins at {show(range.min)}, but a thread begins at 0",
+            "split the axis, and bind one of its parts",
+        )
+
+
+def show(e: Expr) -> str:
+    """An extent for a message."""
+    from ....dialects.te.expr_text import text_of
+
+    return text_of(e)
+
+
+def threads_below(stage: StageData) -> set[int]:
+    """The axes that are, or lead to, a loop bound to a thread."""
+    bound = {key for key, attrs in stage.attrs.items() if attrs.thread is not None}
+    for relation in reversed(stage.relations):
+        match relation:
+            case Split():
+                if id(relation.outer) in bound or id(relation.inner) in bound:
+                    bound.add(id(relation.parent))
+            case Fuse():
+                if id(relation.fused) in bound:
+                    bound |= {id(relation.outer), id(relation.inner)}
+            case Rebase():
+                if id(relation.rebased) in bound:
+                    bound.add(id(relation.parent))
+            case Singleton():
+                pass
+    return bound
+
+
+def pass_down_domain(stage: StageData, domains: Domains, arith: Arith, *, allow_missing: bool = False) -> None:
+    """The ranges of all axes from those of the roots. With `allow_missing` axes that nothing is known of are left out."""
+    zero = number(0)
+    bound = threads_below(stage)
+
+    def parts(extent: Expr, size: Expr) -> Expr:
+        if arith.prove_equal(ar.floormod(extent, size), zero):
+            return arith.simplify(ar.floordiv(extent, size))
+        return arith.simplify(ar.floordiv(ar.add(extent, ar.subtract(size, number(1, size.dtype))), size))
+
+    def part(axis: IterVar, extent: Expr, size: Expr) -> Expr:
+        if id(axis) in bound or allow_missing or is_zero(extent):
+            return size
+        return arith.simplify(extent) if arith.prove(ar.less(extent, size)) else arith.simplify(size)
+
+    for relation in stage.relations:
+        match relation:
+            case Split():
+                if relation.parent not in domains:
+                    continue
+                extent = domains[relation.parent].extent
+                if relation.factor is not None:
+                    update(
+                        domains,
+                        relation.inner,
+                        Range(zero, part(relation.inner, extent, relation.factor)),
+                        arith,
+                        stage,
+                    )
+                    update(domains, relation.outer, Range(zero, parts(extent, relation.factor)), arith, stage)
+                elif relation.nparts is not None:
+                    update(
+                        domains,
+                        relation.outer,
+                        Range(zero, part(relation.outer, extent, relation.nparts)),
+                        arith,
+                        stage,
+                    )
+                    update(domains, relation.inner, Range(zero, parts(extent, relation.nparts)), arith, stage)
+            case Fuse():
+                if relation.outer in domains and relation.inner in domains:
+                    extent = ar.multiply(domains[relation.outer].extent, domains[relation.inner].extent)
+                    domains[relation.fused] = Range(zero, extent)
+                    arith.bind(relation.fused, zero, extent)
+            case Rebase():
+                if relation.parent in domains:
+                    update(domains, relation.rebased, Range(zero, domains[relation.parent].extent), arith, stage)
+            case Singleton():
+                update(domains, relation.axis, Range(zero, number(1)), arith, stage)
+    for axis in stage.leaves:
+        attrs = stage.known_attrs(axis)
+        if attrs is not None and attrs.thread is not None and axis in domains:
+            check_from_zero(axis, domains[axis], stage)
+            update(domains, attrs.thread, domains[axis], arith, stage)
+
+
+Values = dict[int, Expr]
+"""Values of axes, by the axis's id."""
+
+
+def pass_up_index(stage: StageData, domains: Domains, values: Values, *, allow_missing: bool = False) -> None:
+    """The values of all axes from those of the loops."""
+    for relation in reversed(stage.relations):
+        match relation:
+            case Split():
+                if allow_missing and (id(relation.outer) not in values or id(relation.inner) not in values):
+                    continue
+                factor, low = domains[relation.inner].extent, domains[relation.parent].min
+                value = ar.add(values[id(relation.inner)], ar.multiply(values[id(relation.outer)], factor))
+                values[id(relation.parent)] = value if is_zero(low) else ar.add(value, low)
+            case Fuse():
+                if allow_missing and id(relation.fused) not in values:
+                    continue
+                value, factor = values[id(relation.fused)], domains[relation.inner].extent
+                outer_min, inner_min = domains[relation.outer].min, domains[relation.inner].min
+                outer, inner = ar.floordiv(value, factor), ar.floormod(value, factor)
+                values[id(relation.outer)] = outer if is_zero(outer_min) else ar.add(outer, outer_min)
+                values[id(relation.inner)] = inner if is_zero(inner_min) else ar.add(inner, inner_min)
+            case Rebase():
+                if allow_missing and id(relation.rebased) not in values:
+                    continue
+                value, low = values[id(relation.rebased)], domains[relation.parent].min
+                values[id(relation.parent)] = value if is_zero(low) else ar.add(value, low)
+            case Singleton():
+                pass
+
+
+def pass_down_index(stage: StageData, domains: Domains, values: Values, *, allow_missing: bool = False) -> None:
+    """The values of all axes from those of the roots."""
+    for relation in stage.relations:
+        match relation:
+            case Split():
+                if allow_missing and id(relation.parent) not in values:
+                    continue
+                factor, low = domains[relation.inner].extent, domains[relation.parent].min
+                value = values[id(relation.parent)]
+                value = value if is_zero(low) else ar.subtract(value, low)
+                values[id(relation.outer)] = ar.floordiv(value, factor)
+                values[id(relation.inner)] = ar.floormod(value, factor)
+            case Fuse():
+                if allow_missing and (id(relation.outer) not in values or id(relation.inner) not in values):
+                    continue
+                factor, low = domains[relation.inner].extent, domains[relation.outer].min
+                outer = values[id(relation.outer)]
+                outer = outer if is_zero(low) else ar.subtract(outer, low)
+                inner, inner_min = values[id(relation.inner)], domains[relation.inner].min
+                inner = inner if is_zero(inner_min) else ar.subtract(inner, inner_min)
+                values[id(relation.fused)] = ar.add(ar.multiply(outer, factor), inner)
+            case Rebase():
+                if allow_missing and id(relation.parent) not in values:
+                    continue
+                low = domains[relation.parent].min
+                value = values[id(relation.parent)]
+                values[id(relation.rebased)] = value if is_zero(low) else ar.subtract(value, low)
+            case Singleton():
+                values[id(relation.axis)] = number(0)
+
+
+def pass_up_set(stage: StageData, domains: Domains, sets: dict[int, IntSet], evaluate: Interval) -> None:
+    """The sets of values of all axes from those of the loops."""
+    for relation in reversed(stage.relations):
+        match relation:
+            case Split():
+                outer, inner = sets[id(relation.outer)], sets[id(relation.inner)]
+                whole = domains[relation.parent]
+                if evaluate.matches(outer, domains[relation.outer]) and evaluate.matches(
+                    inner, domains[relation.inner]
+                ):
+                    sets[id(relation.parent)] = IntSet.of_range(whole)
+                    continue
+                factor = domains[relation.inner].extent
+                value = ar.add(ar.add(ar.multiply(relation.outer, factor), relation.inner), whole.min)
+                sets[id(relation.parent)] = evaluate.of(value, {id(relation.outer): outer, id(relation.inner): inner})
+            case Fuse():
+                sets[id(relation.outer)], sets[id(relation.inner)] = _fused_sets(relation, domains, sets, evaluate)
+            case Rebase():
+                rebased = sets[id(relation.rebased)]
+                if evaluate.matches(rebased, domains[relation.rebased]):
+                    sets[id(relation.parent)] = IntSet.of_range(domains[relation.parent])
+                    continue
+                value = ar.add(relation.rebased, domains[relation.parent].min)
+                sets[id(relation.parent)] = evaluate.of(value, {id(relation.rebased): rebased})
+            case Singleton():
+                pass
+
+
+def _fused_sets(relation: Fuse, domains: Domains, sets: dict[int, IntSet], evaluate: Interval) -> tuple[IntSet, IntSet]:
+    fused = sets[id(relation.fused)]
+    outer, inner = domains[relation.outer], domains[relation.inner]
+    if evaluate.matches(fused, domains[relation.fused]) or fused.min is None or fused.max is None:
+        return IntSet.of_range(outer), IntSet.of_range(inner)
+    if fused.is_point:
+        quotient, rest = ar.floordiv(fused.min, inner.extent), ar.floormod(fused.min, inner.extent)
+        return IntSet.point(ar.add(quotient, outer.min)), IntSet.point(ar.add(rest, inner.min))
+    low, high = ar.floordiv(fused.min, inner.extent), ar.floordiv(fused.max, inner.extent)
+    rows = IntSet(ar.add(outer.min, low), ar.add(outer.min, high))
+    zero, arith = number(0), evaluate.arith
+    length = arith.simplify(ar.add(ar.subtract(fused.max, fused.min), 1))
+    if (
+        not is_zero(length)
+        and is_zero(arith.simplify(ar.floormod(inner.extent, length)))
+        and arith.prove_equal(ar.floormod(fused.min, length), zero)
+    ):
+        # The values lie in one row.
+        begin, end = ar.floormod(fused.min, inner.extent), ar.floormod(fused.max, inner.extent)
+        return rows, IntSet(ar.add(inner.min, begin), ar.add(inner.min, end))
+    return rows, IntSet.of_range(inner)
+
+
+def pass_up_bound_check(stage: StageData, domains: Domains, checked: dict[int, bool], arith: Arith) -> None:
+    """Which axes may run past their range, from the loops up: a split that does not divide makes its parent do so."""
+    for relation in reversed(stage.relations):
+        match relation:
+            case Split():
+                needs = checked[id(relation.outer)] or checked[id(relation.inner)]
+                if not needs and relation.inner in domains and relation.outer in domains:
+                    covered = ar.multiply(domains[relation.inner].extent, domains[relation.outer].extent)
+                    needs = not arith.prove_equal(domains[relation.parent].extent, covered)
+                checked[id(relation.parent)] = needs
+            case Fuse():
+                checked[id(relation.outer)] = checked[id(relation.inner)] = checked[id(relation.fused)]
+            case Rebase():
+                checked[id(relation.parent)] = checked[id(relation.rebased)]
+            case Singleton():
+                pass
+
+
+def parts_of(relation: Relation) -> tuple[Sequence[IterVar], Sequence[IterVar]]:
+    """The axes that a relation takes, and those that it makes."""
+    match relation:
+        case Split():
+            return [relation.parent], [relation.outer, relation.inner]
+        case Fuse():
+            return [relation.outer, relation.inner], [relation.fused]
+        case Rebase():
+            return [relation.parent], [relation.rebased]
+        case Singleton():
+            return [], [relation.axis]
+
+
+def spread(stage: StageData, masks: dict[int, int], *, up: bool = False) -> None:
+    """Passes marks of axes to those made from them, or to those that they were made from."""
+    for relation in reversed(stage.relations) if up else stage.relations:
+        taken, made = parts_of(relation)
+        source, target = (made, taken) if up else (taken, made)
+        mask = 0
+        for axis in source:
+            mask |= masks.get(id(axis), 0)
+        for axis in target if mask else ():
+            masks[id(axis)] = masks.get(id(axis), 0) | mask
+
+
+def same_range(a: Range, b: Range, arith: Arith) -> bool:
+    """Whether both are the same for sure."""
+    return a is b or (arith.prove_equal(a.min, b.min) and arith.prove_equal(a.extent, b.extent))
+
+
+def visible_ranges(stage: StageData, domains: Domains) -> list[tuple[IterVar, Range]]:
+    """The axes that a stage's values may be made of, with their ranges: its own, and those of the stages that it is inside of."""
+    found: dict[int, IterVar] = {}
+    around: StageData | None = stage
+    while around is not None:
+        threads = [a.thread for a in around.attrs.values() if a.thread is not None]
+        found |= {id(axis): axis for axis in (*around.all_axes, *threads) if axis in domains}
+        around = around.attach_spec().attach_stage
+    return [(axis, domains[axis]) for axis in found.values()]
+
+
+def make_bound_check(
+    stage: StageData, domains: Domains, values: Values, *, skip_domain: bool, skip: set[int]
+) -> list[Expr]:
+    """The conditions under which the loops' values are inside of the axes' ranges and, unless `skip_domain`, of the
+    operation's: those that do not follow from the loops' own ranges."""
+    arith = Arith()
+    evaluate = Interval(arith)
+    sets: dict[int, IntSet] = {}
+    for axis, range in visible_ranges(stage, domains):
+        arith.bind(axis, range.min, range.extent)
+        sets[id(axis)] = IntSet.of_range(range)
+    checked = {id(axis): False for axis in stage.leaves}
+    pass_up_bound_check(stage, domains, checked, arith)
+    conditions: list[Expr] = []
+    for axis in stage.all_axes:
+        if id(axis) in skip or axis.iter_type == OPAQUE or not checked.get(id(axis)) or id(axis) not in values:
+            continue
+        domain = domains[axis]
+        value = ar.subtract(values[id(axis)], domain.min)
+        most = evaluate.of(value, sets).max
+        if most is None or not arith.prove(ar.less(most, domain.extent)):
+            conditions.append(ar.less(value, domain.extent))
+    for axis in () if skip_domain or stage.op is None else root_axes(stage.op):
+        if id(axis) in skip or axis.iter_type == OPAQUE:
+            continue
+        whole = domain_of(axis)
+        if same_range(whole, domains[axis], arith):
+            continue
+        value = ar.subtract(values[id(axis)], whole.min)
+        reach = evaluate.of(value, sets)
+        if reach.min is None or not arith.prove(ar.greater_equal(reach.min, number(0))):
+            conditions.append(ar.greater_equal(value, number(0, value.dtype)))
+        if reach.max is None or not arith.prove(ar.less(reach.max, whole.extent)):
+            conditions.append(ar.less(value, whole.extent))
+    return conditions
+
+
+def is_thread_tag(axis: IterVar) -> bool:
+    """Whether the axis is a thread."""
+    return isinstance(axis, Axis) and bool(axis.thread_tag)
+
+
+def is_trivial(range: Range) -> bool:
+    """Whether the range holds one value."""
+    return is_one(range.extent)

@@ -23,7 +23,7 @@ def row(function: Function) -> str:
 def table() -> str:
     """All functions, by name."""
     rows = [row(FUNCTIONS[name]) for name in sorted(FUNCTIONS)]
-    return "\n".join(["| function | arguments | gives |", "| --- | --- | --- |", *rows]) + "\n"
+    return "\n".join(["| function | arguments | returns |", "| --- | --- | --- |", *rows]) + "\n"
 
 
 def page(text: str) -> str:

@@ -16,7 +16,14 @@ from mirstack.passes.schedule.engine import primitive
 
 ROOT = Path(mirstack.__file__).parent
 TOP_FOLDERS = ("api", "dialects", "driver", "fuzz", "lowering", "parser", "passes", "support")
-PACKAGES = ("mirstack", "mirstack.api.ir", "mirstack.api.tir", "mirstack.api.relay", "mirstack.api.script")
+PACKAGES = (
+    "mirstack",
+    "mirstack.api.ir",
+    "mirstack.api.tir",
+    "mirstack.dialects.arith",
+    "mirstack.api.relay",
+    "mirstack.api.script",
+)
 
 
 @pytest.mark.parametrize("entry", registry.PASSES, ids=lambda entry: entry.name)

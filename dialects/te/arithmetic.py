@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
+from functools import cache
+from typing import TypeAlias
 
 from .. import tir
+from ..arith.const_fold import NumberType, Operand, fold, fold_cast
 from .expr import (
     FLOAT_LIMITS,
     INT_LIMITS,
@@ -23,6 +25,8 @@ from .expr import (
     fail,
     is_float,
 )
+
+_Build: TypeAlias = "Callable[[ExprLike, ExprLike], Expr]"
 
 
 def match_types(a: Expr, b: Expr, symbol: str) -> tuple[Expr, Expr]:
@@ -63,62 +67,65 @@ def _adapted(value: int, dtype: str) -> Expr:
     return const(value, dtype) if limits is None or limits[0] <= value <= limits[1] else const(value)
 
 
-def _folded(value: float, dtype: str) -> Expr | None:
-    """The constant, or None where the dtype cannot hold it (its overflow is left to the run)."""
-    limits = INT_LIMITS.get(dtype)
-    if limits is not None:
-        return Const(int(value), dtype) if limits[0] <= value <= limits[1] else None
-    if not math.isfinite(value) or abs(value) > FLOAT_LIMITS[dtype]:
-        return None
-    return const(value, dtype)
+@cache
+def _number_type(dtype: str) -> NumberType:
+    """Returns TVM's dtype as constant folding asks for it."""
+    return NumberType(is_float(dtype), bits_of(dtype), dtype.startswith("int"))
 
 
-def _is_zero(value: Const, negative: bool) -> bool:
-    """Whether a constant is 0; of floats, whether it is that of the two zeros which changes no sum (-0) or difference (0)."""
-    return value.value == 0 and (not is_float(value.dtype) or (math.copysign(1.0, value.value) < 0) == negative)
+def _made(make: Callable[..., Expr], op: type[tir.BinaryOp] | str, a: Expr, b: Expr, dtype: str) -> Expr:
+    """Returns `make(op, (a, b), dtype)`, or what constants among the values, both of one dtype, fold it to.
+
+    Raises MirError for an integer division by the constant 0.
+    """
+    x = a.value if isinstance(a, Const) else None
+    y = b.value if isinstance(b, Const) else None
+    if x is None and y is None:
+        return make(op, (a, b), dtype)
+    try:
+        folded = fold(op if isinstance(op, str) else op.name, x, y, _number_type(a.dtype))
+    except ZeroDivisionError:
+        raise fail("division by zero") from None
+    if folded is None:
+        return make(op, (a, b), dtype)
+    return a if folded is Operand.LEFT else b if folded is Operand.RIGHT else Const(folded, dtype)
 
 
-def add(a: ExprLike, b: ExprLike) -> Expr:
-    """`a + b`."""
-    a, b = _operands(a, b, "+")
-    if isinstance(a, Const):
-        if _is_zero(a, negative=True):
-            return b
-        if isinstance(b, Const) and (folded := _folded(a.value + b.value, a.dtype)) is not None:
-            return folded
-    if isinstance(b, Const) and _is_zero(b, negative=True):
-        return a
-    return Apply(tir.AddOp, (a, b), a.dtype)
+def _operator(op: type[tir.BinaryOp], symbol: str, doc: str, *, integers: bool = False) -> _Build:
+    """Returns the function that builds `a op b`, its operands in one dtype. With `integers` it refuses floats."""
+    compares = issubclass(op, tir.CompareOp)
+    node = Equality if op in (tir.EqOp, tir.NeOp) else Apply
+    is_extremum = op in (tir.MinOp, tir.MaxOp)
 
-
-def subtract(a: ExprLike, b: ExprLike) -> Expr:
-    """`a - b`."""
-    a, b = _operands(a, b, "-")
-    if isinstance(b, Const):
-        if _is_zero(b, negative=False):
+    def build(a: ExprLike, b: ExprLike) -> Expr:
+        a, b = _operands(a, b, symbol)
+        if integers and is_float(a.dtype):
+            raise fail(
+                f"{symbol} is for integers, not {a.dtype}", "for floats write a / b, te.floor(a / b) or te.fmod(a, b)"
+            )
+        if a is b and is_extremum:
             return a
-        if isinstance(a, Const) and (folded := _folded(a.value - b.value, a.dtype)) is not None:
-            return folded
-    return Apply(tir.SubOp, (a, b), a.dtype)
+        return _made(node, op, a, b, "bool" if compares else a.dtype)
+
+    build.__doc__ = doc
+    return build
 
 
-def multiply(a: ExprLike, b: ExprLike) -> Expr:
-    """`a * b`."""
-    a, b = _operands(a, b, "*")
-    if isinstance(a, Const):
-        if a.value == 1:
-            return b
-        # Of floats 0 * b is NaN for infinities and NaN, and -0 for what is below 0.
-        if a.value == 0 and not is_float(a.dtype):
-            return a
-        if isinstance(b, Const) and (folded := _folded(a.value * b.value, a.dtype)) is not None:
-            return folded
-    if isinstance(b, Const):
-        if b.value == 1:
-            return a
-        if b.value == 0 and not is_float(b.dtype):
-            return b
-    return Apply(tir.MulOp, (a, b), a.dtype)
+add = _operator(tir.AddOp, "+", "`a + b`.")
+subtract = _operator(tir.SubOp, "-", "`a - b`.")
+multiply = _operator(tir.MulOp, "*", "`a * b`.")
+floordiv = _operator(tir.FloorDivOp, "floordiv", "a / b rounded down.", integers=True)
+floormod = _operator(tir.FloorModOp, "floormod", "The remainder of `floordiv`.", integers=True)
+truncdiv = _operator(tir.DivOp, "truncdiv", "a / b rounded toward zero.", integers=True)
+truncmod = _operator(tir.ModOp, "truncmod", "The remainder of `truncdiv`.", integers=True)
+minimum = _operator(tir.MinOp, "min", "The smaller of both.")
+maximum = _operator(tir.MaxOp, "max", "The larger of both.")
+less = _operator(tir.LtOp, "<", "`a < b`.")
+less_equal = _operator(tir.LeOp, "<=", "`a <= b`.")
+greater = _operator(tir.GtOp, ">", "`a > b`.")
+greater_equal = _operator(tir.GeOp, ">=", "`a >= b`.")
+equal = _operator(tir.EqOp, "==", "`a == b`.")
+not_equal = _operator(tir.NeOp, "!=", "`a != b`.")
 
 
 def divide(a: ExprLike, b: ExprLike) -> Expr:
@@ -129,89 +136,7 @@ def divide(a: ExprLike, b: ExprLike) -> Expr:
             "integer division by '/' is ambiguous", "write // (floordiv), te.truncdiv(a, b), or te.indexdiv(a, b)"
         )
     a, b = match_types(a, b, "/")
-    return _quotient(a, b)
-
-
-def _quotient(a: Expr, b: Expr) -> Expr:
-    if isinstance(b, Const) and b.value != 0:
-        if b.value == 1:
-            return a
-        if isinstance(a, Const) and (folded := _folded(a.value / b.value, a.dtype)) is not None:
-            return folded
-    return Apply(tir.DivOp, (a, b), a.dtype)
-
-
-def _truncated(a: int, b: int) -> int:
-    quotient = abs(a) // abs(b)
-    return quotient if (a >= 0) == (b >= 0) else -quotient
-
-
-def _integer_division(
-    op: type[tir.BinaryOp], symbol: str, fold: Callable[[int, int], int], is_remainder: bool
-) -> Callable[[ExprLike, ExprLike], Expr]:
-    def build(a: ExprLike, b: ExprLike) -> Expr:
-        a, b = _operands(a, b, symbol)
-        if is_float(a.dtype):
-            raise fail(
-                f"{symbol} is for integers, not {a.dtype}", "for floats write a / b, te.floor(a / b) or te.fmod(a, b)"
-            )
-        if isinstance(b, Const):
-            if b.value == 0:
-                raise fail("division by zero")
-            if b.value == 1:
-                return Const(0, a.dtype) if is_remainder else a
-            if isinstance(a, Const) and (folded := _folded(fold(int(a.value), int(b.value)), a.dtype)) is not None:
-                return folded
-        if isinstance(a, Const) and a.value == 0:
-            return a
-        return Apply(op, (a, b), a.dtype)
-
-    return build
-
-
-floordiv = _integer_division(tir.FloorDivOp, "floordiv", lambda a, b: a // b, False)
-floormod = _integer_division(tir.FloorModOp, "floormod", lambda a, b: a % b, True)
-truncdiv = _integer_division(tir.DivOp, "truncdiv", _truncated, False)
-truncmod = _integer_division(tir.ModOp, "truncmod", lambda a, b: a - b * _truncated(a, b), True)
-
-
-def _extremum(
-    op: type[tir.BinaryOp], symbol: str, pick: Callable[[float, float], float]
-) -> Callable[[ExprLike, ExprLike], Expr]:
-    def build(a: ExprLike, b: ExprLike) -> Expr:
-        a, b = _operands(a, b, symbol)
-        if isinstance(a, Const) and isinstance(b, Const):
-            return Const(pick(a.value, b.value), a.dtype)
-        return Apply(op, (a, b), a.dtype)
-
-    return build
-
-
-# As native code compares: of a NaN and a number, and of two zeros, the second.
-minimum = _extremum(tir.MinOp, "min", lambda a, b: a if a < b else b)
-maximum = _extremum(tir.MaxOp, "max", lambda a, b: a if a > b else b)
-
-
-def _comparison(
-    op: type[tir.CompareOp], symbol: str, compare: Callable[[float, float], bool]
-) -> Callable[[ExprLike, ExprLike], Expr]:
-    node = Equality if op in (tir.EqOp, tir.NeOp) else Apply
-
-    def build(a: ExprLike, b: ExprLike) -> Expr:
-        a, b = _operands(a, b, symbol)
-        if isinstance(a, Const) and isinstance(b, Const):
-            return Const(int(compare(a.value, b.value)), "bool")
-        return node(op, (a, b), "bool")
-
-    return build
-
-
-less = _comparison(tir.LtOp, "<", operator.lt)
-less_equal = _comparison(tir.LeOp, "<=", operator.le)
-greater = _comparison(tir.GtOp, ">", operator.gt)
-greater_equal = _comparison(tir.GeOp, ">=", operator.ge)
-equal = _comparison(tir.EqOp, "==", operator.eq)
-not_equal = _comparison(tir.NeOp, "!=", operator.ne)
+    return _made(Apply, tir.DivOp, a, b, a.dtype)
 
 
 def as_condition(value: ExprLike, where: str) -> Expr:
@@ -225,21 +150,13 @@ def as_condition(value: ExprLike, where: str) -> Expr:
 def logical_and(a: ExprLike, b: ExprLike) -> Expr:
     """`a and b`, both evaluated."""
     a, b = as_condition(a, "an operand of 'and'"), as_condition(b, "an operand of 'and'")
-    if isinstance(a, Const):
-        return b if a.value else a
-    if isinstance(b, Const):
-        return a if b.value else b
-    return Apply(tir.AndOp, (a, b), "bool")
+    return _made(Apply, tir.AndOp, a, b, "bool")
 
 
 def logical_or(a: ExprLike, b: ExprLike) -> Expr:
     """`a or b`, both evaluated."""
     a, b = as_condition(a, "an operand of 'or'"), as_condition(b, "an operand of 'or'")
-    if isinstance(a, Const):
-        return a if a.value else b
-    if isinstance(b, Const):
-        return b if b.value else a
-    return Apply(tir.OrOp, (a, b), "bool")
+    return _made(Apply, tir.OrOp, a, b, "bool")
 
 
 def logical_not(a: ExprLike) -> Expr:
@@ -273,16 +190,14 @@ def cast(dtype: str, value: ExprLike) -> Expr:
     if dtype not in INT_LIMITS and dtype not in FLOAT_LIMITS:
         raise fail(f"no value can be cast to dtype '{dtype}'", "dtypes are written like float32, int64, uint8 or bool")
     if isinstance(expr, Const):
-        if is_float(dtype):
-            if not math.isfinite(expr.value):
-                return Const(float(expr.value), dtype)
-            if (folded := _folded(float(expr.value), dtype)) is not None:
-                return folded
-        elif isinstance(expr.value, int):
-            if dtype == "bool":
-                return Const(int(expr.value != 0), dtype)
-            if (folded := _folded(expr.value, dtype)) is not None:
-                return folded
+        folded = fold_cast(expr.value, _number_type(dtype))
+        if isinstance(folded, int):
+            return Const(folded, dtype)
+        # A float that the dtype does not hold becomes infinity when it is converted.
+        if folded is not None and not abs(folded) > FLOAT_LIMITS[dtype]:
+            return const(folded, dtype)
+        if folded is not None and not math.isfinite(folded):
+            return Const(folded, dtype)
     return Apply(tir.CastOp, (expr,), dtype)
 
 
@@ -291,29 +206,27 @@ def call(intrinsic: str, operands: tuple[object, ...], dtype: str) -> Expr:
     return Call(intrinsic, operands, dtype)
 
 
-def _bitwise(intrinsic: str, symbol: str, fold: Callable[[int, int], int]) -> Callable[[ExprLike, ExprLike], Expr]:
+def _bitwise(intrinsic: str, symbol: str) -> _Build:
     def build(a: ExprLike, b: ExprLike) -> Expr:
         a, b = _operands(a, b, symbol)
         if is_float(a.dtype):
             raise fail(f"'{symbol}' is for integers and bool, not {a.dtype}")
-        if isinstance(b, Const):
-            bits = bits_of(a.dtype)
-            if intrinsic.startswith("shift") and not 0 <= b.value < bits:
-                raise fail(
-                    f"a shift of {a.dtype} by {b.value} is undefined", f"it has {bits} bits: shift by 0 to {bits - 1}"
-                )
-            if isinstance(a, Const) and (folded := _folded(fold(int(a.value), int(b.value)), a.dtype)) is not None:
-                return folded
-        return Call(intrinsic, (a, b), a.dtype)
+        bits = bits_of(a.dtype)
+        if isinstance(b, Const) and intrinsic.startswith("shift") and not 0 <= b.value < bits:
+            raise fail(
+                f"a shift of {a.dtype} by {b.value} is undefined", f"it has {bits} bits: shift by 0 to {bits - 1}"
+            )
+        return _made(Call, intrinsic, a, b, a.dtype)
 
     return build
 
 
-bitwise_and = _bitwise("bitwise_and", "&", lambda a, b: a & b)
-bitwise_or = _bitwise("bitwise_or", "|", lambda a, b: a | b)
-bitwise_xor = _bitwise("bitwise_xor", "^", lambda a, b: a ^ b)
-left_shift = _bitwise("shift_left", "<<", lambda a, b: a << b)
-right_shift = _bitwise("shift_right", ">>", lambda a, b: a >> b)
+bitwise_and, bitwise_or, bitwise_xor = (
+    _bitwise("bitwise_and", "&"),
+    _bitwise("bitwise_or", "|"),
+    _bitwise("bitwise_xor", "^"),
+)
+left_shift, right_shift = _bitwise("shift_left", "<<"), _bitwise("shift_right", ">>")
 
 
 def bitwise_not(a: ExprLike) -> Expr:

@@ -7,9 +7,6 @@ scalars are broadcast to vectors, and constants fold (`i + 0` is `i`). The rules
 
 from __future__ import annotations
 
-import math
-import operator
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -26,28 +23,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...support.diagnostics import MirError, error_at
-from .arithmetic import (
-    AddOp,
-    AndOp,
-    BinaryOp,
-    DivOp,
-    EqOp,
-    FloorDivOp,
-    FloorModOp,
-    GeOp,
-    GtOp,
-    LeOp,
-    LogicalOp,
-    LtOp,
-    MaxOp,
-    MinOp,
-    ModOp,
-    MulOp,
-    NeOp,
-    NotOp,
-    OrOp,
-    SubOp,
-)
+from ..arith import const_fold
+from ..arith.const_fold import INT32, NumberType, Operand, fold_cast
+from .arithmetic import BinaryOp, LogicalOp, MaxOp, MinOp, MulOp, NotOp
 from .expr import BroadcastOp, CastOp, ConstOp, SelectOp
 from .types import I1, I32, I64, element_of, is_scalable, lanes_of, type_to_dtype, with_lanes_of
 
@@ -87,132 +65,35 @@ def is_float(type: Attribute) -> bool:
 
 def wrap(value: int, type: Attribute) -> int:
     """An integer in the range of its type, wrapped around as the machine does."""
-    if not isinstance(type, IntegerType):
-        return value
-    bits = type.width.data
-    value &= (1 << bits) - 1
-    signed = type.signedness.data is not Signedness.UNSIGNED and bits > 1
-    return value - (1 << bits) if signed and value >> (bits - 1) else value
+    return number_type(type).wrap(value) if isinstance(type, IntegerType) else value
 
 
-def _trunc_div(a: int, b: int) -> int:
-    return -(-a // b) if (a < 0) != (b < 0) else a // b
-
-
-_INTEGER_FOLDS: dict[type[BinaryOp], Callable[[int, int], int | bool]] = {
-    AddOp: operator.add,
-    SubOp: operator.sub,
-    MulOp: operator.mul,
-    DivOp: _trunc_div,
-    ModOp: lambda a, b: a - b * _trunc_div(a, b),
-    FloorDivOp: lambda a, b: a // b,
-    FloorModOp: operator.mod,
-    MinOp: min,
-    MaxOp: max,
-    EqOp: operator.eq,
-    NeOp: operator.ne,
-    LtOp: operator.lt,
-    LeOp: operator.le,
-    GtOp: operator.gt,
-    GeOp: operator.ge,
-    AndOp: lambda a, b: a & b,
-    OrOp: lambda a, b: a | b,
-}
-_FLOAT_FOLDS: dict[type[BinaryOp], Callable[[float, float], float]] = {
-    AddOp: operator.add,
-    SubOp: operator.sub,
-    MulOp: operator.mul,
-    DivOp: lambda a, b: a / b,
-    # As native code compares: of a NaN and a number, and of two zeros, the second.
-    MinOp: lambda a, b: a if a < b else b,
-    MaxOp: lambda a, b: a if a > b else b,
-}
-_DIVISIONS = (DivOp, ModOp, FloorDivOp, FloorModOp)
-_COMPARISONS = (EqOp, NeOp, LtOp, LeOp, GtOp, GeOp)
+def number_type(type: Attribute) -> NumberType:
+    """Returns a scalar type of numbers as constant folding asks for it."""
+    if type is I32:
+        return INT32
+    if isinstance(type, IntegerType):
+        bits = type.width.data
+        return NumberType(False, bits, type.signedness.data is not Signedness.UNSIGNED and bits > 1)
+    assert isinstance(type, AnyFloat)
+    return NumberType(True, type.bitwidth)
 
 
 def fold(op: type[BinaryOp], lhs: Value, rhs: Value) -> Value | None:
-    """What TVM's operator makes of operands of one dtype instead of a node, or None when it makes the node.
+    """Returns what TVM's operator makes of operands of one dtype instead of a node, or None when it makes the node.
 
     Raises ZeroDivisionError for an integer division by the constant zero.
     """
     a, b = as_const(lhs), as_const(rhs)
     if a is None and b is None:
         return lhs if lhs is rhs and op in (MinOp, MaxOp) else None
-    x, y = a.value if a else None, b.value if b else None
     type = lhs.type
-    if op in (AndOp, OrOp):
-        if x is not None:
-            return rhs if bool(x) == (op is AndOp) else lhs
-        return lhs if bool(y) == (op is AndOp) else rhs
-    if op in _DIVISIONS and not isinstance(type, AnyFloat):
-        if y == 0:
-            raise ZeroDivisionError
-        # Integers of other widths fold only in `tir.div`.
-        if type not in (I32, I64) and op is not DivOp:
-            return None
-    if a and b and x is not None and y is not None:
-        return _fold_both(op, x, y, type)
-    if isinstance(element_of(type), AnyFloat):
-        return _float_identity(op, lhs, rhs, x, y)
-    if op is AddOp:
-        return rhs if x == 0 else lhs if y == 0 else None
-    if op is SubOp:
-        return lhs if y == 0 else None
-    if op is MulOp:
-        return rhs if x == 1 else lhs if x == 0 or y == 1 else rhs if y == 0 else None
-    if op in (DivOp, FloorDivOp):
-        return lhs if x == 0 or y == 1 else None
-    if op in (ModOp, FloorModOp):
-        return lhs if x == 0 else Const(0, type) if y == 1 else None
-    return None
-
-
-def _float_identity(op: type[BinaryOp], lhs: Value, rhs: Value, x: float | None, y: float | None) -> Value | None:
-    """The side that a constant on the other leaves as it is, whatever float it is: -0 + b, a - 0, 1 * b, a / 1.
-
-    TVM makes more of it, which is wrong for some: 0 + b of -0, 0 * b and 0 / b of infinities, NaN and what is below 0.
-    """
-    if op is AddOp:
-        return rhs if _is_zero(x, -1.0) else lhs if _is_zero(y, -1.0) else None
-    if op is SubOp:
-        return lhs if _is_zero(y, 1.0) else None
-    if op is MulOp:
-        return rhs if x == 1 else lhs if y == 1 else None
-    return lhs if op is DivOp and y == 1 else None
-
-
-def _is_zero(value: float | None, sign: float) -> bool:
-    return value == 0 and math.copysign(1.0, value) == sign
-
-
-def _fold_both(op: type[BinaryOp], x: int | float, y: int | float, type: Attribute) -> Const | None:
-    if isinstance(type, AnyFloat):
-        if op in _COMPARISONS:
-            return Const(int(_INTEGER_FOLDS[op](x, y)), I1)  # pyright: ignore[reportArgumentType]
-        if op not in _FLOAT_FOLDS or type.bitwidth not in (32, 64) or (op is DivOp and y == 0):
-            return None
-        try:
-            result = _FLOAT_FOLDS[op](x, y)
-        except OverflowError:
-            return None
-        return Const(_round(result, type), type)
-    if not isinstance(x, int) or not isinstance(y, int):
+    folded = const_fold.fold(op.name, a.value if a else None, b.value if b else None, number_type(type))
+    if folded is None:
         return None
-    result = _INTEGER_FOLDS[op](x, y)
-    return Const(int(result), I1) if op in _COMPARISONS else Const(wrap(int(result), type), type)
-
-
-def _round(value: float, type: Attribute) -> float:
-    """A float as its type holds it, for float32."""
-    if type == I64 or not isinstance(type, AnyFloat) or type.bitwidth != 32 or not math.isfinite(value):
-        return value
-    import struct
-
-    try:
-        return struct.unpack("f", struct.pack("f", value))[0]
-    except OverflowError:
-        return math.copysign(math.inf, value)
+    if isinstance(folded, Operand):
+        return lhs if folded is Operand.LEFT else rhs
+    return Const(folded, op.type_of(type))
 
 
 class ExprBuilder:
@@ -250,11 +131,9 @@ class ExprBuilder:
             return self.broadcast(self.cast(value, element_of(type)), type)
         const = as_const(value)
         if const is not None and isinstance(type, IntegerType | AnyFloat):
-            number = const.value
-            if isinstance(type, AnyFloat):
-                return Const(float(number), type)
-            if isinstance(number, int) or math.isfinite(number):
-                return Const(int(bool(number)) if type == I1 else wrap(int(number), type), type)
+            number = fold_cast(const.value, number_type(type))
+            if number is not None:
+                return Const(number, type)
         return self.emit(CastOp.create(operands=(self.value(value),), result_types=(type,)))
 
     def broadcast(self, value: Value, type: Attribute) -> SSAValue:

@@ -1,0 +1,181 @@
+"""Constants fold as TVM's operators fold them: in the table, in TVMScript's construction and in TE."""
+
+import math
+from collections.abc import Callable
+
+import pytest
+from mirstack import te
+from mirstack.dialects.arith.const_fold import NumberType, fold, fold_cast
+from mirstack.dialects.te import arithmetic as ar
+from mirstack.dialects.te.expr import Const as Number
+from mirstack.dialects.te.expr import Expr, bits_of, is_float
+from mirstack.dialects.tir import BINARY_OPS, BinaryOp, dtype_to_type
+from mirstack.dialects.tir.operators import Const, ExprBuilder
+
+OPS: dict[str, type[BinaryOp]] = {op.name.removeprefix("tir."): op for op in BINARY_OPS}
+TE: dict[str, Callable[..., Expr]] = {
+    "add": ar.add, "sub": ar.subtract, "mul": ar.multiply, "floordiv": ar.floordiv, "floormod": ar.floormod,
+    "mod": ar.truncmod, "min": ar.minimum, "max": ar.maximum, "lt": ar.less, "le": ar.less_equal, "eq": ar.equal,
+    "ne": ar.not_equal, "gt": ar.greater, "ge": ar.greater_equal, "and": ar.logical_and, "or": ar.logical_or,
+    "bitwise_and": ar.bitwise_and, "bitwise_or": ar.bitwise_or, "bitwise_xor": ar.bitwise_xor,
+    "shift_left": ar.left_shift, "shift_right": ar.right_shift,
+}  # fmt: skip
+STAYS = None
+INT32_MAX, INT32_MIN = 2147483647, -2147483648
+INT64_MAX, INT64_MIN = (1 << 63) - 1, -(1 << 63)
+
+# Operator, dtype, operands, and TVM's answer: a number, or STAYS where the node is made.
+ROWS = [
+    # Constants on which TVMScript and TE disagreed, int8 // of which TVMScript was wrong about.
+    ("add", "int32", INT32_MAX, 1, INT32_MIN),
+    ("floordiv", "int8", 7, 2, 3),
+    ("add", "float16", 1.0, 2.0, STAYS),
+    ("sub", "uint8", 3, 5, 254),
+    ("add", "float32", 1e38, 3e38, math.inf),
+    # Integers wrap around at the width of their dtype.
+    ("mul", "int32", 65536, 65536, 0),
+    ("sub", "int32", INT32_MIN, 1, INT32_MAX),
+    ("add", "int64", INT64_MAX, 1, INT64_MIN),
+    ("add", "int8", 127, 1, -128),
+    ("mul", "int16", 300, 300, 24464),
+    ("add", "uint8", 250, 10, 4),
+    ("mul", "uint32", 1 << 31, 2, 0),
+    ("add", "uint64", (1 << 64) - 1, 2, 1),
+    ("add", "bool", 1, 1, 0),
+    # Division and remainder; % and truncmod fold for int32 and int64 alone.
+    ("div", "int32", -7, 2, -3),
+    ("mod", "int32", -7, 2, -1),
+    ("mod", "int32", 7, -2, 1),
+    ("floordiv", "int32", -7, 2, -4),
+    ("floormod", "int32", -7, 2, 1),
+    ("floormod", "int32", 7, -2, -1),
+    ("floordiv", "int32", INT32_MIN, -1, INT32_MIN),
+    ("div", "int8", -7, 2, -3),
+    ("floordiv", "uint8", 200, 7, 28),
+    ("floormod", "int8", 7, 2, STAYS),
+    ("mod", "uint8", 7, 2, STAYS),
+    ("floormod", "int64", 7, 2, 1),
+    # Floats fold at their precision, and only as float32 and float64.
+    ("add", "float32", 0.10000000149011612, 0.20000000298023224, 0.30000001192092896),
+    ("mul", "float32", 1e30, 1e30, math.inf),
+    ("add", "float64", 0.1, 0.2, 0.1 + 0.2),
+    ("div", "float64", 1.0, 3.0, 1 / 3),
+    ("div", "float32", 1.0, 0.0, STAYS),
+    ("mul", "bfloat16", 2.0, 3.0, STAYS),
+    ("min", "float16", 1.0, 2.0, 1.0),
+    ("max", "int8", -3, 5, 5),
+    ("min", "uint8", 200, 100, 100),
+    # Comparisons and connectives.
+    ("lt", "int8", -1, 1, 1),
+    ("lt", "uint8", 255, 1, 0),
+    ("ge", "float16", 1.0, 2.0, 0),
+    ("eq", "float32", math.nan, math.nan, 0),
+    ("ne", "float64", math.nan, math.nan, 1),
+    ("and", "bool", 1, 0, 0),
+    ("or", "bool", 0, 1, 1),
+    # Bits fold for int32 and int64 alone.
+    ("bitwise_and", "int32", 12, 10, 8),
+    ("bitwise_or", "int64", 12, 10, 14),
+    ("bitwise_xor", "int32", 12, 10, 6),
+    ("bitwise_and", "int8", 12, 10, STAYS),
+    ("shift_left", "int32", 1, 31, INT32_MIN),
+    ("shift_right", "int32", -8, 1, -4),
+    ("shift_left", "uint8", 1, 3, STAYS),
+]  # fmt: skip
+names = [f"{dtype} {x} {op} {y}" for op, dtype, x, y, _ in ROWS]
+
+
+def number_type(dtype: str) -> NumberType:
+    return NumberType(is_float(dtype), bits_of(dtype), dtype.startswith("int"))
+
+
+@pytest.mark.parametrize(("op", "dtype", "x", "y", "answer"), ROWS, ids=names)
+def test_two_constants(op: str, dtype: str, x: float, y: float, answer: float | None) -> None:
+    name = f"tir.{op}" if op in OPS else op
+    assert fold(name, x, y, number_type(dtype)) == answer
+    if op in OPS:
+        type = dtype_to_type(dtype)
+        made = ExprBuilder().binary(OPS[op], Const(x, type), Const(y, type))
+        assert (made.value if isinstance(made, Const) else STAYS) == answer
+    build = ar.divide if op == "div" and is_float(dtype) else ar.truncdiv if op == "div" else TE[op]
+    built = build(Number(x, dtype), Number(y, dtype))
+    assert (built.value if isinstance(built, Number) else STAYS) == answer
+
+
+# An operator, its dtype, the constant to the left or right of a variable, and what is made: the variable, a number, or STAYS.
+IDENTITIES = [
+    ("add", "int32", 0, None, "x"),
+    ("add", "int8", None, 0, "x"),
+    ("sub", "int32", None, 0, "x"),
+    ("sub", "int32", 0, None, STAYS),
+    ("mul", "uint8", 1, None, "x"),
+    ("mul", "int32", None, 0, 0),
+    ("floordiv", "int8", None, 1, "x"),
+    ("floordiv", "int32", 0, None, 0),
+    ("floormod", "int32", None, 1, 0),
+    ("floormod", "int8", None, 1, STAYS),
+    ("mod", "int64", 0, None, 0),
+    ("shift_left", "int32", None, 0, "x"),
+    ("shift_right", "int8", None, 0, STAYS),
+    ("and", "bool", 1, None, "x"),
+    ("and", "bool", None, 0, 0),
+    ("or", "bool", 1, None, 1),
+    # Of floats only what holds for -0, infinities and NaN.
+    ("add", "float32", -0.0, None, "x"),
+    ("add", "float32", 0.0, None, STAYS),
+    ("sub", "float16", None, 0.0, "x"),
+    ("mul", "float32", None, 1.0, "x"),
+    ("mul", "float32", None, 0.0, STAYS),
+]
+
+
+@pytest.mark.parametrize(("op", "dtype", "left", "right", "answer"), IDENTITIES)
+def test_one_constant(op: str, dtype: str, left: float | None, right: float | None, answer: float | str | None) -> None:
+    variable = te.var("x", dtype)
+    a, b = (variable if v is None else Number(v, dtype) for v in (left, right))
+    made = TE[op](a, b)
+    assert ("x" if made is variable else made.value if isinstance(made, Number) else STAYS) == answer
+    if op in OPS:
+        builder, type = ExprBuilder(), dtype_to_type(dtype)
+        value = builder.value(Const(1, type))
+        # A value that is no constant: it is made by an op that nothing folds.
+        value = builder.node(OPS["min"], value, value)
+        a, b = (value if v is None else Const(v, type) for v in (left, right))
+        result = builder.binary(OPS[op], a, b)
+        assert ("x" if result is value else result.value if isinstance(result, Const) else STAYS) == answer
+
+
+def test_the_smaller_of_one_value_and_itself_is_that() -> None:
+    x = te.var("x", "float32")
+    assert te.min(x, x) is x and te.max(x, x) is x
+    assert isinstance(x + x, te.Expr) and x + x is not x
+
+
+def test_division_by_the_constant_zero_is_refused() -> None:
+    with pytest.raises(ZeroDivisionError):
+        fold("tir.floormod", None, 0, number_type("int8"))
+
+
+# The value, the dtype that it is converted to, and the constant.
+CASTS = [
+    (300, "int8", 44),
+    (-1, "uint8", 255),
+    (2, "bool", 1),
+    (2.75, "int32", 2),
+    (-2.75, "int32", -2),
+    (0.5, "bool", 1),
+    (300.7, "int8", 127),
+    (-1.5, "uint8", 0),
+    (math.inf, "int32", STAYS),
+    (3, "float16", 3.0),
+]
+
+
+@pytest.mark.parametrize(("value", "dtype", "answer"), CASTS)
+def test_casts_of_constants(value: float, dtype: str, answer: float | None) -> None:
+    assert fold_cast(value, number_type(dtype)) == answer
+    source = "int32" if isinstance(value, int) else "float32"
+    made = te.cast(dtype, Number(value, source))
+    assert (made.value if isinstance(made, Number) else STAYS) == answer
+    cast = ExprBuilder().cast(Const(value, dtype_to_type(source)), dtype_to_type(dtype))
+    assert (cast.value if isinstance(cast, Const) else STAYS) == answer

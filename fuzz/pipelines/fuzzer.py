@@ -41,7 +41,12 @@ NOT_DRAWN = {
 """Passes that no pipeline is made of, each with the reason."""
 
 ON_TIR_PASSES = (
-    tuple(entry.name for entry in PASSES if entry.where.startswith("passes.tir") and entry.name not in NOT_DRAWN) + ANY
+    tuple(
+        entry.name
+        for entry in PASSES
+        if entry.where.startswith(("passes.tir.", "passes.autoschedule.")) and entry.name not in NOT_DRAWN
+    )
+    + ANY
 )
 ON_RELAY_PASSES = tuple(p.text for p in PIPELINES if "," not in p.name)
 ADDS_RESULTS = ("first-order-gradient",)

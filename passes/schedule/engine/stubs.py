@@ -19,7 +19,7 @@ _HEAD = '''"""The primitives as methods: written by `stubs.py` from the table of
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .handles import BlockRV, ExprRV, LoopRV
+from .random_variables import BlockRV, ExprRV, LoopRV
 
 class Primitives:
 '''

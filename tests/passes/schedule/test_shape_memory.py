@@ -20,7 +20,7 @@ from mirstack.passes.schedule import Schedule, ScheduleError
 from mirstack.support.walk import walk_ops
 from xdsl.context import Context as PassContext
 
-RULES = "mirstack.passes.tir.default_"
+RULES = "mirstack.passes.autoschedule."
 
 
 def found_anew(block: tir.BlockOp) -> Shape | None:
@@ -67,7 +67,7 @@ def test_rules(model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             break
         step.apply(PassContext(), module)
     for name in [n for n in sys.modules if n.startswith(RULES) and hasattr(sys.modules[n], "shape_of")]:
-        if not name.endswith(".shape"):
+        if not name.endswith(".block_shape"):
             monkeypatch.setattr(sys.modules[name], "shape_of", checked)
     DefaultSchedule(cpu="haswell", threads=4).apply(PassContext(), module)
     assert asked > 20

@@ -513,4 +513,5 @@ def why_not(name: str) -> str:
 
 
 # These files enter the gradients of other operators.
-from ..nn import layer_gradients as gradients_layers  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]
+from ..nn import layer_gradients  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]
+from ..shape import move_gradients  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]

@@ -378,7 +378,7 @@ import sys
 import mirstack, numpy as np
 from mirstack import rules
 from mirstack.dialects.relay import operators
-from mirstack.dialects.relay.operators import nn_basic as basic
+from mirstack.dialects.relay.operators.nn import activations as basic
 
 factor = float(sys.argv[1])
 basic.register(basic.Operator(

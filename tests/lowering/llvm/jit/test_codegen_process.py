@@ -170,8 +170,8 @@ def test_a_fork_is_served_too(serve: Serve) -> None:
 # SIGINT is ignored in what a shell runs in the background.
 CHILD = """
 import os, signal, sys, threading, time
-from mirstack.lowering.llvm import codegen_process
-from mirstack.lowering.llvm.jit import emit_object
+from mirstack.lowering.llvm.jit import codegen_process
+from mirstack.lowering.llvm.jit.load import emit_object
 signal.signal(signal.SIGINT, signal.default_int_handler)
 codegen_process.SCRIPT = sys.argv[1]
 threading.Thread(target=emit_object, args=("define void @f() { ret void }",), daemon=True).start()

@@ -84,7 +84,7 @@ def __getattr__(name: str) -> object:
 
         return version(__name__)
     if name not in _PUBLIC:
-        from .support.words import did_you_mean
+        from .support.text import did_you_mean
 
         hint = "" if name.startswith("_") else did_you_mean(name, _PUBLIC)
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'{hint}")

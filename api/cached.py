@@ -16,7 +16,7 @@ from ..dialects.array import ArrayBox
 from ..lowering.driver.cache.keys import digest
 from ..lowering.driver.cache.programs import described, load_program, save_program
 from ..lowering.driver.cache.store import Store
-from ..support.outside import names_one
+from ..support.external_names import names_one
 from ..support.stopwatch import current_span, in_background, timed
 
 if TYPE_CHECKING:

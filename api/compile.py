@@ -15,7 +15,7 @@ from xdsl.ir import Operation
 
 from ..dialects.array import ArrayBox, ArrayValueAttr
 from ..support.arguments import check, integer, items
-from ..support.deep import in_deep_stack
+from ..support.deep_stack import in_deep_stack
 from ..support.diagnostics import Diagnostic, MirError, Sources, error_at, file_loc
 from ..support.garbage import no_collection
 from ..support.source_text import source_text, where_not_utf8

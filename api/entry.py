@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr, TensorTyp
 from xdsl.ir import Attribute, Operation
 
 from ..support.diagnostics import error_at, location_of, source_position
-from ..support.words import counted, did_you_mean
+from ..support.text import counted, did_you_mean
 from .executable import Kind, Param
 
 if TYPE_CHECKING:

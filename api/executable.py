@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from ..dialects.array import laid_out, numpy_dtype
-from ..support.words import did_you_mean
+from ..support.text import did_you_mean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

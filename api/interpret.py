@@ -12,10 +12,10 @@ from xdsl.ir import Operation
 from ..dialects import te, tir
 from ..dialects.array import numpy_dtype
 from ..lowering.tir.signature import BufferParam, KernelSignature, ScalarParam
-from ..support.deep import in_deep_stack
+from ..support.deep_stack import in_deep_stack
 from ..support.diagnostics import error_at
+from ..support.text import counted
 from ..support.walk import all_ops
-from ..support.words import counted
 from .entry import Arguments, entry_kind, find_entry, name_of, places_of, relay_params
 from .executable import Array, Executable, Param, as_array, as_scalar, check_array
 from .native_kernel import C_TYPES, bind_sizes, check_overlap, param_of, unpassed_scalar

@@ -16,7 +16,7 @@ from ..lowering.llvm.jit.load import CompiledModule
 from ..lowering.mangle_symbols import linked_name
 from ..lowering.tir.signature import BufferParam, HandleParam, KernelSignature, ScalarParam, Size, known_strides
 from ..support.diagnostics import MirError
-from ..support.words import counted
+from ..support.text import counted
 from .executable import Array, Executable, Param, as_array, as_scalar, check_array
 from .threads import use_threads
 

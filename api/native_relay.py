@@ -16,7 +16,7 @@ from ..lowering.llvm.jit.call import address_of, diagnostic_of
 from ..lowering.llvm.jit.load import CompiledModule
 from ..lowering.relay.functions.calling_convention import DEPTH, ENTRY, FINISH, PREPARE, SIZES, WORD
 from ..support.diagnostics import MirError
-from ..support.words import counted
+from ..support.text import counted
 from .entry import Arguments, flatten_tree, rebuild
 from .executable import Array, Executable, Param, as_array, check_array
 from .native_call import DirectCall, direct_call

@@ -14,8 +14,8 @@ from ..dialects.relay.operator import get_operator
 from ..dialects.te.expr import Const, Expr
 from ..dialects.te.tensor import Tensor, compute
 from ..lowering.relay.kernels.te_kernel import te_results, type_of_tensor
-from ..support.deep import in_deep_stack
-from ..support.words import did_you_mean
+from ..support.deep_stack import in_deep_stack
+from ..support.text import did_you_mean
 from .ir.module import IRModule
 from .ir.named_passes import make_pass
 from .relay.expr import Function, RelayExpr, TupleWrapper, Var, const

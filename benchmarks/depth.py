@@ -17,7 +17,7 @@ from mirstack.examples.models.resnet import ResNet
 from mirstack.lowering.llvm.jit.load import emit_object
 from mirstack.lowering.llvm.text.translation import translate
 from mirstack.lowering.pipeline import Options, lower_module
-from mirstack.support.deep import in_deep_stack
+from mirstack.support.deep_stack import in_deep_stack
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 

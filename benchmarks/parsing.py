@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mirstack
 from mirstack.dialects import relay
-from mirstack.support.deep import in_deep_stack
+from mirstack.support.deep_stack import in_deep_stack
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 
 from .timing import report, side_by_side

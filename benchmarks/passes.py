@@ -11,7 +11,7 @@ from itertools import pairwise
 from mirstack.driver.pipeline import read_pipeline
 from mirstack.parser import parse_mir
 from mirstack.passes.registry import PASSES, pass_factories
-from mirstack.support.deep import in_deep_stack
+from mirstack.support.deep_stack import in_deep_stack
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 

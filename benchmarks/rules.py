@@ -12,7 +12,7 @@ from mirstack.dialects.relay.infer import infer_types
 from mirstack.dialects.rule import rewrites_of
 from mirstack.parser import parse_mir
 from mirstack.passes.rules.engine.rewriter import RuleIndex, apply_rules
-from mirstack.support.deep import in_deep_stack
+from mirstack.support.deep_stack import in_deep_stack
 from xdsl.dialects.builtin import ModuleOp
 
 UNARY = (

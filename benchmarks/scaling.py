@@ -12,7 +12,7 @@ import mirstack
 from mirstack.parser import print_mir
 from mirstack.passes.common.cse import CommonSubexpressionElimination
 from mirstack.passes.common.dce import DeadCodeElimination
-from mirstack.support.deep import in_deep_stack
+from mirstack.support.deep_stack import in_deep_stack
 from mirstack.support.verify import verify
 from xdsl.context import Context
 

@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from ..support.remembered import remembered
+from ..support.memoize import memoized
 
 ElementT = TypeVar("ElementT", bound=Attribute, covariant=True)
 
@@ -65,7 +65,7 @@ def vector_type(element: ElementT, lanes: int, scalable: bool = False) -> Vector
     return cast("VectorType[ElementT]", _vector(element, lanes, scalable))
 
 
-@remembered
+@memoized
 def _vector(element: Attribute, lanes: int, scalable: bool) -> VectorType[Attribute]:
     return VectorType(element, [lanes], ArrayAttr([IntegerAttr(int(scalable), i1)]))
 

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation, OptionalDef
 
-from ..support.making import fill_op
+from ..support.edit import fill_op
 from .interned import i32_array
 
 Values = SSAValue | Operation | Sequence[SSAValue | Operation]

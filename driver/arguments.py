@@ -10,7 +10,7 @@ from typing import NoReturn
 from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError
 
-from ..support.words import visible
+from ..support.text import visible
 from .errors import did_you_mean
 
 

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 
-from ..support.words import did_you_mean, visible
+from ..support.text import did_you_mean, visible
 
 OK = 0
 INVALID = 1  # The input breaks a rule: diagnostics say where.

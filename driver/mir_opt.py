@@ -22,7 +22,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 from ..passes.instruments import Instrument, Timing, VerifyEach
 from ..passes.pass_info import EXPLAINED, explanation
 from ..passes.registry import list_passes, pass_factories
-from ..support.deep import in_deep_stack
+from ..support.deep_stack import in_deep_stack
 from ..support.diagnostics import UNKNOWN_LOC, Diagnostic, MirError, Sources, file_loc, render_all
 from ..support.source_text import text_bytes
 from ..support.trace import listening, to_stderr

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from ..support.deep import in_deep_stack
+from ..support.deep_stack import in_deep_stack
 from ..support.diagnostics import MirError, Sources, render_all
 from ..support.stopwatch import process_start, timed, timing
 from .arguments import add_allow_extern, add_strict_math, suggest_options, whole_number
@@ -81,7 +81,7 @@ class ClearCache(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from ..lowering.driver.cache.store import Store
-        from ..support.words import counted
+        from ..support.text import counted
 
         store = Store.open()
         if store is None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..driver.errors import UsageError, guarded
-from ..support.words import counted
+from ..support.text import counted
 from .case import Case, Failure, Fuzzer, Verdict
 from .pool import Limits, Pool
 from .reduce import Effort, Shrinker, reduce

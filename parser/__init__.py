@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 from xdsl.utils.exceptions import VerifyException
 
-from ..support.deep import in_deep_stack
+from ..support.deep_stack import in_deep_stack
 from ..support.diagnostics import MirError, Sources, error_at
 from ..support.garbage import no_collection
 from ..support.source_text import refuse_surrogates, source_text

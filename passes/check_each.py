@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TextIO
 from xdsl.dialects.builtin import ModuleOp
 
 from ..support.diagnostics import Diagnostic, MirError
-from ..support.words import counted
+from ..support.text import counted
 from .instruments import Instrument
 from .pass_info import PassInfo
 

@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
-from .words import visible
+from .text import visible
 
 Severity = Literal["error", "warning", "remark", "note"]
 

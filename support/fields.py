@@ -22,7 +22,7 @@ from xdsl.irdl.operations import (
     VarIRConstruct,
 )
 
-from .remembered import remembered
+from .memoize import memoized
 
 Kind = TypeVar("Kind", bound=type[Operation])
 
@@ -79,7 +79,7 @@ def _places(op: Operation) -> tuple[int, ...]:
     return _places_of(op.properties[_SIZES])
 
 
-@remembered
+@memoized
 def _places_of(sizes: Attribute) -> tuple[int, ...]:
     """Where the segments of such sizes begin, and the last of them ends."""
     assert isinstance(sizes, DenseArrayBase)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .diagnostics import Diagnostic, MirError
 from .processors import FAMILIES, Arch, family_of
-from .words import counted
+from .text import counted
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from ...dialects.relay import ir
 from ...dialects.relay.text import is_known
 from ...dialects.tir.stmt import PrimFuncOp
 from ...support.arguments import check
-from ...support.deep import in_deep_stack
+from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.garbage import no_collection
 from ...support.source_text import characters

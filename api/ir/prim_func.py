@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 
 from ...dialects.tir.attribute_values import attribute_of, value_of
 from ...dialects.tir.stmt import PrimFuncOp
-from ...support.deep import in_deep_stack
+from ...support.deep_stack import in_deep_stack
 from ...support.source_text import characters
 
 CLASS = "ir_module"

@@ -21,7 +21,7 @@ from ...passes.pass_info import EXPLAINED, PassInfo, camel_case, explanation
 from ...passes.registry import PASSES
 from ...passes.relay.functional.infer_type import ensure_types
 from ...support.arguments import check, integer, items
-from ...support.deep import in_deep_stack
+from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.garbage import no_collection
 from ...support.trace import listening, to_stderr

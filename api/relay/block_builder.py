@@ -14,7 +14,7 @@ from ...dialects.tir.structural_key import structural_key
 from ...dialects.tir.types import type_to_dtype
 from ...lowering.relay.kernels.te_kernel import type_of_tensor
 from ...lowering.te.create_prim_func import create_prim_func
-from ...support.deep import in_deep_stack
+from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError
 from ..ir.module import IRModule
 from ..ir.named_passes import make_pass

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar, cast
 
-from ...support.deep import in_deep_stack
+from ...support.deep_stack import in_deep_stack
 from ..ir.node import Node
 from ..ir.op import Op
 from .adt import Clause, Constructor, Match, Pattern, PatternConstructor, PatternTuple, PatternVar

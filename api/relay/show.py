@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...support.deep import in_deep_stack
+from ...support.deep_stack import in_deep_stack
 from . import expr
 from .analysis import free_vars
 from .export import export_function

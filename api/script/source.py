@@ -13,7 +13,7 @@ from typing import Any, TypeVar, overload
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from ...dialects.tir.stmt import PrimFuncOp
-from ...support.deep import in_deep_stack
+from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError, Sources
 from ...support.verify import verify
 from ..ir.module import IRModule

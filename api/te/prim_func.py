@@ -8,7 +8,7 @@ from ...dialects.te.builder import func
 from ...dialects.te.expr import Var
 from ...dialects.te.tensor import Tensor
 from ...support.arguments import items
-from ...support.deep import in_deep_stack
+from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError
 from ..ir.prim_func import PrimFunc
 from .schedule import at_caller

@@ -12,7 +12,7 @@ from ...passes.schedule import BlockRV, ExprRV, Instruction, LoopRV, ScheduleErr
 from ...passes.schedule.engine.schedule import Schedule as InPlaceSchedule
 from ...passes.schedule.engine.script import program_notes
 from ...passes.schedule.primitives.transform_layout import AXIS_SEPARATOR
-from ...support.deep import in_deep_stack
+from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.garbage import no_collection
 from ...support.verify import verify

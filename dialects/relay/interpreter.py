@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...support.diagnostics import MirError, error_at
 from ...support.memory import why_no_memory
-from ...support.words import counted
+from ...support.text import counted
 from .. import numeric
 from ..array import numpy_dtype
 from ..tir.types import type_to_dtype

@@ -33,8 +33,8 @@ from xdsl.traits import (
     SymbolOpInterface,
 )
 
+from ...support.memoize import memoized
 from ...support.operands import ManyOperands, set_operands
-from ...support.remembered import remembered
 from ..array import ArrayValueAttr
 from ..plain_op import PlainOp
 from .types import UNKNOWN, AdtType, FuncType, RefType, TypeVarType, tuple_of
@@ -372,7 +372,7 @@ class TypeDataOp(StructureOp):
         return FuncType.get(fields, result, parameters)
 
 
-@remembered
+@memoized
 def _places(names: ArrayAttr[StringAttr]) -> dict[str, int]:
     """Where each name stands; where one is given twice, the last."""
     return {name.data: place for place, name in enumerate(names.data)}

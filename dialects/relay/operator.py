@@ -34,9 +34,9 @@ from xdsl.irdl import irdl_op_definition, result_def, traits_def, var_operand_de
 from xdsl.traits import Commutative, OpTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...support.outside import note_name
-from ...support.words import counted, nearest_or_all
-from ...support.written import argument_place
+from ...support.external_names import note_name
+from ...support.source_places import argument_place
+from ...support.text import counted, nearest_or_all
 from ..plain_op import PlainOp
 from .types import UNKNOWN
 

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 
 from ...support.diagnostics import error_at
-from ...support.remembered import remembered
+from ...support.memoize import memoized
 from ..extents import why_too_large
 
 
@@ -78,7 +78,7 @@ MAX_DIMENSION = 1 << 62
 UNKNOWN = UnknownType()
 
 
-@remembered
+@memoized
 def why_no_tensor(type: Attribute) -> str | None:
     """Returns why no tensor of this type, or one of a tuple's fields, can be in memory; None where one may be."""
     if isinstance(type, TupleType):

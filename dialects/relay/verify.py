@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.symbols import lookup_symbol
-from ...support.words import counted
+from ...support.text import counted
 from . import ir
 from .exhaustive import missing_case
 from .infer.unify import Mismatch, Unifier

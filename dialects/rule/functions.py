@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, TensorType, TupleType
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.traits import ConstantLike
 
-from ...support.outside import note_name
+from ...support.external_names import note_name
 
 
 class NoMatch(Exception):

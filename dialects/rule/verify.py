@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from ...support.diagnostics import error_at
-from ...support.words import counted
+from ...support.text import counted
 from ..relay.operator import from_attribute
 from .functions import FUNCTIONS, LAZY
 from .levels import LEVELS, level_of

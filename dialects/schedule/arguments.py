@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from ...support.words import counted
+from ...support.text import counted
 from .signatures import SignatureError
 from .types import LambdaAttr, ListType, OperandAttr, SplatAttr, kind_of_type
 

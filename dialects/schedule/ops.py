@@ -24,7 +24,7 @@ from xdsl.irdl import (
 from xdsl.traits import IsolatedFromAbove, IsTerminator, NoTerminator, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from ...support.words import counted
+from ...support.text import counted
 from .arguments import Argument, Encoder, Lambda, Splat, decode
 from .signatures import Signature, SignatureError, signatures
 from .types import ListType, kind_of_type, type_of_kind

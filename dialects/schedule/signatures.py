@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import cast
 
-from ...support.words import counted
+from ...support.text import counted
 from .kinds import Kinds, fits, parse_kind, spoken, spoken_value
 
 # `name(parameter: kind = default, …) -> result`; a star marks the parameter that takes all positional arguments.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from ...support.kinds import Kinds
+from ...support.op_kinds import Kinds
 from ...support.walk import ops_in
 from .. import tir
 from ..tir.intrinsics import Effect, intrinsic_effect

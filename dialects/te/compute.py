@@ -18,8 +18,8 @@ from xdsl.irdl import (
 from xdsl.traits import NoTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ...support.text import counted
 from ...support.walk import walk_ops
-from ...support.words import counted
 from .. import tir
 from ..plain_op import PlainOp
 from ..tir.buffer import NO_ATTRS

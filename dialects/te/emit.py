@@ -25,9 +25,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from ...support.deep import in_deep_stack
+from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import error_at
-from ...support.making import append_op, make_op
+from ...support.edit import append_op, make_op
 from .. import tir
 from ..interned import integer
 from ..tir.types import DYNAMIC, I1, Dim

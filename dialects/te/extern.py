@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import LocationAttr
 
-from ...support.words import counted
+from ...support.text import counted
 from . import arithmetic as ar
 from . import expr as ex
 from .expr import Call, Const, Expr, ExprLike, Var, convert, current_location, describe, fail, items_of

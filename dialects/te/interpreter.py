@@ -14,9 +14,9 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
-from ...support.deep import in_deep_stack
+from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import error_at
-from ...support.words import counted
+from ...support.text import counted
 from .. import tir
 from ..tir.interpreter.scalar import binary_function
 from ..tir.interpreter.values import dtype_of

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ...support.deep import in_deep_stack
+from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import error_at
 from .. import tir
 from ..tir.interpreter.intrinsics import extern_function, float_call, integer_call, reinterpret

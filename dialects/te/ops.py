@@ -33,7 +33,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from ...support.words import counted
+from ...support.text import counted
 from .. import tir
 from ..extents import why_too_large
 from ..plain_op import PlainOp

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...support.words import counted
+from ...support.text import counted
 from . import arithmetic as ar
 from .expr import Const, Expr, ExprLike, IterVar, Var, convert, current_location, describe, fail, items_of
 from .tensor import Reduce, ReducerInstance, Reduction

@@ -28,7 +28,7 @@ from xdsl.irdl import (
 from xdsl.traits import IsolatedFromAbove, NoTerminator, Pure, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
-from ...support.words import counted
+from ...support.text import counted
 from .. import tir
 from ..tir.buffer import NO_ATTRS
 from ..tir.types import I32, type_to_dtype

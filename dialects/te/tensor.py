@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import Any, TypeAlias
 
 from ...support.source_text import characters
-from ...support.words import counted, with_article
+from ...support.text import counted, with_article
 from . import arithmetic as ar
 from . import expr as ex
 from .expr import Const, Expr, ExprLike, IterVar, Var, convert, current_location, describe, fail, items_of

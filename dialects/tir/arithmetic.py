@@ -15,7 +15,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Commutative, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...support.making import fill_op
+from ...support.edit import fill_op
 from ..plain_op import PlainOp, value_of
 from .types import I1, element_of, type_to_dtype, with_lanes_of
 

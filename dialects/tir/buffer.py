@@ -33,7 +33,7 @@ from xdsl.traits import MemoryAllocEffect, MemoryReadEffect, MemoryWriteEffect, 
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.effects import is_side_effect_free
-from ...support.words import counted
+from ...support.text import counted
 from ..array import ArrayValueAttr
 from ..extents import why_too_large
 from ..interned import string

@@ -45,8 +45,8 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from ...support.making import fill_op, make_op
-from ...support.words import counted
+from ...support.edit import fill_op, make_op
+from ...support.text import counted
 from ..interned import int_attr, integer, string, vector_type
 from ..plain_op import PlainOp, value_of
 from .intrinsics import Effect, intrinsic_effect

@@ -33,7 +33,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from ...support.words import counted
+from ...support.text import counted
 from ..interned import string
 from ..plain_op import PlainOp, value_of
 from .buffer import NO_ATTRS, check_size

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
-from ...support.deep import in_deep_stack
+from ...support.deep_stack import in_deep_stack
 from ..array import ArrayValueAttr
 from .buffer import BufferOp, DeclBufferOp
 from .evaluation import EXPRESSIONS, LEAVES, READ, WRITE, Evaluation, blocks_inside

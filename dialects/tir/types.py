@@ -28,7 +28,7 @@ from xdsl.irdl import irdl_attr_definition, param_def
 
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.numerals import natural
-from ...support.words import did_you_mean
+from ...support.text import did_you_mean
 from ..interned import integer, string, vector_type
 
 Dim: TypeAlias = "IntegerAttr | NoneType"

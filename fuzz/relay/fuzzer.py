@@ -13,7 +13,7 @@ from ...dialects.relay.interpreter import Interpreter, flatten
 from ...dialects.relay.operator import OperatorOp, OpPattern
 from ...dialects.relay.text import type_text
 from ...parser import parse_mir, print_mir
-from ...support.deep import in_deep_stack
+from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import MirError
 from ...support.verify import find_errors
 from ...support.walk import walk_ops

@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.relay.interpreter import Interpreter, Scope, flatten
 from ...dialects.relay.operator import OperatorOp
-from ...support.deep import in_deep_stack
+from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import MirError
 
 RUNS = 12

@@ -13,9 +13,9 @@ from ...dialects import te, tir
 from ...dialects.te.expr import FLOAT_LIMITS, INT_LIMITS, is_float
 from ...dialects.te.ops import tensor_name
 from ...dialects.tir.types import type_to_dtype
-from ...support.deep import in_deep_stack
+from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import error_at
-from ...support.making import append_op, copy_op
+from ...support.edit import append_op, copy_op
 from . import make
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from ...dialects.te.dependence import needed_ops, steps_of
 from ...dialects.tir.types import I1, I32, I64
 from ...passes.tir.buffers.param_strides import PARAM_STRIDES, param_strides
 from ...support.diagnostics import error_at
-from ...support.making import append_op, copy_op, put_before, take_out
+from ...support.edit import append_op, copy_op, put_before, take_out
 from ...support.walk import ops_in
 from . import make
 from .block_body import BlockBody, combined, identity

@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 from ...dialects import tir
 from ...dialects.interned import i32_array
 from ...dialects.plain_op import SEGMENTS
-from ...support.making import make_op
+from ...support.edit import make_op
 
 
 def load(buffer: SSAValue, indices: Sequence[SSAValue]) -> tir.LoadOp:

@@ -13,7 +13,7 @@ from xdsl.rewriter import InsertPoint
 from ...dialects import tir
 from ...dialects.arith import Analyzer, Expr, Kind
 from ...dialects.arith.expr import maximum, minimum
-from ...support.making import append_op, copy_op
+from ...support.edit import append_op, copy_op
 from . import make
 
 # Calls whose result an index may hold; of any other call's result nothing is known.

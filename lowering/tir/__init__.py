@@ -37,7 +37,7 @@ def lower_tir(module: ModuleOp) -> None:
     See `signature.KernelSignature` for how such a function is called. Raises MirError where a prim_func holds what a CPU
     has no meaning for.
     """
-    from ...support.deep import in_deep_stack
+    from ...support.deep_stack import in_deep_stack
 
     in_deep_stack(lambda: _lower(module))
 

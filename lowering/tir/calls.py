@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, SSAValue
 from ...dialects import tir
 from ...dialects.tir.types import element_of
 from ...support.diagnostics import error_at
-from ...support.words import counted
+from ...support.text import counted
 from ..externs import refused
 from .function import FunctionLowering
 from .values import DYNAMIC, Index, Plain, Pointer, Ramp, convert_type

@@ -26,7 +26,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import vector_ext
 from ...dialects.interned import integer, vector_type
-from ...support.making import append_op, make_op, put_after, put_before
+from ...support.edit import append_op, make_op, put_after, put_before
 from .values import Index, Ramp
 
 OpT = TypeVar("OpT", bound=Operation)

@@ -14,8 +14,8 @@ from ...dialects.interned import vector_type
 from ...dialects.tir.expr import VarOp
 from ...dialects.tir.types import element_of, is_unsigned
 from ...support.diagnostics import error_at
-from ...support.making import make_op
-from ...support.remembered import remembered
+from ...support.edit import make_op
+from ...support.memoize import memoized
 from .emitter import INDEX, Emitter
 from .values import ADDRESS, Buffer, Form, Index, Plain, Pointer, Ramp, convert_type, flat_type
 
@@ -269,7 +269,7 @@ class ModuleGlobals:
             raise error_at(where, f"the external function '{name}' is called with different types in this module")
 
 
-@remembered
+@memoized
 def is_index_dtype(type_: Attribute) -> bool:
     """Whether arithmetic on this dtype may be done in `index`: signed scalars of 32 or 64 bits."""
     return isinstance(type_, IntegerType) and not is_unsigned(type_) and type_.width.data in (32, 64)

@@ -287,7 +287,7 @@ class LowerTIRToSCF(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Lowers the module in place."""
-        from ...support.deep import in_deep_stack
+        from ...support.deep_stack import in_deep_stack
 
         in_deep_stack(lambda: lower_tir_to_scf(op, self.strict_math, self.entry))
 

@@ -25,7 +25,7 @@ from ...dialects.plain_op import SEGMENTS
 from ...dialects.tir.buffer import AccessOp, BufferOp, buffer_name
 from ...dialects.tir.types import element_of, lanes_of
 from ...support.diagnostics import error_at
-from ...support.making import make_op
+from ...support.edit import make_op
 from .emitter import INDEX, dense
 from .function import FunctionLowering, lowers
 from .values import Buffer, Form, Index, Plain, Pointer, Ramp, convert_type, flat_type

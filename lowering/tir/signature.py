@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneTy
 from xdsl.ir import Attribute, Operation
 
 from ...support.diagnostics import Diagnostic, MirError
-from ...support.words import counted
+from ...support.text import counted
 
 SIGNATURE = "mirstack.signature"
 

@@ -27,7 +27,7 @@ from xdsl.ir import Attribute, SSAValue
 from ...dialects.interned import memref_type
 from ...dialects.tir import HandleType, type_to_dtype
 from ...support.diagnostics import error_at
-from ...support.remembered import remembered
+from ...support.memoize import memoized
 
 ADDRESS = LLVMPointerType()
 DYNAMIC = DYNAMIC_INDEX
@@ -112,7 +112,7 @@ def convert_type(type: Attribute, where: SSAValue | None) -> Attribute:
     )
 
 
-@remembered
+@memoized
 def _converted(type: Attribute) -> Attribute | None:
     """The type of a value; None where there is none."""
     match type:

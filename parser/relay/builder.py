@@ -13,7 +13,7 @@ from ...dialects.relay import ir
 from ...dialects.relay.leaves import place_all_leaves
 from ...dialects.relay.patterns import ConstructorPattern, TuplePattern, VarPattern, WildcardPattern
 from ...dialects.relay.types import UNKNOWN, RefType
-from ...support.words import counted
+from ...support.text import counted
 from .calls import UNKNOWN_TYPE, CallReader
 from .reader import array_of, suggest
 from .scopes import Frame

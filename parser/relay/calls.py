@@ -20,7 +20,7 @@ from ...dialects.relay.operator import (
     to_attribute,
 )
 from ...dialects.relay.types import UNKNOWN
-from ...support.words import counted
+from ...support.text import counted
 from ..items import ParseContext
 from .constants import ConstantError, Constants
 from .metadata import NODE, Metadata

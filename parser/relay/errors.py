@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from ...support.words import did_you_mean
+from ...support.text import did_you_mean
 from ..lalr import END, Parser, Table, Tokens, reducers
 from .lexer import tokenize
 

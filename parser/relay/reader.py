@@ -23,7 +23,7 @@ from ...dialects.relay.types import MAX_DIMENSION, UNKNOWN, AdtType, FuncType, R
 from ...dialects.tir.types import dtype_to_type
 from ...support.diagnostics import MirError, error_at
 from ...support.source_text import characters
-from ...support.words import counted
+from ...support.text import counted
 from ..items import Item, ParseContext
 from ..lalr import Tokens
 from .lexer import SCALARS

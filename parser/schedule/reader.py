@@ -30,7 +30,7 @@ from ...dialects.schedule import (
 )
 from ...dialects.schedule.ops import check_call, check_results, name_results
 from ...support.diagnostics import MirError, error_at
-from ...support.words import counted
+from ...support.text import counted
 from ..items import Item, ParseContext
 from ..tvmscript.literals import unquote
 from ..tvmscript.names import is_name

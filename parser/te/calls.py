@@ -12,8 +12,8 @@ from ...dialects.te import tensor as te
 from ...dialects.te.expr import current_location, fail
 from ...dialects.te.reducers import CommReducer
 from ...support.diagnostics import error_at
-from ...support.words import nearest_or_all
-from ...support.written import argument_place
+from ...support.source_places import argument_place
+from ...support.text import nearest_or_all
 from ..source import Source
 from . import tree
 from .expressions import Expressions

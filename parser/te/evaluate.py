@@ -20,8 +20,8 @@ from ...dialects.te.ops import FuncOp
 from ...dialects.te.schedule_interface import create_schedule
 from ...dialects.te.schedule_ops import ScheduleOp
 from ...support.diagnostics import error_at
-from ...support.words import counted
-from ...support.written import argument_place
+from ...support.source_places import argument_place
+from ...support.text import counted
 from ..source import Source
 from . import tree
 from .calls import Calls

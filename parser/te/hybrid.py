@@ -15,7 +15,7 @@ from ...dialects.te import expr as ex
 from ...dialects.te import extern as ext
 from ...dialects.te import tensor as te
 from ...dialects.te.expr import fail
-from ...support.words import counted
+from ...support.text import counted
 from ..source import Source
 from . import tree
 from .evaluate import Evaluator

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from ...dialects.te.expr import fail, items_of
-from ...support.words import counted
+from ...support.text import counted
 from . import tree
 
 

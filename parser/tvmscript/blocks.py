@@ -16,7 +16,7 @@ from ...dialects.tir.expr import LetOp, VarOp
 from ...dialects.tir.operators import Const, Value, as_const
 from ...dialects.tir.stmt import BlockOp, ForOp, InitOp, ReadsOp, WritesOp
 from ...support.diagnostics import MirError
-from ...support.words import counted
+from ...support.text import counted
 from .buffers import Buffers
 from .expressions import hint, segments
 from .tree import Assign, Call, Expr, Expression, Mapping, Sequence, Stmt, Token, With

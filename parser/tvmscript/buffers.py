@@ -14,7 +14,7 @@ from ...dialects.tir.buffer import NO_ATTRS, AllocateConstOp, AllocateOp, Buffer
 from ...dialects.tir.expr import VarOp
 from ...dialects.tir.operators import Const
 from ...dialects.tir.types import DYNAMIC, F32, I1, I32, BufferType, Dim, HandleType, RegionType, type_to_dtype
-from ...support.words import counted
+from ...support.text import counted
 from .calls import Calls
 from .expressions import hint
 from .linear import literal_int

@@ -45,7 +45,7 @@ from ...dialects.tir.types import (
     type_to_dtype,
     with_lanes,
 )
-from ...support.words import counted
+from ...support.text import counted
 from .constructs import READERS, Constructs
 from .tree import Call, Expr, Keyword, Member, Token
 from .tree import Sequence as Items

@@ -24,7 +24,7 @@ from ...dialects.tir.types import (
     type_to_dtype,
     with_lanes,
 )
-from ...support.words import counted, did_you_mean
+from ...support.text import counted, did_you_mean
 from .expressions import Expressions, hint
 from .linear import difference, literal_int
 from .tree import Binary, Call, Expr, Lambda, Mapping, Token, Unary

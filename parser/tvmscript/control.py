@@ -24,7 +24,7 @@ from ...dialects.tir.stmt import (
 )
 from ...dialects.tir.types import I1, I32, element_of
 from ...support.diagnostics import MirError
-from ...support.words import counted
+from ...support.text import counted
 from .blocks import called
 from .definitions import Definitions
 from .expressions import hint

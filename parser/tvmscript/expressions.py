@@ -47,7 +47,7 @@ from ...dialects.tir.types import (
     type_to_dtype,
 )
 from ...support.diagnostics import MirError
-from ...support.words import counted, with_article
+from ...support.text import counted, with_article
 from .linear import difference, literal_int
 from .literals import Literals
 from .tree import Binary, Call, Expr, Index, Lambda, Member, Slice, Token, Unary

@@ -15,7 +15,7 @@ from ...dialects import tir
 from ...dialects.arith import Analyzer, Expr
 from ...dialects.arith.expr import free_vars
 from ...support.fields import operands_of
-from ...support.kinds import Kinds
+from ...support.op_kinds import Kinds
 from ...support.walk import all_ops
 from ..schedule.analysis.block_kind import why_neither
 from ..schedule.analysis.structure import child_blocks, const_int, loops_above

@@ -14,7 +14,7 @@ from ...dialects import tir
 from ...dialects.schedule import ScriptOp
 from ...dialects.tir.types import I1
 from ...support.diagnostics import MirError, error_at
-from ...support.written import decorator_place
+from ...support.source_places import decorator_place
 from .analysis.structure import function_of
 from .engine.schedule import Schedule
 from .engine.script import run_script

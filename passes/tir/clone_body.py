@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.tir.operators import as_const
-from ...support.making import copy_nested, erase_op, put_before, take_out
+from ...support.edit import copy_nested, erase_op, put_before, take_out
 from ...support.walk import all_ops, ops_in
 from .rewriting import acts_until_end, block_of_ops, builder_before
 

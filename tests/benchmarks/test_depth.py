@@ -8,7 +8,7 @@ import mirstack
 import pytest
 from mirstack.benchmarks.depth import stages, written
 from mirstack.lowering.pipeline import Options, lower_module
-from mirstack.support.deep import in_deep_stack
+from mirstack.support.deep_stack import in_deep_stack
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 

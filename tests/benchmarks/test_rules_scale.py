@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from mirstack.benchmarks.rules import by_rule_count, by_size
 from mirstack.benchmarks.timing import growth
-from mirstack.support.deep import in_deep_stack
+from mirstack.support.deep_stack import in_deep_stack
 
 
 @pytest.mark.parametrize("name", ["roots of 20 kinds", "one root"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from mirstack.dialects.tir import ConstOp
-from mirstack.support import making as making
+from mirstack.support import edit as edit
 from mirstack.support.direct import FIELDS
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,

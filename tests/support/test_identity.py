@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from mirstack.dialects.relay import ir
-from mirstack.support import making as making
+from mirstack.support import edit as edit
 from xdsl.dialects.builtin import ModuleOp, i32
 from xdsl.ir import Block, BlockArgument, OpResult, Region, Use
 

@@ -8,7 +8,7 @@ import pytest
 from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.driver.mlir_frontend import parse_mlir
 from mirstack.driver.modules import register_dialects
-from mirstack.support.deep import in_deep_stack
+from mirstack.support.deep_stack import in_deep_stack
 from mirstack.support.diagnostics import MirError, file_loc
 from mirstack.support.dominance import dominance_errors, dominator_tree
 from mirstack.support.symbols import indexed_symbols

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from mirstack.support.diagnostics import Sources, error_at, file_loc, render_all
-from mirstack.support.words import visible
+from mirstack.support.text import visible
 
 
 def test_control_characters_are_escaped():

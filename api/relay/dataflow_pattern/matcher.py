@@ -9,7 +9,7 @@ from typing import Any
 from xdsl.ir import Attribute
 
 from ....passes.relay.fusion.post_dominators import PostDominatorTree
-from ....support.deep import in_deep_stack
+from ....support.deep_stack import in_deep_stack
 from ....support.diagnostics import MirError
 from ...ir.node import Node
 from ...ir.op import Op, plain

@@ -12,7 +12,7 @@ from typing import Any
 
 from xdsl.ir import Operation
 
-from ....support.deep import in_deep_stack
+from ....support.deep_stack import in_deep_stack
 from ....support.diagnostics import Diagnostic, MirError
 from ...ir.module import IRModule
 from ...ir.node import Node

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 from ....dialects.relay.operator import all_operators, get_operator
-from ....support.words import did_you_mean
+from ....support.text import did_you_mean
 from ...ir.op import Op, get
 
 __all__ = ["Op", "find", "get", "names"]

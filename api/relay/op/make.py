@@ -10,7 +10,7 @@ from operator import index as operator_index
 from typing import Any, cast
 
 from ....dialects.relay.operator import REQUIRED, Operator, get_operator
-from ....support.words import did_you_mean
+from ....support.text import did_you_mean
 from ...ir.op import Op
 from ...nd import virtual_device
 from ..expr import Call, Constant, RelayExpr, Tuple, TupleWrapper, const

@@ -14,11 +14,11 @@ from typing import Any
 from xdsl.dialects.builtin import ArrayAttr, LocationAttr, ModuleOp, StringAttr, TensorType, TupleType, i1
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
-from ....support.deep import in_deep_stack
+from ....support.deep_stack import in_deep_stack
 from ....support.diagnostics import UNKNOWN_LOC, Diagnostic, MirError, error_at, source_position
+from ....support.source_places import result_type_place
+from ....support.text import counted
 from ....support.walk import walk_ops
-from ....support.words import counted
-from ....support.written import result_type_place
 from .. import ir
 from ..operator import OperatorOp, attribute_place
 from ..text import global_text, is_known, local_text, type_text

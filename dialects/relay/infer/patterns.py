@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, NoneType, TupleType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ....support.diagnostics import MirError, error_at
-from ....support.words import counted
+from ....support.text import counted
 from .. import ir
 from ..patterns import ConstructorPattern, TuplePattern, VarPattern
 from ..types import FuncType

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, TensorT
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....support.diagnostics import Diagnostic, MirError, error_at
-from ....support.words import counted
+from ....support.text import counted
 from ...tir.types import BufferType
 from ..ir import CallTirOp
 from ..text import global_text, type_text

@@ -13,7 +13,7 @@ from xdsl.irdl import IRDLOperation
 from xdsl.traits import Commutative, ConstantLike
 
 from ....support.diagnostics import error_at
-from ....support.words import nearest_or_all
+from ....support.text import nearest_or_all
 from ..functions import NoMatch, element_of
 
 _INFIX = {
@@ -82,7 +82,7 @@ class OtherLevel:
 
         fixed = not any(isinstance(operand, VarOperandDef) for _, operand in definition.operands)
         if arguments is not None and fixed and arguments != len(definition.operands):
-            from ....support.words import counted
+            from ....support.text import counted
 
             names = ", ".join(name for name, _ in definition.operands)
             return f"{op_name} takes {counted(len(definition.operands), 'argument')} ({names}), not {arguments}"

@@ -14,7 +14,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ....support.deep import in_deep_stack
+from ....support.deep_stack import in_deep_stack
 from ....support.diagnostics import error_at
 from ..buffer import MatchBufferOp
 from ..stmt import PrimFuncOp

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import NoneType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ....support.diagnostics import error_at
-from ....support.words import counted
+from ....support.text import counted
 from ..buffer import (
     AllocateConstOp,
     AllocateOp,

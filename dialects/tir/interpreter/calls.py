@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from ....support.diagnostics import error_at
-from ....support.words import counted
+from ....support.text import counted
 from ..buffer import LoadOp
 from ..expr import CallOp
 from ..intrinsics import HORIZONTAL, check_call

@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from ....support.diagnostics import MirError, error_at
-from ....support.words import counted
+from ....support.text import counted
 from ..buffer import buffer_name, compact_strides
 from .frame import Frame
 from .values import Array, Storage, Value, View, as_array

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import ModuleOp, VectorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from ....support.deep import in_deep_stack
+from ....support.deep_stack import in_deep_stack
 from ....support.diagnostics import Diagnostic, MirError, Sources
 from ...arith import Expr, Kind
 from ...arith import expr as x

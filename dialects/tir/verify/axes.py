@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from ....support.diagnostics import Diagnostic
-from ....support.words import counted
+from ....support.text import counted
 from ...arith import Expr
 from ...arith.bounds import ConstIntBound
 from ..buffer import AllocBufferOp, DeclBufferOp, StoreOp

@@ -2,7 +2,7 @@
 
 That is the input; the options; the machine, as LLVM and as schedules see it; and the compiler: its version, the size and time of
 each of its source files (as Python decides whether its own compiled files are current), and the versions of what it is built
-on. What other code adds to the compiler by a name cannot be told so: a program that names it is not kept (`support.outside`).
+on. What other code adds to the compiler by a name cannot be told so: a program that names it is not kept (`support.external_names`).
 """
 
 from __future__ import annotations

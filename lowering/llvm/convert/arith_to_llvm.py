@@ -31,7 +31,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ....dialects import llvm_ext, vector_ext
 from ....dialects.interned import integer
 from ....support.diagnostics import error_at
-from ....support.remembered import remembered
+from ....support.memoize import memoized
 from ....support.target import named
 from .builder import NO_FASTMATH, WRAPS, Builder, dense_vector
 from .converter import Converter, HandlerTable
@@ -45,7 +45,7 @@ def fastmath_of(flags: Attribute | None) -> llvm.FastMathAttr:
     return NO_FASTMATH if flags is None else _fastmath_of(flags)
 
 
-@remembered
+@memoized
 def _fastmath_of(flags: Attribute) -> llvm.FastMathAttr:
     return llvm.FastMathAttr(list(flags.data)) if isinstance(flags, FastMathAttrBase) and flags.data else NO_FASTMATH
 
@@ -112,7 +112,7 @@ def convert_wrapping_op(c: Converter, op: Operation) -> None:
     c.bind(op.results[0], c.emit(WRAPPING_OPS[type(op)], (lhs, rhs), lhs.type, properties))
 
 
-@remembered
+@memoized
 def _overflow_of(flags: Attribute) -> dict[str, Attribute]:
     """arith's overflow flags as a property of LLVM's ops."""
     if not isinstance(flags, arith.IntegerOverflowAttr) or not flags.data:

@@ -28,8 +28,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ....dialects import llvm_ext
 from ....dialects.interned import i32_array, integer, string, vector_type
-from ....support.making import append_op, make_op, put_after, put_before
-from ....support.remembered import remembered
+from ....support.edit import append_op, make_op, put_after, put_before
+from ....support.memoize import memoized
 from .functions import C_CONVENTION
 from .types import FLOAT_TYPES, PTR, element_of, is_vector, lanes, with_element
 
@@ -319,7 +319,7 @@ class Builder:
         return room, null
 
 
-@remembered
+@memoized
 def _number_attr(type_: Attribute, value: int | float, text: str) -> Attribute:
     """`value`, which the text tells from other zeros, in every lane of a type."""
     element = element_of(type_)

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, i64
 from xdsl.ir import Attribute, Region
 
 from ....dialects.interned import integer, string
-from ....support.making import make_op
+from ....support.edit import make_op
 
 C_CONVENTION = llvm.CallingConventionAttr("ccc")
 

@@ -29,7 +29,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.interned import vector_type
 from ....support.diagnostics import error_at
-from ....support.remembered import remembered
+from ....support.memoize import memoized
 
 PTR = LLVMPointerType()
 FLOAT_TYPES = (BFloat16Type, Float16Type, Float32Type, Float64Type)
@@ -71,7 +71,7 @@ def with_element(type_: Attribute, element: Attribute) -> Attribute:
     return _shaped(type_, element) if is_vector(type_) else element
 
 
-@remembered
+@memoized
 def _shaped(type_: VectorType[Attribute], element: Attribute) -> Attribute:
     return VectorType(element, type_.shape)
 
@@ -82,7 +82,7 @@ def float_width(type_: Attribute) -> int:
     return element.bitwidth if isinstance(element, FLOAT_TYPES) else 0
 
 
-@remembered
+@memoized
 def byte_size(type_: Attribute) -> int:
     """The distance in bytes between two elements of this LLVM register type in memory."""
     match type_:
@@ -106,7 +106,7 @@ def alignment_of(type_: Attribute) -> int:
     return size & -size
 
 
-@remembered
+@memoized
 def in_memory(type_: Attribute) -> Attribute:
     """How a converted type lies in memory: booleans take a byte, as in numpy; all else is as in a register."""
     return with_element(type_, i8) if is_bool(element_of(type_)) else type_
@@ -121,7 +121,7 @@ class TypeConverter:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Attribute, Attribute]] = {}
-        """By the type's identity, as `support.remembered` does."""
+        """By the type's identity, as `support.memoize` does."""
         self.has_bf16 = False
         """Whether any of the types that were converted holds bf16."""
 

@@ -18,7 +18,7 @@ from numpy import ndarray
 from numpy.typing import NDArray
 
 from ....support.diagnostics import Diagnostic, MirError, file_loc
-from ....support.words import counted, with_article
+from ....support.text import counted, with_article
 
 _C_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x0001, 0x0100, 0x0400
 """Bits of `ndarray.flags.num` (numpy's C API, "Array flags")."""

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from queue import PriorityQueue
 from types import TracebackType
 
-from ....support.deep import start_with_stack
+from ....support.deep_stack import start_with_stack
 from ....support.stopwatch import current_span, in_background
 from .codegen import STACK_BYTES
 from .load import Target, emit_object

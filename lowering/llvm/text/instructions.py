@@ -12,7 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ....dialects import llvm_ext
 from ....support.diagnostics import error_at
 from ....support.fields import operands_of
-from ....support.remembered import remembered
+from ....support.memoize import memoized
 from ...externs import check_inline_asm, check_intrinsic
 from .ir_text import constant_text, mangled_type, quoted, symbol, type_text
 
@@ -43,7 +43,7 @@ def fastmath(op: Operation) -> str:
     return "" if flags is None else _fastmath_words(flags)
 
 
-@remembered
+@memoized
 def _fastmath_words(flags: Attribute) -> str:
     if not isinstance(flags, llvm.FastMathAttr) or not flags.data:
         return ""
@@ -65,7 +65,7 @@ def _ordering(op: llvm.LoadOp | llvm.StoreOp) -> tuple[str, str]:
     return ("atomic ", f" {llvm.ATOMIC_ORDERING_KEYWORDS[number]}") if number else ("", "")
 
 
-@remembered
+@memoized
 def _numbers(attr: Attribute) -> tuple[int, ...]:
     """The numbers of an array, such as the places of lanes."""
     return tuple(map(int, cast("DenseArrayBase[IntegerType]", attr).iter_values()))
@@ -86,7 +86,7 @@ def _flags(op: Operation) -> str:
     return "".join([_FLAGS[key](attr) for key, attr in op.properties.items() if key in _FLAGS]) if op.properties else ""
 
 
-@remembered
+@memoized
 def _overflow_words(flags: Attribute) -> str:
     if isinstance(flags, IntegerAttr):
         bits = flags.value.data
@@ -280,7 +280,7 @@ def write_shuffle(w: FunctionWriter, op: llvm.ShuffleVectorOp) -> None:
     w.result(op, f"shufflevector {w.typed(lhs)}, {w.typed(rhs)}, {_mask(op.properties['mask'])}")
 
 
-@remembered
+@memoized
 def _mask(mask: Attribute) -> str:
     numbers = _numbers(mask)
     if not any(numbers):

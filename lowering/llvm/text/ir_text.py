@@ -23,7 +23,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute
 
 from ....support.diagnostics import error_at
-from ....support.remembered import remembered
+from ....support.memoize import memoized
 from ....support.source_text import text_bytes
 from ..convert.types import is_vector
 
@@ -36,7 +36,7 @@ _FLOAT_NAMES: dict[type[Attribute], str] = {
 _MANGLED_FLOATS = {"bfloat": "bf16", "half": "f16", "float": "f32", "double": "f64"}
 
 
-@remembered
+@memoized
 def type_text(type_: Attribute) -> str:
     """The type as LLVM IR writes it; raises `MirError` for a type that is not LLVM's."""
     match type_:

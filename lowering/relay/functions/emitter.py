@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ....dialects.interned import i32_array, integer
 from ....dialects.plain_op import SEGMENTS
-from ....support.making import append_op, make_op
+from ....support.edit import append_op, make_op
 from ...llvm.convert.builder import CALL, GEP_INBOUNDS, NOT_ATOMIC, gep_index
 
 PTR = llvm.LLVMPointerType()

@@ -20,8 +20,8 @@ from ....dialects.relay import ir as relay
 from ....dialects.relay.text import global_text
 from ....passes.relay.fusion.fuse_ops import FuseOps
 from ....support.diagnostics import error_at, source_position
+from ....support.text import counted
 from ....support.walk import walk_ops
-from ....support.words import counted
 from ..functions.tail_calls import framed
 from ..kernels.lower_relay_to_te import call_kernels
 from .frame import Frame, plan_frame

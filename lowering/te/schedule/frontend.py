@@ -13,7 +13,7 @@ from ....dialects.te.expr import Expr, ExprLike, IterVar, current_location, desc
 from ....dialects.te.schedule_interface import ScheduleBase, StageBase
 from ....dialects.te.schedule_signatures import Parameter, signatures
 from ....dialects.te.tensor import Operation, Tensor
-from ....support.words import did_you_mean
+from ....support.text import did_you_mean
 from . import dataflow_rewrite, primitives
 from .normalize import copied, normalize
 from .stage import ScheduleData, StageData, create_group

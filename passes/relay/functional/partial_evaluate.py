@@ -26,7 +26,7 @@ from ....dialects.relay.operator import OperatorOp
 from ....dialects.relay.substitution import substitute
 from ....dialects.relay.types import FuncType
 from ....dialects.tir.types import dtype_to_type
-from ....support.deep import in_deep_stack
+from ....support.deep_stack import in_deep_stack
 from ....support.walk import walk_ops
 from ..algebra.dynamic_to_static import is_open
 from ..common.call_graph import components

@@ -24,11 +24,11 @@ from ....dialects.relay.infer.result import infer_result
 from ....dialects.relay.operator import OperatorOp, get_operator, operator_class, to_attribute
 from ....dialects.relay.types import FuncType, tuple_of
 from ....dialects.tir.types import type_to_dtype
-from ....support.deep import in_deep_stack
+from ....support.deep_stack import in_deep_stack
 from ....support.diagnostics import error_at, warn_at
+from ....support.text import counted
 from ....support.trace import Tracer, tracer
 from ....support.walk import walk_ops
-from ....support.words import counted
 from ...changes import op_name
 from ..common.rewriting import returned
 from .mixed_precision import Category, category_of, result_attribute

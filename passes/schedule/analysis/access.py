@@ -12,7 +12,7 @@ from ....dialects.arith import Analyzer, Atom, Expr
 from ....dialects.arith.expr import free_vars
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.stmt import RegionsOp
-from ....support.making import erase_op
+from ....support.edit import erase_op
 from ....support.walk import all_ops
 from ...tir.regions import Ends, join, relax
 from ...tir.rewriting import builder_before, erase_if_dead, ops_of

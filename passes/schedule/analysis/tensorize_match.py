@@ -18,7 +18,7 @@ from ....dialects.arith.expr import ONE, Atom, free_vars
 from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
-from ....support.words import counted
+from ....support.text import counted
 from ..engine.errors import ScheduleError, describe, refuse
 from ..engine.tensor_intrinsics import TensorIntrin
 from ..primitives.common.block_axes import Axis, axes_of

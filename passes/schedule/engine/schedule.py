@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 
 from ....dialects import tir
 from ....dialects.schedule import Signature, SignatureError, signature, signatures
-from ....support.deep import in_deep_stack
+from ....support.deep_stack import in_deep_stack
 from ....support.garbage import no_collection
 from ....support.walk import walk_ops
 from ..analysis.structure import function_of, scope_of

@@ -11,7 +11,7 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from ....dialects import tir
 from ....dialects.schedule import Argument, ItemOp, Lambda, ListType, PrimitiveOp, Ref, ScriptOp, SliceOp, Splat
 from ....support.diagnostics import Diagnostic, MirError, error_at, location_of, source_position
-from ....support.words import counted
+from ....support.text import counted
 from .errors import ScheduleError, describe
 from .excerpt import excerpt
 from .index_maps import LambdaMap

@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
-from ....support.kinds import Kinds
-from ....support.making import append_op, erase_op, put_after, put_before
+from ....support.edit import append_op, erase_op, put_after, put_before
+from ....support.op_kinds import Kinds
 from ....support.walk import all_ops, ops_in
 from ..analysis.structure import Scope, body_of, child_blocks, function_of
 from .errors import refuse

@@ -25,7 +25,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
-from ....support.outside import note_name
+from ....support.external_names import note_name
 from ..analysis.structure import body_of
 from .errors import refuse
 

@@ -13,7 +13,7 @@ from ....dialects.arith.expr import ONE, TRUE, Atom, Kind, free_vars, number
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.open_reductions import reducing_loops
 from ....dialects.tir.types import I1
-from ....support.making import erase_op
+from ....support.edit import erase_op
 from ....support.walk import walk_ops
 from ...tir.rewriting import builder_at_end, move_to_end
 from ..analysis.access import declare_access

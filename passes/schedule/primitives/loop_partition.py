@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer
-from ....support.words import counted
+from ....support.text import counted
 from ...tir.rewriting import builder_before
 from ..analysis.access import declare_access, reads_of, replace_regions
 from ..analysis.block_kind import simplify_blocks_under, why_init_repeats, why_not_started

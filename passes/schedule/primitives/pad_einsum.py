@@ -16,8 +16,8 @@ from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.types import I1
 from ....support.diagnostics import MirError
+from ....support.text import counted
 from ....support.walk import walk_ops
-from ....support.words import counted
 from ...tir.rewriting import builder_before
 from ..analysis.access import extents_of, index_type, same_box, whole
 from ..analysis.block_kind import analyzer_for, axis_kinds, bind_axes, set_block, why_not_complete, why_not_reduction

@@ -21,8 +21,8 @@ from ....dialects.arith.expr import ONE, TRUE, ZERO, Atom, as_expr, free_vars
 from ....dialects.arith.iter_map import IterMapLevel, IterSumExpr
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
+from ....support.text import counted
 from ....support.walk import walk_ops
-from ....support.words import counted
 from ...tir.regions import FROM_DTYPE, relax
 from ...tir.rewriting import builder_before, set_indices, set_operands
 from ..analysis.access import extents_of, index_type

@@ -10,8 +10,8 @@ from xdsl.ir import Operation, SSAValue
 from ....dialects import tir
 from ....dialects.arith import Analyzer
 from ....dialects.arith.expr import free_vars
+from ....support.edit import erase_op
 from ....support.effects import is_side_effect_free
-from ....support.making import erase_op
 from ...tir.rewriting import is_dead, move_before
 from ..analysis.block_kind import axis_kinds, why_init_repeats, why_order_matters
 from ..analysis.dependence import why_order_carries

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Block
 
 from ....dialects import tir
-from ....support.words import counted
+from ....support.text import counted
 from ...tir.rewriting import set_operands
 from ..engine.errors import refuse
 from ..engine.primitive import primitive

@@ -16,7 +16,7 @@ from ....dialects.arith.conditions import conjuncts, logical_and
 from ....dialects.arith.expr import TRUE, Atom, free_vars
 from ....dialects.arith.iter_map import IterMapLevel
 from ....dialects.arith.substitution import substitute
-from ....support.words import counted
+from ....support.text import counted
 from ...tir.rewriting import builder_at_end, builder_before, erase_dead, erase_if_dead, move_before
 from ..analysis.access import declare_access, index_type, order_reads
 from ..analysis.block_kind import analyzer_for, axis_kinds, why_not_affine, why_not_reduction

@@ -9,7 +9,7 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.types import I32, HandleType
-from ....support.words import counted
+from ....support.text import counted
 from ..analysis.structure import function_of
 from ..engine.errors import refuse
 from ..engine.primitive import primitive

@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
 from ....dialects import tir
-from ....support.making import erase_op
+from ....support.edit import erase_op
 from ..analysis.structure import read_regions, write_regions
 from ..engine.errors import refuse
 from ..engine.primitive import primitive

@@ -7,7 +7,7 @@ from xdsl.ir import Attribute
 
 from ....dialects import tir
 from ....dialects.tir.types import I32
-from ....support.words import counted
+from ....support.text import counted
 from ..analysis.structure import write_regions
 from ..engine.errors import refuse
 from ..engine.primitive import primitive

@@ -14,7 +14,7 @@ from ....dialects.arith.expr import ONE, ZERO, Atom, as_expr, free_vars
 from ....dialects.arith.inverse_iter_map import inverse_affine_iter_map
 from ....dialects.arith.iter_map import IterMapLevel, IterMapResult
 from ....dialects.arith.iter_map import Range as IterRange
-from ....support.words import counted
+from ....support.text import counted
 from ...tir.rewriting import builder_at_end, builder_before, erase_dead
 from ..analysis.access import declare_access
 from ..analysis.block_kind import why_init_repeats

@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 from ....dialects import tir
 from ....dialects.tir.types import element_of
 from ....support.diagnostics import error_at
-from ....support.making import replace_uses
+from ....support.edit import replace_uses
 from ....support.walk import walk_ops
 from ..rewriting import ops_of, set_operands
 from ..vectors.arg_reduction import choice_order

@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....support.diagnostics import error_at
-from ....support.making import erase_op
+from ....support.edit import erase_op
 from ..rewriting import block_of_ops, builder_before, ops_of
 
 

@@ -22,7 +22,7 @@ from ....dialects.arith import Analyzer, Expr
 from ....dialects.tir.buffer import BufferOp, buffer_name
 from ....dialects.tir.types import I64, element_of, lanes_of, with_lanes_of
 from ....support.diagnostics import error_at
-from ....support.making import erase_op, put_after, replace_uses
+from ....support.edit import erase_op, put_after, replace_uses
 from ..buffers.strides import memory_extents, strides_of
 from ..rewriting import builder_before, erase_if_dead, ops_of, set_indices
 

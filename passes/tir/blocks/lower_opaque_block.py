@@ -21,8 +21,8 @@ from ....dialects.interned import i32_array, integer
 from ....dialects.tir.operators import as_const
 from ....dialects.tir.stmt import RegionsOp
 from ....support.diagnostics import error_at
-from ....support.kinds import Kinds
-from ....support.making import erase_op, replace_uses
+from ....support.edit import erase_op, replace_uses
+from ....support.op_kinds import Kinds
 from ....support.walk import post_order
 from ..rewriting import block_of_ops, builder_before, enclosing, erase_if_dead, move_before, move_to_end, only_statement
 

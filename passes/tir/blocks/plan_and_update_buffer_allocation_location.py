@@ -20,7 +20,7 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer
 from ....dialects.arith.block_regions import infer_regions
 from ....dialects.tir.stmt import RegionsOp
-from ....support.making import erase_op
+from ....support.edit import erase_op
 from ..rewriting import block_of_ops, erase_if_dead, ops_of
 from ..threads.thread_memory import share_memory
 from .loop_carried import CarriedValues

@@ -22,7 +22,7 @@ from ....dialects.interned import integer
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.stmt import RegionsOp
 from ....dialects.tir.types import element_of, lanes_of
-from ....support.making import erase_op, replace_uses
+from ....support.edit import erase_op, replace_uses
 from ....support.walk import op_around
 from ..regions import relax
 from ..rewriting import PlacedBuilder, builder_before, erase_if_dead, ops_of, set_indices, set_operands

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute
 
 from ....dialects import te
 from ....support.diagnostics import error_at
-from ....support.words import counted
+from ....support.text import counted
 
 PARAM_STRIDES = "tir.param_strides"
 

@@ -20,7 +20,7 @@ from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.arith.int_set import IntervalSet
 from ....dialects.arith.to_ssa import to_ssa
 from ....dialects.tir.types import I1
-from ....support.making import erase_op, replace_uses
+from ....support.edit import erase_op, replace_uses
 from ....support.walk import walk_ops
 from ..analyzed_walk import AnalyzedWalk, Visit
 from ..clone_body import add_to_variable, hoist_views, insert_turn, variables_of

@@ -19,7 +19,7 @@ from ....dialects.arith.substitution import substitute
 from ....dialects.tir.attribute_values import value_of
 from ....dialects.tir.buffer import buffer_name
 from ....support.diagnostics import error_at
-from ....support.words import counted
+from ....support.text import counted
 from ..analyzed_walk import analyzer_at
 
 STAGE, ORDER = "software_pipeline_stage", "software_pipeline_order"

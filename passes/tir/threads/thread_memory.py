@@ -6,7 +6,7 @@ from xdsl.ir import Operation
 
 from ....dialects import tir
 from ....support.diagnostics import Diagnostic, MirError
-from ....support.making import erase_op, replace_uses
+from ....support.edit import erase_op, replace_uses
 from ....support.walk import all_ops
 from ..rewriting import builder_before, move_to_end, ops_of
 

@@ -36,7 +36,7 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
 from ....dialects.arith.expr import Atom, free_vars
 from ....dialects.tir.operators import as_const
-from ....support.making import erase_op
+from ....support.edit import erase_op
 from ....support.walk import walk_ops
 from ..blocks.convert_blocks_to_opaque import REASSOCIATE
 from ..clone_body import copy_ops

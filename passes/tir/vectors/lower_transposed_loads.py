@@ -42,7 +42,7 @@ from ....dialects.arith.expr import Atom, free_vars, minimum
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.operators import as_const
 from ....dialects.tir.types import I1, dtype_to_type, element_of
-from ....support.making import erase_op, replace_uses
+from ....support.edit import erase_op, replace_uses
 from ....support.walk import walk_ops
 from ..rewriting import (
     builder_before,

@@ -22,9 +22,9 @@ from ....dialects.arith.expr import FALSE, TRUE, free_vars
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.intrinsics import Effect, intrinsic_effect
 from ....dialects.tir.types import I1, element_of, is_vector, lanes_of, with_lanes
+from ....support.edit import erase_op, make_op, replace_uses, take_out
 from ....support.fields import operands_of
-from ....support.kinds import Kinds
-from ....support.making import erase_op, make_op, replace_uses, take_out
+from ....support.op_kinds import Kinds
 from ....support.trace import tracer
 from ....support.walk import all_ops, op_around, ops_in
 from ...pass_info import explanation

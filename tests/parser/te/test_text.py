@@ -16,7 +16,7 @@ from mirstack.dialects.tir.interpreter import interpret_prim_func
 from mirstack.lowering.te.create_prim_func import create_prim_func
 from mirstack.parser import parse_mir, print_mir
 from mirstack.parser.te import evaluate
-from mirstack.support.deep import in_deep_stack
+from mirstack.support.deep_stack import in_deep_stack
 from mirstack.support.diagnostics import MirError, source_position
 from mirstack.support.verify import verify
 from mirstack.support.walk import walk_ops

@@ -9,7 +9,7 @@ import pytest
 from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.passes.common.cse import merge_equal_ops
 from mirstack.passes.common.dce import erase_dead_ops
-from mirstack.support.deep import in_deep_stack
+from mirstack.support.deep_stack import in_deep_stack
 from mirstack.support.verify import verify
 from mirstack.support.walk import walk_ops
 from xdsl.dialects import arith, cf, func, scf, test

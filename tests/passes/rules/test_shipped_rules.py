@@ -10,7 +10,7 @@ from mirstack.parser import parse_mir
 from mirstack.passes.rules.annex.check import check_rules, equal, integers
 from mirstack.passes.rules.annex.check.equal import examples_of
 from mirstack.passes.rules.engine.library import load_rules
-from mirstack.support.deep import in_deep_stack
+from mirstack.support.deep_stack import in_deep_stack
 from mirstack.support.diagnostics import Sources, render_all
 
 ROOT = Path(__file__).parent.parent.parent.parent

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
-from .....support.words import counted
+from .....support.text import counted
 from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
 from ..common.numpy_meanings import Array, arange_along
 from ..common.relations import ANY, axis_of, rank_must_be, same_dim, shape_of, show_argument, tensor_type

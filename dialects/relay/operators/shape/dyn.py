@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute
 
-from .....support.words import counted
+from .....support.text import counted
 from ...operator import Attrs, AttrSpec, Compute, Extents, Meaning, Operator, OpPattern, Relation, attr, register
 from ..common.layout_strings import checked_layout, laid_out, layout, logical_sizes
 from ..common.numpy_meanings import Array, numpy_type

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from .....dialects.rule import RewriteOp
 from .....support.diagnostics import Diagnostic, MirError, error_at
-from .....support.words import counted
+from .....support.text import counted
 from ...engine.library import select_rules
 from .equal import check_meaning, examples_of
 from .swallowed import check_swallowed

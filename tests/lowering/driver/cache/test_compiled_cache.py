@@ -24,7 +24,7 @@ from mirstack.lowering.driver.cache.store import DEFAULT_LIMIT, Store, limit_of
 from mirstack.lowering.driver.workers import workers_wanted
 from mirstack.lowering.pipeline import Options
 from mirstack.lowering.runtime import default_threads, pinning_wanted
-from mirstack.support import notices, outside
+from mirstack.support import external_names, notices
 from mirstack.support.diagnostics import MirError
 
 if TYPE_CHECKING:
@@ -401,8 +401,8 @@ def test_names_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     from mirstack.dialects.relay.operator import get_operator
     from mirstack.dialects.rule import FUNCTIONS, named_function
 
-    monkeypatch.setattr(outside, "_NAMES", set[str]())
-    assert get_operator("nn.conv2d") is not None and not outside.names_one("nn.conv2d(%x, %w)")
+    monkeypatch.setattr(external_names, "_NAMES", set[str]())
+    assert get_operator("nn.conv2d") is not None and not external_names.names_one("nn.conv2d(%x, %w)")
 
     @named_function("three_more", arity=1)
     def more(x: int) -> int:
@@ -410,7 +410,7 @@ def test_names_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 
     del FUNCTIONS["three_more"]
     assert more(1) == 4
-    assert outside.names_one("rewrite { where three_more(%x) == 4 }") and not outside.names_one("three")
+    assert external_names.names_one("rewrite { where three_more(%x) == 4 }") and not external_names.names_one("three")
 
 
 def test_each_option_makes_another_key() -> None:

@@ -21,7 +21,7 @@ from mirstack.passes.rules.annex.egraph.extract import scaled_cost
 from mirstack.passes.rules.annex.egraph.saturate import Limits, saturate
 from mirstack.passes.rules.annex.pdl.convert_rules_to_pdl import ConvertRulesToPDL
 from mirstack.passes.rules.apply_rules import ApplyRules, rewrite_all, saturate_all
-from mirstack.support.deep import in_deep_stack
+from mirstack.support.deep_stack import in_deep_stack
 from mirstack.support.diagnostics import MirError, Sources
 from mirstack.support.verify import verify
 from mirstack.support.walk import walk_ops

@@ -2,7 +2,7 @@
 
 These functions write the fields that `Operation.create`, `Block.add_op`, `Block.insert_op_after`, `Block.detach_op` and
 `Operation.erase` write, in the same way. What is left out: default values of properties, and of ops without regions the walk up to
-see that they are not put inside of themselves. `tests/support/test_making.py` holds them to xDSL's own.
+see that they are not put inside of themselves. `tests/support/test_edit.py` holds them to xDSL's own.
 """
 # pyright: reportPrivateUsage=false
 

@@ -21,7 +21,7 @@ _MANY = 1 << 10
 """Answers that are kept: programs of all sorts may pass through one process."""
 
 
-def remembered(
+def memoized(
     function: Callable[[AttributeT, *Rest], ValueT],
 ) -> Callable[[AttributeT, *Rest], ValueT]:
     """The function, asked once for each attribute, and the numbers that come with it; what it raises is not kept."""
@@ -41,4 +41,4 @@ def remembered(
     return ask
 
 
-__all__ = ["remembered"]
+__all__ = ["memoized"]

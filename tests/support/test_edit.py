@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from mirstack.dialects import tir
 from mirstack.dialects.plain_op import PlainOp
-from mirstack.support.effects import is_side_effect_free
-from mirstack.support.making import (
+from mirstack.support.edit import (
     append_op,
     copy_nested,
     copy_op,
@@ -17,6 +16,7 @@ from mirstack.support.making import (
     replace_uses,
     take_out,
 )
+from mirstack.support.effects import is_side_effect_free
 from mirstack.support.walk import all_ops, ops_in, walk_ops
 from xdsl import traits
 from xdsl.dialects import arith

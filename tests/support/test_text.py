@@ -1,7 +1,7 @@
 """Numbers with their noun, words with their article."""
 
 import pytest
-from mirstack.support.words import counted, with_article
+from mirstack.support.text import counted, with_article
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from mirstack.support.remembered import remembered
+from mirstack.support.memoize import memoized
 from xdsl.dialects.builtin import IntAttr, IntegerType
 from xdsl.ir import Attribute
 
@@ -11,7 +11,7 @@ from xdsl.ir import Attribute
 def test_asked_once_for_each_object() -> None:
     asked: list[tuple[Attribute, int]] = []
 
-    @remembered
+    @memoized
     def plus(attribute: IntAttr, other: int) -> int:
         asked.append((attribute, other))
         return attribute.data + other
@@ -23,7 +23,7 @@ def test_asked_once_for_each_object() -> None:
 
 
 def test_what_is_kept_stays_with_its_attribute() -> None:
-    @remembered
+    @memoized
     def width(type_: IntegerType) -> int:
         return type_.width.data
 
@@ -34,7 +34,7 @@ def test_what_is_kept_stays_with_its_attribute() -> None:
 def test_what_is_raised_is_not_kept() -> None:
     calls: list[int] = []
 
-    @remembered
+    @memoized
     def fails_once(attribute: IntAttr) -> int:
         calls.append(attribute.data)
         if len(calls) == 1:

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from mirstack.support import deep
-from mirstack.support.deep import RECURSION_LIMIT, in_deep_stack, start_with_stack
+from mirstack.support import deep_stack
+from mirstack.support.deep_stack import RECURSION_LIMIT, in_deep_stack, start_with_stack
 
 
 def depth(n: int) -> int:
@@ -120,5 +120,5 @@ def test_sizes_of_stacks_do_not_mix(unchanged: Callable[[], None]) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert deep._inside == 0 and sys.getrecursionlimit() < RECURSION_LIMIT
+    assert deep_stack._inside == 0 and sys.getrecursionlimit() < RECURSION_LIMIT
     unchanged()

@@ -34,8 +34,9 @@ MIN_ROWS = 4
 QUICKEST = 32
 """Bytes of a vector than which narrower ones take no less time: processors work on 32 at once, and on 64 no quicker than on twice 32."""
 IN_PLACE = 4
-"""Tiles of rows that read parts of V's rows in place: parts lie far apart and so share places of a cache, and copies take as long as
-some such reads."""
+"""Tiles of rows that read parts of V's rows in place: these are far apart and so share sets of a cache, and copies take as long as
+some such reads.
+"""
 RUN = 16
 """Elements of a row that are copied together into a panel: a cache line of float32."""
 
@@ -151,7 +152,10 @@ def _reached(start: list[tir.BlockOp]) -> set[tir.BlockOp]:
 
 
 def _is_row_wise(shape: Shape | None, count: int, made: set[SSAValue]) -> bool:
-    """Whether the first `count` axes are the row of everything that a block writes, and reads of what is `made`."""
+    """Returns whether the first `count` axes are the row of everything that a block writes.
+
+    What is read of `made` must be of the same row.
+    """
     if shape is None or len(shape.stores) != 1:
         return False
     analyzer = Analyzer()
@@ -173,7 +177,7 @@ def _is_row_wise(shape: Shape | None, count: int, made: set[SSAValue]) -> bool:
 
 @dataclass(frozen=True)
 class Sizes:
-    """How the two contractions are tiled."""
+    """The tiling of the two contractions."""
 
     rows: int
     """Of a tile, in both."""
@@ -288,8 +292,10 @@ def schedule_attention(sch: Schedule, attention: Attention, target: Target) -> N
 
 
 def _is_read_in_place(match: Product, width: int, tiles: int) -> bool:
-    """Whether the right side is read where it lies, by so many tiles of rows: where its rows are one panel each, which a copy would
-    look like, or have whole panels side by side that too few tiles read for copies to pay."""
+    """Returns whether the right side is read in place, by so many tiles of rows.
+
+    So it is where its rows are one panel each, as a copy would be, or have whole adjacent panels that too few tiles read for copies to pay.
+    """
     columns = match.size(match.column)
     place = match.right.indices.index(Analyzer().expr(match.column))
     if _makers(match, match.right) or place != len(match.right.indices) - 1:
@@ -308,7 +314,7 @@ def _inline_form(sch: Schedule, block: tir.BlockOp) -> bool:
 
 
 def _bring(sch: Schedule, block: BlockRV, match: Product, columns: int) -> BlockRV:
-    """Pads a contraction to whole tiles of columns; gives the block that brings its right side into a buffer of its own."""
+    """Pads a contraction to whole tiles of columns; returns the block that copies its right side."""
     op = block_of(sch, block)
     makers = _makers(match, match.right)
     if match.size(match.column) % columns == 0:
@@ -324,14 +330,16 @@ def _bring(sch: Schedule, block: BlockRV, match: Product, columns: int) -> Block
 
 
 def _is_form(block: tir.BlockOp) -> bool:
-    """Whether a block only copies."""
+    """Returns whether a block only copies."""
     shape = shape_of(block)
     return shape is not None and not shape.reduction and isinstance(shape.stores[0].value.owner, tir.LoadOp)
 
 
 def _output_loops(sch: Schedule, last: BlockRV, match: Product) -> tuple[list[LoopRV], LoopRV, LoopRV]:
-    """The loops over heads, rows and columns of the block that stores the output: its one reader, which may bring it into
-    another form, else a copy."""
+    """Returns the loops over heads, rows and columns of the block that stores the output.
+
+    It is its one reader, which may bring it into another form, otherwise a copy.
+    """
     op = block_of(sch, last)
     readers = consumers(op)
     # What crops the padded output is computed where it is read.
@@ -361,8 +369,10 @@ def _output_loops(sch: Schedule, last: BlockRV, match: Product) -> tuple[list[Lo
 
 
 def _framed(reader: tir.BlockOp, buffer: SSAValue, match: Product) -> dict[int, int] | None:
-    """Which axes of a reader of the output are its rows and its columns: their places, and the size of the inner part that is
-    (0: all of it). None where the reader does more than to store each element once."""
+    """Returns which axes of a reader of the output are its rows and its columns.
+
+    Their places, and the size of the inner part that is split off (0: all of it). None where the reader does more than to store each element once.
+    """
     shape = shape_of(reader)
     if shape is None or shape.reduction or len(shape.stores) != 1:
         return None
@@ -413,7 +423,7 @@ def _unroll_tile(sch: Schedule, rows: list[LoopRV], columns: list[LoopRV]) -> No
 
 
 def _pack(sch: Schedule, packing: BlockRV, match: Product, width: int, lanes: int) -> None:
-    """Lays what the right side reads out in panels of `width` columns: [batch…, panel, depth, column in the panel]."""
+    """Packs the right side in panels of `width` columns: [batch…, panel, depth, column in the panel]."""
     place = match.right.indices.index(Analyzer().expr(match.column))
     batch = len(match.batch)
 

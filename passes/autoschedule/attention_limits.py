@@ -1,7 +1,7 @@
-"""Attentions whose queries see the keys up to a diagonal: blocks of rows leave out what lies behind it for all of them.
+"""Attentions whose queries see keys up to a diagonal: blocks of rows skip the keys after it.
 
-The scores are selected by the places of query and key, `Select(key - query <= c, score, least number)`. Of what is not seen the softmax
-makes 0, and no term of the sums behind it need be computed. So the loops over keys end where a block of rows sees none (`limit-loops`).
+The scores are selected by the positions of query and key, `Select(key - query <= c, score, least number)`. Of what is not seen the softmax
+makes 0, and no term of the sums after it need be computed. So the loops over keys end where a block of rows sees none (`limit-loops`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ NEVER = -1e9
 
 
 def diagonal_of(attention: Attention) -> int | None:
-    """The c for which query r sees no key behind r + c; None where it may see all. A stage of rows selects the scores, nothing else."""
+    """Returns the c for which query r sees no key after r + c; None where it may see all.
+
+    A stage of rows selects the scores, nothing else.
+    """
     for stage in attention.rows:
         shape = shape_of(stage)
         batch = len(attention.scores.batch)
@@ -71,7 +74,10 @@ def _truth(value: SSAValue) -> bool | None:
 def limit_keys(
     sch: Schedule, rows: LoopRV, per_turn: int, loops: Sequence[tuple[LoopRV, int]], keys: int, diagonal: int
 ) -> None:
-    """Ends loops over keys, each with the number of keys of a turn, where a turn of the loop over `rows` sees none of what follows."""
+    """Ends loops over keys where an iteration of the loop over `rows` sees none of the keys that follow.
+
+    Each loop comes with its keys per iteration.
+    """
     unit = lcm(*(step for _, step in loops))
     if extent_of(sch, rows) == 1 or 2 * unit > keys:
         return
@@ -81,7 +87,7 @@ def limit_keys(
 
 
 def key_loop(sch: Schedule, stage: BlockRV, keys: int) -> tuple[LoopRV, int] | None:
-    """The loop over the keys of a stage of rows, and how many of them a turn takes; None where there is none."""
+    """Returns the loop over the keys of a stage of rows and its keys per iteration; None if there is none."""
     op = block_of(sch, stage)
     places = [k for k, e in enumerate(op.dom_extents) if k >= len(op.iter_vars) - 2 and _extent(e) == keys]
     kinds = [k.data for k in op.iter_types.data]

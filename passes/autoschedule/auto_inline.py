@@ -1,4 +1,4 @@
-"""Which blocks are computed where they are read: all that cost little, and those that one block reads once."""
+"""Blocks that are computed where they are read: the cheap ones, and those that one block reads once."""
 
 from __future__ import annotations
 
@@ -92,7 +92,10 @@ def _pays(block: tir.BlockOp) -> bool:
 
 
 def _shared_out(shape: Shape, buffer: SSAValue, readers: list[tir.BlockOp]) -> bool:
-    """Whether all readers together read no more elements than the block computes, as the parts of a split do."""
+    """Returns whether all readers together read no more elements than the block computes.
+
+    So it is of the parts of a split.
+    """
     read = 0
     for reader in readers:
         inner = shape_of(reader)
@@ -103,7 +106,7 @@ def _shared_out(shape: Shape, buffer: SSAValue, readers: list[tir.BlockOp]) -> b
 
 
 def _transposes(shape: Shape) -> bool:
-    """Whether a block copies elements that lie apart side by side."""
+    """Returns whether a block copies elements that are far apart to adjacent places."""
     last = shape.stores[0].indices[-1] if shape.stores[0].indices else None
     if last is None or last not in shape.axes or not is_copy(shape.block):
         return False
@@ -111,7 +114,7 @@ def _transposes(shape: Shape) -> bool:
 
 
 def _across(reader: Shape, buffer: SSAValue) -> bool:
-    """Whether neighbours in the reader's result read elements of the buffer that lie apart."""
+    """Returns whether neighbours in the reader's result read elements of the buffer that are far apart."""
     if not reader.stores or not reader.stores[0].indices:
         return False
     last = reader.stores[0].indices[-1]
@@ -122,7 +125,7 @@ def _across(reader: Shape, buffer: SSAValue) -> bool:
 
 
 def _shuffled(reader: Shape, buffer: SSAValue) -> bool:
-    """Whether neighbours in the reader's result read elements of the buffer that lie close together, but not in order."""
+    """Returns whether neighbours in the reader's result read elements nearby, but not in order."""
     last = reader.stores[0].indices[-1] if reader.stores and reader.stores[0].indices else None
     if last is None or last not in reader.axes:
         return False
@@ -135,7 +138,10 @@ def _shuffled(reader: Shape, buffer: SSAValue) -> bool:
 
 
 def _times_read(reader: Shape, buffer: SSAValue) -> int:
-    """How often a reader reads an element of the buffer, by its axes that are not in the index; `MANY` where that is not known."""
+    """Returns how often a reader reads an element of the buffer; `MANY` where that is not known.
+
+    It is the product of the axes of the reader that are not in the index.
+    """
     times = 1
     for load in reader.loads:
         if load.buffer is not buffer:

@@ -1,4 +1,4 @@
-"""What the rules look at: the axes of a fresh block, what it reads by which axes, how much work it is."""
+"""The facts that the rules look at: the axes of a fresh block, its reads by axis, its work."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Shape:
 
     @property
     def points(self) -> int:
-        """How many instances the block has; symbolic extents count as 1024."""
+        """Returns the number of instances of the block; symbolic extents count as 1024."""
         return prod(1024 if e is None else e for e in self.extents)
 
     @property
@@ -120,7 +120,7 @@ class Shape:
 
     @property
     def is_costly(self) -> bool:
-        """Whether an instance computes a function that costs many times an addition."""
+        """Returns whether an instance computes a function that costs many times an addition."""
         return any(type(op) is tir.CallOp and op.intrinsic.data in COSTLY for op in all_ops(self.block))
 
 
@@ -138,7 +138,7 @@ class _Memory:
 
 
 class _Known(NamedTuple):
-    """A shape, all that it was made of, and how many primitives had changed the program when that was last looked at."""
+    """A shape, all that it was made of, and the count of edits at which that was last looked at."""
 
     shape: Shape | None
     parts: list[object]
@@ -150,8 +150,10 @@ _MEMORY: ContextVar[_Memory | None] = ContextVar("shapes", default=None)
 
 @contextmanager
 def remembering_shapes(sch: Schedule) -> Generator[None]:
-    """While inside, the program changes by primitives of this schedule only, and the shape of a block is found anew only when one of
-    them changed what it is made of: rule after rule asks for it."""
+    """Caches the shapes of blocks while the program changes by primitives of this schedule only.
+
+    A shape is computed again only when a primitive changed what it is made of: rule after rule asks for it.
+    """
     memory = _Memory()
     sch.before_change.append(memory.count)
     token = _MEMORY.set(memory)
@@ -163,7 +165,10 @@ def remembering_shapes(sch: Schedule) -> Generator[None]:
 
 
 def shape_of(block: tir.BlockOp) -> Shape | None:
-    """The shape of a block as a person or TE wrote it; None when it is scheduled already, or more than loads and stores."""
+    """Returns the shape of a block as a person or TE wrote it.
+
+    None when it is scheduled already, or does more than loads and stores.
+    """
     memory = _MEMORY.get()
     if memory is None:
         return _fresh_shape(block)
@@ -177,7 +182,10 @@ def shape_of(block: tir.BlockOp) -> Shape | None:
 
 
 def _parts_of(block: tir.BlockOp) -> list[object]:
-    """All that the shape of a block is made of: the loops around it, the ops in it in order, their operands, and what those are computed from."""
+    """Returns all that the shape of a block is made of.
+
+    These are the loops around it, the ops in it in order, their operands, and what those are computed from.
+    """
     parts: list[object] = [block.iter_types, block.annotations, *block.iter_vars]
     for loop in loops_above(block):
         parts += (loop, loop.kind, loop.annotations, loop.loop_var, *operands_of(loop))
@@ -220,7 +228,7 @@ def block_shape(block: tir.BlockOp) -> Shape | None:
     analyzer = Analyzer()
     axes = {analyzer.expr(v).atom: v for v in block.iter_vars}
     # Channels in blocks are written by their number, (outer * 16 + inner) // 16: what is left of it are the axes. An axis of
-    # one turn stays one, too.
+    # one iteration stays one, too.
     for axis, extent in zip(block.iter_vars, block.dom_extents, strict=True):
         if const_int(extent) != 1:
             analyzer.bind(axis, 0, extent)
@@ -243,13 +251,13 @@ def block_shape(block: tir.BlockOp) -> Shape | None:
 
 
 def is_copy(block: tir.BlockOp) -> bool:
-    """Whether a block stores what it loads, and does no more."""
+    """Returns whether a block stores what it loads, and does no more."""
     shape = shape_of(block)
     return shape is not None and len(shape.stores) == 1 and isinstance(shape.stores[0].value.owner, tir.LoadOp)
 
 
 def is_cast(block: tir.BlockOp) -> bool:
-    """Whether a block stores what it loads in another dtype, and does no more."""
+    """Returns whether a block stores what it loads in another dtype, and does no more."""
     shape = shape_of(block)
     if shape is None or len(shape.stores) != 1:
         return False
@@ -258,7 +266,10 @@ def is_cast(block: tir.BlockOp) -> bool:
 
 
 def fresh_blocks(function: tir.PrimFuncOp) -> list[tir.BlockOp] | None:
-    """The blocks of a function that nobody has scheduled; None when someone has, or when it does more than compute blocks."""
+    """Returns the blocks of a function that nobody has scheduled.
+
+    None when someone has, or when it does more than compute blocks.
+    """
     for op in function.body.block.ops:
         if isinstance(
             op, tir.StoreOp | tir.WhileOp | tir.IfOp | tir.LaunchThreadOp | tir.AttrOp | tir.AssertOp | tir.ScopeOp
@@ -282,7 +293,7 @@ def fresh_blocks(function: tir.PrimFuncOp) -> list[tir.BlockOp] | None:
 
 
 def _shares(loop: tir.ForOp) -> bool:
-    """Whether a loop holds more than one loop or block."""
+    """Returns whether a loop holds more than one loop or block."""
     return sum(isinstance(op, tir.ForOp | tir.BlockOp | tir.IfOp | tir.StoreOp) for op in loop.body.block.ops) != 1
 
 

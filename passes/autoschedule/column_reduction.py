@@ -1,4 +1,4 @@
-"""Reductions whose results lie side by side: rows are added up, in vectors along their columns."""
+"""Reductions whose results are adjacent: rows are added up, in vectors along their columns."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def vector_axis(shape: Shape) -> SSAValue | None:
         return None
     axis = shape.spatial[-1]
     extent = shape.extent(axis)
-    # A vector that is mostly empty is no better than a scalar.
+    # A vector that is mostly empty is not better than a scalar.
     return axis if extent is None or extent >= 4 else None
 
 
 def reduce_columns(
     sch: Schedule, block: BlockRV, shape: Shape, by_axis: dict[SSAValue, LoopRV], target: Target, work: int
 ) -> None:
-    """Vectors over the output's columns: several rows at a time are added to a strip of the output that stays in cache.
+    """Vectorizes over the output's columns: several rows at a time are added to a strip of the output.
 
-    The rows are as far apart as may be, so that each of several streams goes on where its last row ended: memory is read at full speed by
-    as many streams as the processor foresees, each of which is long. A strip takes a part of the second-level cache, as short runs of
-    rows whose distance is a power of two would evict each other.
+    The strip stays in cache. The rows are as far apart as may be, so that each of several streams goes on where its last row ended: memory is
+    read at full speed by as many streams as the processor foresees, each of which is long. A strip takes a part of the second-level cache, as
+    short runs of rows whose distance is a power of two would evict each other.
 
     `by_axis` are the loops of the axes of `shape` that are to be scheduled; work of 0 leaves all on one thread.
     """
@@ -62,7 +62,7 @@ def reduce_columns(
         before = shape.spatial[-2]
         rows_of = shape.extent(before) if before in by_axis else None
         if rows_of is not None and _strip(extent * rows_of, width, lanes):
-            # Rows of the output that lie one after the other are one, if that is so many whole vectors: what ends within one row or the
+            # Rows of the output that are contiguous are one, if that is so many whole vectors: what ends within one row or the
             # other has no affine places.
             sch.reorder(*outer, column, *reducing)
             column, extent = sch.fuse(outer.pop(), column), extent * rows_of
@@ -145,8 +145,10 @@ def _vectorize_last(sch: Schedule, block: BlockRV) -> None:
 
 
 def _add_in_parts(sch: Schedule, block: BlockRV, loop: LoopRV, rows: int, together: int, chunk: int) -> None:
-    """Adds so many rows at a time, and those that are left, each a loop of its own: a condition in each turn would cost more than an
-    addition. `chunk` is how many loops are between that of the rows and that of the lanes."""
+    """Adds so many rows at a time, and those that are left, each in a loop of its own.
+
+    A condition in each iteration would cost more than an addition. `chunk` is the number of loops between that of the rows and that of the lanes.
+    """
     whole = rows - rows % together
     parts = partitioned(sch, block, loop, whole, 2 + chunk)[1]
     for (part, inner), turns in zip(parts, (whole, rows - whole), strict=True):
@@ -161,7 +163,10 @@ def _add_in_parts(sch: Schedule, block: BlockRV, loop: LoopRV, rows: int, togeth
 
 
 def _strip(extent: int, width: int, lanes: int) -> int:
-    """The length of equal strips of whole vectors, of `width` at most but not of less than half; 0: there are none."""
+    """Returns the length of equal strips of whole vectors; 0 if there are none.
+
+    It is `width` at most, and not less than half of that.
+    """
     if extent <= width:
         return 0 if extent % lanes else extent
     least = -(-extent // width)

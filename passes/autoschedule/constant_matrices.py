@@ -1,6 +1,6 @@
-"""Axes that choose among expressions: compared with one constant after the other, as rows of a constant matrix are.
+"""Axes that choose among expressions: compared with constants, as rows of a constant matrix are.
 
-Such an axis is unrolled, so that the choices are made when code is generated, and each turn keeps one of the expressions.
+Such an axis is unrolled, so that the choices are made when code is generated, and each iteration keeps one of the expressions.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..tir.rewriting import ops_of
 from .block_shape import Shape
 
 MAX_CHOICES = 16
-"""An axis of more turns than these is a loop like any other."""
+"""An axis of more iterations than these is a loop like any other."""
 
 
 def selector_axes(shape: Shape) -> list[SSAValue]:

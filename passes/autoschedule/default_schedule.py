@@ -1,6 +1,6 @@
-"""The pass `default-schedule`: functions that nobody scheduled get a schedule by rules on their shape and the target.
+"""The pass `default-schedule`: schedules functions by rules on their shape and the target.
 
-The rules (`default_rules/`) use schedule primitives only, so that what they did can be printed and done by hand. A
+The rules (this folder) use schedule primitives only, so that what they did can be printed and done by hand. A
 function that its user scheduled (`tir.is_scheduled`), or with blocks that are already tiled, annotated, predicated or nested is left as it is.
 """
 
@@ -41,7 +41,10 @@ from .winograd import Stages, find_stages, schedule_winograd
 
 
 def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target, strict_math: bool = False) -> None:
-    """Schedules one function, which the schedule works on. With `strict_math` sums of floats keep their order."""
+    """Schedules one function of the schedule's module.
+
+    With `strict_math` sums of floats keep their order.
+    """
     blocks = None if is_scheduled(function) else fresh_blocks(function)
     if blocks is None:
         return
@@ -93,7 +96,7 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target, s
 
 
 def _start_again(sch: Schedule, function: tir.PrimFuncOp, spare: tir.PrimFuncOp, length: int) -> list[tir.BlockOp]:
-    """Puts a copy of the function, made when its trace was so long, in the function's place; gives its blocks."""
+    """Restores a copy of the function, made when its trace was so long; returns its blocks."""
     module = function.parent
     assert module is not None
     module.insert_op_before(spare, function)
@@ -134,7 +137,7 @@ def _split_groups(sch: Schedule, block: BlockRV) -> None:
 
 
 def _merge_rows(sch: Schedule, block: BlockRV, target: Target) -> None:
-    """Gives a contraction whose columns lie in rows one axis for all of them."""
+    """Merges the columns of a contraction that are stored in rows into one axis."""
     op = sch.get(block)
     assert isinstance(op, tir.BlockOp)
     shape = shape_of(op)
@@ -167,7 +170,7 @@ def _paying_window(block: tir.BlockOp, target: Target) -> Window | None:
 
 
 def _is_root_nest(block: tir.BlockOp) -> bool:
-    """Whether the block's loops hold nothing else."""
+    """Returns whether the block's loops hold nothing else."""
     parent = block.parent_op()
     outer: tir.ForOp | None = None
     while isinstance(parent, tir.ForOp):
@@ -200,7 +203,10 @@ def schedule_block(sch: Schedule, block: BlockRV, target: Target) -> None:
 
 
 def print_schedules(module: ModuleOp, target: Target, strict_math: bool = False) -> None:
-    """Puts behind each function that rules schedule the script of what they do, and leaves the function as it is."""
+    """Inserts after each function the script of the schedule that rules would apply to it.
+
+    The function stays as it is.
+    """
     scripts = [s for s in module.body.block.ops if isinstance(s, ScriptOp)]
     taken = {name.data for op in module.body.block.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
     by_hand = {s.target.root_reference.data for s in scripts if s.target is not None}
@@ -227,8 +233,9 @@ class DefaultSchedule(ModulePass):
 
     `cpu` is LLVM's name of the processor ("" for this one), `threads` how many threads parallel loops may use (0: all).
     `caches` are the sizes of its data caches where they are not those that are known of it ("32K,1M,16M").
+
     A rule that a primitive refuses stops there; `--explain default-schedule` says which one, and why.
-    With `print`, functions stay as they are, and behind each is the schedule, as text that apply-schedule applies.
+    With `print`, functions stay as they are, and after each is the schedule, as text that apply-schedule applies.
     With `strict_math`, terms of sums of floats are added in the order of the reduction's axes.
     """
 
@@ -241,7 +248,10 @@ class DefaultSchedule(ModulePass):
     strict_math: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Schedules every function of the module that is not scheduled yet. Raises MirError for fewer threads than none."""
+        """Schedules every function of the module that is not scheduled yet.
+
+        Raises MirError for fewer threads than none.
+        """
         require_range(op, "threads", self.threads, 0)
         target = named(self.cpu, self.threads or None, self.caches)
         if self.print:

@@ -19,7 +19,7 @@ PARALLEL_WORK = 1 << 16
 """Simple operations below which a kernel stays on one thread: some ten microseconds, many times what waking one costs."""
 
 UNROLL = 4
-"""Vectors per turn of the inner loop, to keep several loads in flight."""
+"""Vectors per iteration of the inner loop, to keep several loads in flight."""
 
 LONG_CHAIN = 20
 """Operations of an element, a function such as exp counting as many, from which two vectors are computed together: their operations take
@@ -68,7 +68,7 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, target: Target) -> None:
 
 
 def gathers(shape: Shape, axis: SSAValue) -> bool:
-    """Whether what the block reads is anywhere, at places that other loads along the axis give.
+    """Returns whether what the block reads is at places that other loads along the axis compute.
 
     To gather the lanes of a vector takes as many loads as without vectors, and more to take the places apart and to put the lanes together.
     Only functions such as exp are worth that. LLVM makes vectors of such loops by itself where the processor gathers quickly, and of
@@ -88,7 +88,10 @@ def gathers(shape: Shape, axis: SSAValue) -> bool:
 
 
 def _is_short(shape: Shape, suffix: int, target: Target) -> bool:
-    """Whether the axes that are contiguous, such as the colours of a pixel, are less than half of a vector, and others are not."""
+    """Returns whether the contiguous axes are less than half of a vector, and others are not.
+
+    The colours of a pixel are such an axis.
+    """
     points = prod(shape.extent(axis) or MANY for axis in shape.spatial[len(shape.spatial) - suffix :])
     return 0 < suffix < len(shape.spatial) and 2 * points <= lanes_of_block(shape, target)
 
@@ -98,31 +101,39 @@ TURNS = 6
 
 
 def _in_whole_turns(shape: Shape, lanes: int) -> bool:
-    """Whether the innermost axis is of whole vectors, not few, whose number only a division finds in a fused axis."""
+    """Returns whether the innermost axis is of whole vectors that only a division finds in a fused axis.
+
+    They must not be few.
+    """
     turns, rest = divmod(shape.extent(shape.spatial[-1]) or 0, lanes)
     return rest == 0 and turns >= TURNS and turns & (turns - 1) != 0
 
 
 def _branches(block: tir.BlockOp) -> bool:
-    """Whether the block reads only where a condition holds: LLVM does not see there that the quotient and the rest of a fused axis are
-    the axis itself, and divides in each turn."""
+    """Returns whether the block reads only where a condition holds.
+
+    LLVM does not see there that the quotient and the remainder of a fused axis are the axis itself, and divides in each iteration.
+    """
     return any(isinstance(op, tir.IfThenElseOp) for op in walk_ops(block))
 
 
 def _is_long(shape: Shape, target: Target) -> bool:
-    """Whether two vectors are computed together."""
+    """Returns whether two vectors are computed together."""
     least = LONG_CHAIN if target.vector_registers >= 32 else LONGER_CHAIN
     return shape.cost >= least and target.arch == "x86_64" and target.vector_bytes >= 32
 
 
 def _paired(sch: Schedule, loop: LoopRV, lanes: int) -> int:
-    """The lanes of two vectors as one, which LLVM computes in turns, operation by operation; of one where their number is odd."""
+    """Returns the lanes of two vectors as one, which LLVM computes alternately, op by op.
+
+    Those of one where their number is odd.
+    """
     extent = extent_of(sch, loop)
     return lanes if extent is None or extent < 4 * lanes or extent % (2 * lanes) else 2 * lanes
 
 
 def _fused_count(shape: Shape, most: int, lanes: int) -> int:
-    """How many of the innermost axes are fused: all of `most` up to two, then as many as make a few vectors.
+    """Returns the number of innermost axes that are fused: up to two, then as many as fill vectors.
 
     The quotients of more than two fused axes are not recognized any more once the loop is split.
     """
@@ -139,8 +150,11 @@ MANY = 1024
 
 
 def vectorize_loop(sch: Schedule, loop: LoopRV, lanes: int, *, even: bool = True) -> list[LoopRV]:
-    """Splits a loop by the vector width and vectorizes the inner part; the loops that are left around it. What is a little longer than
-    some vectors is split in equal parts if `even`, which registers that hold whole vectors would have to be put together for."""
+    """Splits a loop by the vector width and vectorizes the inner part; returns the outer loops.
+
+    What is a little longer than some vectors is split in equal parts if `even`, which registers that hold whole vectors would have to be put
+    together for.
+    """
     extent = extent_of(sch, loop)
     if extent is not None and extent < 2:
         return []
@@ -168,7 +182,10 @@ def extent_of(sch: Schedule, loop: LoopRV) -> int | None:
 
 
 def parallelize(sch: Schedule, loops: list[LoopRV], work: int, target: Target) -> None:
-    """Runs the outermost loops on threads where the work is worth it: as many fused as give each thread several turns."""
+    """Runs the outermost loops on threads where the work is worth it.
+
+    As many are fused as leave each thread several iterations.
+    """
     if target.cores < 2 or work < PARALLEL_WORK or not loops:
         return
     chosen = [loops[0]]

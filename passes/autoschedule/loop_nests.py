@@ -1,4 +1,4 @@
-"""Handles of what a rule works on: of blocks, of the loops around them alone, of the loop that drives an axis."""
+"""Random variables of what a rule works on: blocks, the loops around them alone, the loop of an axis."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .refusals import tolerating
 
 
 def block_of(sch: Schedule, block: BlockRV) -> tir.BlockOp:
-    """The block that a handle stands for."""
+    """Returns the block that a random variable refers to."""
     op = sch.get(block)
     assert isinstance(op, tir.BlockOp)
     return op
@@ -46,8 +46,10 @@ def loop_of_axis(sch: Schedule, block: BlockRV, axis: int) -> LoopRV | None:
 
 
 def loops_by_axis(sch: Schedule, block: BlockRV) -> list[LoopRV | None]:
-    """For each axis of a block that was moved the one of its own loops that it is bound to; None where it has none left, as loops of
-    one turn are gone."""
+    """Returns for each axis of a moved block the one of its own loops that it is bound to.
+
+    None where it has none left, as loops of one iteration are gone.
+    """
     loops = own_loops(sch, block)
     return [_driving(sch, loops, binding) for binding in block_of(sch, block).bindings]
 
@@ -59,15 +61,17 @@ def _driving(sch: Schedule, loops: list[LoopRV], value: SSAValue) -> LoopRV | No
 
 
 def turns_of(sch: Schedule, loops: list[LoopRV]) -> int:
-    """How many turns loops have together; a symbolic extent counts as one."""
+    """Returns the trip count of loops together; a symbolic extent counts as one."""
     return prod(extent_of(sch, loop) or 1 for loop in loops)
 
 
 def partitioned(
     sch: Schedule, block: BlockRV, loop: LoopRV, turns: int, below: int
 ) -> tuple[list[LoopRV], list[tuple[BlockRV, LoopRV]]]:
-    """The first `turns` of a loop apart from the others: the loops of the parts, and for each its copy of the block and the first
-    of the `below` loops around that."""
+    """Partitions the first iterations of a loop from the others; returns the loops of the parts.
+
+    Each comes with its copy of the block and the first of the `below` loops around that.
+    """
     name = block_of(sch, block).block_name.data
     loops: list[LoopRV] = sch.loop_partition(loop, [turns])
     parts: list[tuple[BlockRV, LoopRV]] = []
@@ -83,7 +87,7 @@ def store_of(block: tir.BlockOp) -> tir.StoreOp:
 
 
 def axis_along(block: tir.BlockOp, index: SSAValue | None) -> int | None:
-    """Which of the block's axes alone an index is computed of."""
+    """Returns which of the block's axes alone an index is computed of."""
     if index is None:
         return None
     analyzer = Analyzer()

@@ -1,4 +1,7 @@
-"""Long reductions over rows that are shorter than half a vector: several rows are added as whole vectors, their columns at the end."""
+"""Long reductions over rows shorter than half a vector: several rows are added as whole vectors.
+
+Their columns are added at the end.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,15 @@ COSTLY_ACCUMULATORS = 2
 
 
 def is_lane_type(type_: Attribute) -> bool:
-    """Whether partial results may be kept in lanes: others are summed in their order."""
+    """Returns whether partial results may be kept in lanes: others are summed in their order."""
     return isinstance(type_, Float32Type | Float64Type | IntegerType) and type_ != tir.types.I1
 
 
 def rows_of_vectors(shape: Shape, target: Target) -> int:
-    """Of long reductions over rows that lie one after the other, shorter than half a vector: how many are whole vectors, as many as
-    additions wait for each other; 0: it is no such reduction."""
+    """Returns the number of rows that are whole vectors, of long reductions over contiguous short rows.
+
+    As many as additions wait for each other; 0 if it is not such a reduction.
+    """
     if (
         len(shape.axes) != 2
         or len(shape.reduction) != 1

@@ -1,4 +1,7 @@
-"""Reductions: vectors over the output where that is contiguous, else over the reduced elements; several stages row by row."""
+"""Reductions: vectors over the output where that is contiguous, otherwise over the reduced elements.
+
+Several stages run row by row.
+"""
 
 from __future__ import annotations
 
@@ -64,10 +67,10 @@ def schedule_reduction(sch: Schedule, block: BlockRV, target: Target) -> None:
 
 
 def _far(shape: Shape, target: Target) -> int:
-    """How many of the outermost reduction axes are farther apart in what is read than all results are, where these stay in cache.
+    """Returns how many of the outermost reduction axes are farther apart in memory than all results are.
 
-    A sum over the first and the last dimension of three reads memory in order if for each element of the first one a part of
-    all results is made.
+    Results must stay in cache. A sum over the first and the last dimension of three reads memory in order if for each element of the first one a
+    part of all results is made.
     """
     outputs = {s.buffer for s in shape.stores}
     loads = [load for load in shape.loads if load.buffer not in outputs]
@@ -100,7 +103,7 @@ def reduce_in_order(
     work: int,
     target: Target,
 ) -> bool:
-    """Has the `far` outermost reduction axes around those of the results, of which each thread has a share.
+    """Moves the `far` outermost reduction axes around those of the results, shared out to threads.
 
     False, and nothing done, where there are no equal shares.
     """
@@ -122,7 +125,7 @@ def reduce_in_order(
 
 
 def _parts(shape: Shape, work: int, target: Target) -> int:
-    """Into how many parts a reduction is cut that gives fewer results than there are threads; 0: none."""
+    """Returns into how many parts a reduction with fewer results than threads is cut; 0 for none."""
     results = prod(shape.extent(v) or MANY for v in shape.spatial)
     extent = shape.extent(shape.reduction[0])
     if target.cores < 2 or results >= target.cores or work < PARALLEL_WORK or len(shape.stores) != 1 or extent is None:
@@ -133,7 +136,7 @@ def _parts(shape: Shape, work: int, target: Target) -> int:
 def _reduce_in_parts(
     sch: Schedule, block: BlockRV, shape: Shape, reducing: list[LoopRV], parts: int, target: Target
 ) -> None:
-    """Each thread reduces some parts of the outermost reduced axis; what they give is reduced after."""
+    """Reduces some parts of the outermost reduced axis in each thread; the parts are reduced after."""
     number, _ = sch.split(reducing[0], [parts, None])
     partial: BlockRV = sch.rfactor(number, 0)
     op = sch.get(partial)
@@ -151,10 +154,10 @@ def _reduce_in_parts(
 def reduce_in_lanes(
     sch: Schedule, block: BlockRV, shape: Shape, reducing: list[LoopRV], target: Target, count: int | None = None
 ) -> None:
-    """Has the loops of a reduction over neighbouring elements keep partial results in the lanes of vectors.
+    """Keeps partial results of a reduction over adjacent elements in the lanes of vectors.
 
     `reducing` drive the reduction axes of `shape`, in order, and hold nothing but the block; of the `count` innermost ones all elements
-    lie together, where that is known.
+    are contiguous, where that is known.
     """
     first = annotate_lanes(sch, block, shape, reducing, target, count)
     sch.decompose_reduction(block, first)
@@ -163,7 +166,10 @@ def reduce_in_lanes(
 def annotate_lanes(
     sch: Schedule, block: BlockRV, shape: Shape, reducing: list[LoopRV], target: Target, count: int | None = None
 ) -> LoopRV:
-    """Marks the loops of a reduction over neighbouring elements as one of lanes; the outermost of the loops that there are then."""
+    """Annotates the loops of a reduction over adjacent elements as one of lanes.
+
+    Returns the outermost of the loops that there are then.
+    """
     count = contiguous_reduction(shape) if count is None else count
     first = reducing[0]
     kinds = {is_lane_type(store.value.type) for store in shape.stores}
@@ -181,7 +187,7 @@ def annotate_lanes(
 
 
 def _chooses(sch: Schedule, block: BlockRV) -> bool:
-    """Whether a block of several outputs chooses between what they were and new terms, as argmax does."""
+    """Returns whether a block of several outputs chooses between old values and new terms, as argmax."""
     op = sch.get(block)
     assert isinstance(op, tir.BlockOp)
     stores = [s for s in op.body.block.ops if isinstance(s, tir.StoreOp)]
@@ -192,7 +198,7 @@ def _chooses(sch: Schedule, block: BlockRV) -> bool:
 
 
 def shared_rows(blocks: list[tir.BlockOp]) -> int:
-    """How many leading axes all blocks have in common: every buffer between them is read at the reader's own row. 0: none."""
+    """Returns how many leading axes all blocks share, every buffer read at the reader's own row; 0: none."""
     shapes = [shape_of(b) for b in blocks]
     if any(s is None for s in shapes) or len(blocks) < 2:
         return 0
@@ -216,8 +222,10 @@ def shared_rows(blocks: list[tir.BlockOp]) -> int:
 
 
 def few_rows(blocks: list[tir.BlockOp], target: Target) -> bool:
-    """Whether there are fewer rows than threads, each of which is long enough for all: the stages then run one after the other,
-    each on all threads."""
+    """Returns whether there are fewer rows than threads, each of which is long enough for all.
+
+    The stages then run one after the other, each on all threads.
+    """
     rows = shared_rows(blocks)
     shapes = [shape for block in blocks if (shape := shape_of(block)) is not None]
     longest = max(((prod(e or 1 for e in s.extents), s) for s in shapes), key=lambda found: found[0])
@@ -239,7 +247,7 @@ def _leading_spatial(shape: Shape) -> int:
 
 
 def _row_prefix(reader: tir.BlockOp, buffer: SSAValue) -> int:
-    """How many leading dimensions of a buffer a block reads at its own leading axes."""
+    """Returns how many leading dimensions of a buffer a block reads at its own leading axes."""
     best = 1 << 10
     for region in read_regions(reader):
         if region.buffer is not buffer:
@@ -263,7 +271,10 @@ def _matching(region: tir.BufferRegionOp, block: tir.BlockOp) -> int:
 
 
 def schedule_rows(sch: Schedule, blocks: list[BlockRV], rows: int, target: Target) -> bool:
-    """Computes all stages of a row before the next row; False when a stage cannot be moved (nothing is changed then)."""
+    """Computes all stages of a row before the next row; False when a stage cannot be moved.
+
+    Nothing is changed then.
+    """
     work = 0
     for block in blocks:
         op = sch.get(block)
@@ -295,7 +306,10 @@ def schedule_rows(sch: Schedule, blocks: list[BlockRV], rows: int, target: Targe
 
 
 def _reduce_as_made(sch: Schedule, block: BlockRV, stages: list[BlockRV], target: Target) -> list[BlockRV]:
-    """Has a reduction take each term where another stage of the row makes it, as the sum of exponentials does; both stages, or none."""
+    """Moves a reduction to where another stage of the row makes its terms, as the sum of exponentials.
+
+    Both stages move, or none.
+    """
     op = block_of(sch, block)
     shape = block_shape(op)
     if shape is None or len(shape.reduction) != 1 or len(shape.stores) != 1 or contiguous_reduction(shape) != 1:
@@ -329,7 +343,7 @@ def _reduce_as_made(sch: Schedule, block: BlockRV, stages: list[BlockRV], target
 
 
 def _makes_rows(maker: tir.BlockOp, reader: Shape) -> bool:
-    """Whether a stage makes, one neighbour after the other, what a reduction reads."""
+    """Returns whether a stage makes, one neighbour after the other, what a reduction reads."""
     shape = block_shape(maker)
     return (
         shape is not None

@@ -1,4 +1,4 @@
-"""What rules do where a primitive is refused: they stop, and say so to whoever listens (`--explain default-schedule`)."""
+"""Refusals of primitives within rules: the rule stops, and `--explain default-schedule` says so."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ PASS = "default-schedule"
 
 @contextmanager
 def tolerating(rule: str, block: tir.BlockOp | None) -> Generator[None]:
-    """A rule that meets a refusal stops where it is: every primitive before left a correct program, if not the fastest."""
+    """Stops a rule where a primitive is refused.
+
+    Every primitive before left a correct program, if not the fastest.
+    """
     called, location = "", None
     if block is not None:
         called = f" at block '{block.block_name.data}' of function '{function_of(block).sym_name.data}'"

@@ -16,14 +16,14 @@ from .elementwise import extent_of, lanes_of_block, parallelize
 
 
 def reduces_floats(block: tir.BlockOp) -> bool:
-    """Whether a block reduces to floats, or chooses among floats, as argmax does."""
+    """Returns whether a block reduces to floats, or chooses among floats, as argmax does."""
     return any(kind.data == "R" for kind in block.iter_types.data) and any(
         isinstance(op, tir.StoreOp) and isinstance(element_of(op.value.type), AnyFloat) for op in walk_ops(block)
     )
 
 
 def schedule_in_order(sch: Schedule, block: BlockRV, target: Target) -> None:
-    """Runs results that lie side by side in vectors, and others on threads; each result takes its terms one after the other."""
+    """Runs adjacent results in vectors, and others on threads; each takes its terms in order."""
     op = sch.get(block)
     assert isinstance(op, tir.BlockOp)
     shape = shape_of(op)

@@ -1,4 +1,4 @@
-"""Which loops of a block its vectors run over: the innermost axes along which every access is contiguous or repeated."""
+"""The loops of a block that its vectors run over: the innermost contiguous or repeated axes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .block_shape import Shape
 
 
 def contiguous_suffix(shape: Shape) -> int:
-    """How many of the innermost spatial axes may be fused and vectorized together; 0: none.
+    """Returns how many of the innermost spatial axes may be fused and vectorized together; 0: none.
 
     Over n fused axes every access must either not use them, or index the last n dimensions of its buffer by them, each
     of full extent but the first.
@@ -29,7 +29,7 @@ def contiguous_suffix(shape: Shape) -> int:
 
 
 def contiguous_reduction(shape: Shape) -> int:
-    """How many of the innermost reduction axes run together over neighbouring elements of all that is read; 0: none.
+    """Returns how many of the innermost reduction axes run over adjacent elements of all reads; 0: none.
 
     What does not use them at all may be anywhere. They may be fused, and their elements taken in vectors.
     """
@@ -75,7 +75,7 @@ def _fits(
 
 
 def _nested(e: Expr, axis: Expr) -> bool:
-    """Whether the axis also occurs inside of a term that is not linear."""
+    """Returns whether the axis also occurs inside of a term that is not linear."""
     atom = axis.terms[0][0]
     rest = Expr(tuple(t for t in e.terms if t[0] is not atom), e.const)
     return atom in free_vars(rest)

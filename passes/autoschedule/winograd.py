@@ -1,10 +1,10 @@
 """Winograd's convolution: the stages around its matrix products, each in vectors of channels.
 
-image → across → view → products → down → whole → out, as `computes_winograd` writes them, in one function or, cut behind the
+image → across → view → products → down → whole → out, as `te_winograd` writes them, in one function or, cut after the
 products, in two. The first three are transforms of the data: `across` is computed where a row of tiles of `view` is, for one
 vector of channels, so that it stays in the nearest cache; `down` and `whole` likewise where `out` takes a row of tiles.
 `products` is a contraction as any other; a constant weight is transformed as it is packed. Stages are known by what they read
-and by the axes that choose between sums (`selectors`), not by name. Such axes are unrolled (`unroll-choices`).
+and by the axes that choose between sums (`constant_matrices`), not by name. Such axes are unrolled (`unroll-choices`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class DataStages:
 
 @dataclass(frozen=True)
 class OutputStages:
-    """The blocks behind the products of one convolution, in order."""
+    """The blocks after the products of one convolution, in order."""
 
     down: tir.BlockOp
     whole: tir.BlockOp
@@ -61,7 +61,7 @@ class OutputStages:
 
 @dataclass(frozen=True)
 class Stages:
-    """What a function has of a convolution by Winograd's algorithm: one half or both."""
+    """The stages of a convolution by Winograd's algorithm in a function: one half or both."""
 
     data: DataStages | None
     output: OutputStages | None
@@ -149,7 +149,7 @@ def _chooses(shape: Shape, axis: int) -> bool:
 
 
 def schedule_winograd(sch: Schedule, stages: Stages, target: Target) -> None:
-    """Schedules all stages: one after the other, or block of tiles by block of tiles where there are several."""
+    """Schedules all stages in order, or block of tiles by block of tiles where there are several."""
     if stages.data is None:
         if stages.output is not None:
             _schedule_output(sch, stages.output, target)
@@ -202,7 +202,7 @@ def _schedule_image(sch: Schedule, image: BlockRV, lanes: int, target: Target) -
 def _vector(
     sch: Schedule, outside: list[LoopRV], around: list[LoopRV | None], vector: LoopRV | None, lanes: int
 ) -> list[LoopRV]:
-    """One vector of channels at a time, with the loops `around` it inside; gives the loops outside."""
+    """Vectorizes over one vector of channels at a time, `around` inside; returns the loops outside."""
     inside = [loop for loop in around if loop is not None]
     if vector is None:
         return outside
@@ -253,7 +253,10 @@ def _schedule_weight(sch: Schedule, down: BlockRV, along: BlockRV, lanes: int, t
 
 
 def _store_across(sch: Schedule, channel: LoopRV, column: LoopRV, lanes: int) -> None:
-    """Channels become rows again: tiles that are transposed in registers, square ones that fill rows, else of whole rows."""
+    """Stores channels as rows again, in tiles that are transposed in registers.
+
+    Square ones that fill rows, otherwise of whole rows.
+    """
     columns, channels = extent_of(sch, column) or 1, extent_of(sch, channel) or 1
     side = gcd(columns, channels, lanes)
     if side >= SMALLEST:
@@ -284,7 +287,7 @@ def _choices_inside(
 
 
 def _schedule_output(sch: Schedule, stages: OutputStages, target: Target) -> LoopRV:
-    """The way back; gives the loop over blocks of tiles."""
+    """Schedules the output's transform; returns the loop over blocks of tiles."""
     down, whole, out = map(sch.handle, (stages.down, stages.whole, stages.out))
     lanes = target.lanes(element_bytes(buffers_read(stages.down)[0]))
     work = _work(sch, out)

@@ -1,13 +1,13 @@
-"""Contractions: dense, matmul, batch_matmul, convolution, known by what they compute and not by name.
+"""Contractions: dense, matmul, batch_matmul, convolution, known by what they compute, not by name.
 
 C[m, n] += A[m, k] * B[n, k]: B is packed in panels of whole vectors along n, a tile of m x n is kept in vector registers
 while k runs, and what follows (bias, activation) is applied to the tile before it is stored. The scheme is that of Goto
 and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), in the words of BLIS (Van Zee and van de Geijn,
 2015), with the panel of A left where it is: its elements are broadcast from memory.
 
-`match` finds contractions, `tile` chooses the register tile, `pack` lays panels out, `gemm` puts the loops in order, `blocked` cuts k
-where that keeps what is read again in a cache, `padded` leaves out what lies in the padding, `epilogue` takes the tile out of the registers. Matrices that are multiplied by few rows are limited by how fast they are read: `dot` and
-`gevm` read them as they lie.
+`match` finds contractions, `tile` chooses the register tile, `pack` lays panels out, `gemm` orders the loops, `blocked` blocks k
+where that keeps what is read again in a cache, `padded` skips the padding, `epilogue` takes the tile out of the registers. Matrices that are
+multiplied by few rows are limited by how fast they are read: `dot` and `gevm` read them in place.
 """
 
 from ....support.target import Target

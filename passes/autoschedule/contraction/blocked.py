@@ -1,12 +1,10 @@
 """Blocks of k (the BLIS' loop around kc): what many tiles of sums read again stays in a cache.
 
-A tile of sums is kept in registers for one block of k, and added behind it to sums in memory (`rfactor`, its second stage at the tile).
+A tile of sums is kept in registers for one block of k, and added after it to sums in memory (`rfactor`, its second stage at the tile).
 Where all panels go through a block, the block's part of A is small: of a convolution, some channels of the image, padded there and then.
 Where one panel goes through all blocks, a block's part of the panel is packed just before it is used.
-
 Of weights that were packed before, where tiles are those of few registers, a block is what stays in the first-level cache.
-
-Rows of A that lie together along k need no blocks: processors fetch them ahead, however long they are.
+Rows of A that are contiguous along k need no blocks: processors fetch them ahead, however long they are.
 """
 
 from __future__ import annotations
@@ -33,13 +31,13 @@ from .sums import ENOUGH, few_panels, finish_sums, split_rows
 from .tile import LINE, Tile
 
 PAGE = 4096
-"""Bytes from one turn of k to the next from which on nothing fetches A ahead."""
+"""Bytes between iterations of k from which on nothing fetches A ahead."""
 SHARE_A, SHARE_B = 3 / 4, 1 / 2
 """The parts of the second-level cache that a block's part of A, and of a panel of B, may take."""
 SHARE_NEAR = 1 / 2
 """The part of the first-level cache that a block's part of a panel may take; lines of A go through the rest."""
 FEW_REGISTERS = 16
-"""Registers for vectors whose tiles read about as much as the second-level cache gives."""
+"""Registers for vectors whose tiles read about as much as the second-level cache delivers."""
 FAR_PANEL = 4
 """How many times the second-level cache a packed panel is at least for its blocks to pay: smaller ones come from the third as fast."""
 FEW_BLOCKS = 4
@@ -52,7 +50,7 @@ MIN_DEPTH, FAR_DEPTH = 96, 384
 
 @dataclass(frozen=True)
 class Blocks:
-    """How k is cut into blocks."""
+    """The division of k into blocks."""
 
     axis: SSAValue
     turns: int
@@ -62,7 +60,7 @@ class Blocks:
 
 
 def choose_blocks(match: Contraction, tile: Tile, order: Sequence[SSAValue], target: Target) -> Blocks | None:
-    """How to cut k, whose axes run in this order; None where one block holds all of it."""
+    """Returns how to block k, whose axes run in this order; None where one block holds all of it."""
     shape = match.shape
     axis = max(order, key=lambda v: shape.extent(v) or 1)
     extent = shape.extent(axis) or 1
@@ -73,7 +71,7 @@ def choose_blocks(match: Contraction, tile: Tile, order: Sequence[SSAValue], tar
         return None
     image, step = _image(match, axis)
     panel = match.k * tile.columns * match.element
-    # An image that is made here stays near; one that lies somewhere is read once for each panel.
+    # An image that is made here stays near; one that is in memory is read once for each panel.
     again = match.n > tile.columns or isinstance(match.broadcast.buffer.owner, tir.AllocBufferOp)
     outermost = step >= PAGE and image > target.l2 and again
     if outermost:
@@ -89,22 +87,27 @@ def choose_blocks(match: Contraction, tile: Tile, order: Sequence[SSAValue], tar
 
 
 def _rereads_panel(match: Contraction, tile: Tile, panel: int, step: int, target: Target) -> bool:
-    """Whether tiles that take a line of A in each turn of k read a packed panel again and again that the first-level cache does not hold:
-    those of few registers take both from the second more often than adding blocks up costs. Taps of a window read lines of A again,
-    which stay near for themselves."""
+    """Returns whether a packed panel that the first-level cache does not hold is read again and again.
+
+    So it is with tiles of few registers that take a line of A in each iteration of k: they read both from the second-level cache more often than
+    adding blocks up costs. Taps of a window read lines of A again, which stay near by themselves.
+    """
     again = match.uses >= FEW_BLOCKS * tile.rows and target.vector_registers <= FEW_REGISTERS
     return again and panel > target.l1 and step >= LINE and match.is_constant(match.panel)
 
 
 def _turns(extent: int, most: int, least: int) -> int | None:
-    """The largest part of an extent that is at most so large; where that makes sums too short, the next that does not."""
+    """Returns the largest divisor of an extent up to a limit; the next one if sums would be too short."""
     parts = [t for t in range(1, min(MOST * most, extent - 1) + 1) if extent % t == 0]
     fitting = max((t for t in parts if t <= most), default=0)
     return fitting if fitting >= least else min((t for t in parts if t >= least), default=None)
 
 
 def _image(match: Contraction, axis: SSAValue) -> tuple[int, int]:
-    """Bytes of A that one image and group read, and from one turn of a reduced axis to the next; 0 where that is not known."""
+    """Returns the bytes of A per image and group, and those between iterations of a reduced axis.
+
+    0 where that is not known.
+    """
     load = match.broadcast
     extents = static_extents(load.buffer)
     atom = Analyzer().expr(axis).atom

@@ -1,8 +1,8 @@
-"""Contractions of few rows: tiles of inner products, vectors along the reduced axis, nothing packed.
+"""Contractions of few rows: tiles of inner products, vectors along the reduced axis, no packing.
 
-Where both inputs lie contiguous along k, or the smaller one once it is copied, and there are few rows of A, packing B costs more than it
-saves; where there are few columns of B, a vector along them would be empty in good part. A tile of a few rows and columns keeps one sum each; LLVM makes vectors
-of the k loop, for a reduction's terms may be taken in any order.
+Where both inputs are contiguous along k, or the smaller one once it is copied, and there are few rows of A, packing B costs more than it
+saves; where there are few columns of B, a vector along them would be empty in good part. A tile of a few rows and columns keeps one sum
+each; LLVM makes vectors of the k loop, for a reduction's terms may be taken in any order.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ PARTIAL = 1.25
 
 
 def suits(match: Contraction, target: Target) -> bool:
-    """Whether tiles of inner products are the better scheme."""
+    """Returns whether tiles of inner products are the better scheme."""
     shape = match.shape
     if len(shape.reduction) != 1:
         return False
     narrow = is_narrow(match, target) or leaves_lanes(match, target)
     far = matrix_bytes(match) > target.l2 and not match.widens
     if not narrow and match.is_constant(match.panel) and (match.m > 1 or not far):
-        # Panels that are packed once cost nothing; of one row, what comes from memory does as fast as it lies, and needs no copy.
+        # Panels that are packed once cost nothing; of one row, what comes from memory is as fast in place, and needs no copy.
         return False
     single = all(a in (match.rows, match.columns) or shape.extent(a) == 1 for a in shape.spatial)
     if not narrow and match.m >= MIN_ROWS and choose_tile(match.m, match.n, 32) < (2, 2):
@@ -65,12 +65,15 @@ def suits(match: Contraction, target: Target) -> bool:
 
 
 def is_narrow(match: Contraction, target: Target) -> bool:
-    """Whether there are so few columns that a vector of them is half empty at least."""
+    """Returns whether there are so few columns that a vector of them is at least half empty."""
     return match.rows is not None and 2 * match.n <= target.lanes(match.element)
 
 
 def leaves_lanes(match: Contraction, target: Target) -> bool:
-    """Whether vectors of columns were empty in good part, and tiles of inner products, of what the second-level cache holds, need few loads."""
+    """Returns whether vectors of columns were mostly empty, and tiles of inner products need few loads.
+
+    The tiles are those of what the second-level cache holds.
+    """
     lanes = target.lanes(match.element)
     near = matrix_bytes(match) + match.m * match.k * match.element <= target.l2
     if match.rows is None or not near or match.n >= FILLED * (-(-match.n // lanes) * lanes):
@@ -84,7 +87,10 @@ def matrix_bytes(match: Contraction) -> int:
 
 
 def _runs_along(load: Load, match: Contraction) -> bool:
-    """Whether the last index of a load is the reduced axis itself, and no other index uses it; dimensions of size 1 apart."""
+    """Returns whether the last index of a load is the reduced axis, and no other index uses it.
+
+    Dimensions of size 1 do not count.
+    """
     axis = Analyzer().expr(match.shape.reduction[0])
     extents = static_extents(load.buffer) or [0] * len(load.indices)
     indices = [index for index, extent in zip(load.indices, extents, strict=True) if extent != 1]
@@ -92,8 +98,10 @@ def _runs_along(load: Load, match: Contraction) -> bool:
 
 
 def _lie_along(match: Contraction, *, narrow: bool) -> bool:
-    """Whether the terms of a sum lie together in both inputs, or do once the smaller one is copied: A, or few columns of B, which is read in
-    rows of columns otherwise."""
+    """Returns whether the terms of a sum are contiguous in both inputs, or once the smaller one is copied.
+
+    That is A, or few columns of B, which is read in rows of columns otherwise.
+    """
     smaller = match.broadcast if match.m < match.n else match.panel
     across = _across(match)
     if not across:
@@ -102,7 +110,7 @@ def _lie_along(match: Contraction, *, narrow: bool) -> bool:
 
 
 def _across(match: Contraction) -> list[Load]:
-    """The inputs in which the terms of a sum lie apart."""
+    """Returns the inputs in which the terms of a sum are far apart."""
     return [load for load in (match.broadcast, match.panel) if not _runs_along(load, match)]
 
 
@@ -114,7 +122,7 @@ def _place(load: Load, match: Contraction) -> int | None:
 
 
 def _lay_along(sch: Schedule, block: BlockRV, match: Contraction, target: Target) -> None:
-    """Copies the input in which the terms of a sum lie apart, so that they lie together."""
+    """Copies the input in which the terms of a sum are far apart, so that they are contiguous."""
     for load in _across(match):
         copy = cached(sch, block, buffers_read(block_of(sch, block)).index(load.buffer))
         sch.transform_layout(copy, ("write", 0), _last(_place(load, match) or 0))
@@ -131,8 +139,10 @@ def _last(place: int) -> Callable[..., list[Expr]]:
 
 
 def choose_tile(rows: int, columns: int, registers: int) -> tuple[int, int]:
-    """Rows and columns of a tile with the fewest loads for a product. It divides the matrix, but for its longer side where that is
-    no product of small numbers: what is left there is a tile of its own."""
+    """Returns the rows and columns of a tile with the fewest loads for a product.
+
+    It divides the matrix, except its longer side where that is not a product of small numbers: what is left there is a tile of its own.
+    """
     sums = registers // 2
     fitting = [(r, c) for r, c in product(range(1, 9), range(1, 9)) if r <= rows and c <= columns and r * c <= sums]
     whole = [(r, c) for r, c in fitting if rows % r == 0 and columns % c == 0]

@@ -1,8 +1,9 @@
-"""Contractions of bytes, of 16 bits and of bfloat16: the products of a group along k are added to each lane by one instruction.
+"""Contractions of bytes, of 16 bits and of bfloat16, by dot-product instructions.
 
-C[m, n] += A[m, k] * B[n, k] with B packed in panels [n / width, k / group, n in the panel, k in the group], so that one load
-gives a lane for each n with its group of k, and A such that a group lies in one word, which is repeated in all lanes. The rest
-is as in `contraction`. Weights that are constants are packed once, at the root of the function.
+The products of a group along k are added to each lane by one instruction. C[m, n] += A[m, k] * B[n, k] with B packed in panels
+[n / width, k / group, n in the panel, k in the group], so that one load has a lane for each n with its group of k, and A such that a group
+is in one word, which is broadcast to all lanes. The rest is as in `contraction`. Weights that are constants are packed once, at the root of
+the function.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ from .tile import STREAMED, best_tile
 BYTES = ("int8", "uint8")
 BFLOATS, SHORTS = ("bfloat16", "bfloat16", "float32"), ("int16", "int16", "int32")
 BROADCAST = 0.6
-"""What repeating a group of A in all lanes costs, in products of vectors that are added by an instruction of their own: its rows lie apart,
-and are fetched later than B. (Measured on Zen 4.)"""
+"""The cost of broadcasting a group of A, in products of vectors that are added by an instruction of their own: its rows are far apart,
+and are fetched later than B. (Measured on Zen 4.)
+"""
 
 
 FAR_ROWS, BESIDE_FAR_ROWS = 4, 4.5
@@ -50,7 +52,7 @@ then at least. (Measured likewise.)"""
 
 @dataclass(frozen=True)
 class DotProduct:
-    """How a contraction is done by dot products."""
+    """The dtypes, lanes and group of a contraction by dot products."""
 
     axis: SSAValue
     """The reduced axis whose elements are taken in groups."""
@@ -88,7 +90,10 @@ def choose_dot(match: Contraction, target: Target) -> DotProduct | None:
 
 
 def _dtypes(match: Contraction) -> tuple[str, str, str, bool] | None:
-    """The dtypes of A, B and C, and whether the product is B * A; None for a sum that is not C + A * B with plain casts."""
+    """Returns the dtypes of A, B and C, and whether the product is B * A.
+
+    None for a sum that is not C + A * B with plain casts.
+    """
     store = match.shape.stores[0]
     total = store.value.owner
     if not isinstance(total, tir.AddOp) or not isinstance(total.lhs.owner, tir.LoadOp):
@@ -110,8 +115,10 @@ def _dtypes(match: Contraction) -> tuple[str, str, str, bool] | None:
 
 
 def _grouped_axis(match: Contraction, group: int) -> SSAValue | None:
-    """The longest reduced axis that is an index by itself of both inputs; of A also one of whole groups that starts anywhere in its
-    last dimension, as in convolutions in groups."""
+    """Returns the longest reduced axis that is an index by itself of both inputs.
+
+    Of A it may be one of whole groups that starts anywhere in its last dimension, as in convolutions in groups.
+    """
     analyzer = Analyzer()
     found: list[tuple[int, SSAValue]] = []
     for axis in match.shape.reduction:
@@ -125,7 +132,7 @@ def _grouped_axis(match: Contraction, group: int) -> SSAValue | None:
 
 
 def _runs_along(load: Load, axis: SSAValue, analyzer: Analyzer) -> bool:
-    """Whether neighbours along the axis are neighbours in memory."""
+    """Returns whether neighbours along the axis are neighbours in memory."""
     atom = analyzer.expr(axis).terms[0][0]
     return [index.coefficient(atom) for index in load.indices] == [0] * (len(load.indices) - 1) + [1]
 
@@ -205,7 +212,7 @@ def _tile(match: Contraction, dot: DotProduct, target: Target) -> Tile:
 
 
 def _copied(sch: Schedule, block: BlockRV, number: int, original: SSAValue) -> BlockRV:
-    """The block that copies an input of the contraction: the one that padded it, else a new one."""
+    """Returns the block that copies an input: the one that padded it, otherwise a new one."""
     op = sch.get(block)
     assert isinstance(op, tir.BlockOp)
     buffer = buffers_read(op)[number]
@@ -215,8 +222,10 @@ def _copied(sch: Schedule, block: BlockRV, number: int, original: SSAValue) -> B
 
 
 def _is_zipped(sch: Schedule, packing: BlockRV, match: Contraction, dot: DotProduct, tile: Tile) -> bool:
-    """Whether B is packed by rows that are interleaved, which is so quick that all of it is packed at once: it lies in rows of whole panels, and
-    has whole groups of them."""
+    """Returns whether B is packed by interleaving rows, so quickly that all of it is packed at once.
+
+    So it is where B is stored in rows of whole panels, and has whole groups of them.
+    """
     column, depth = _places(match, dot)
     loops, rank = own_loops(sch, packing), len(match.panel.indices)
     if column != rank - 1 or len(loops) != rank or not is_copy(block_of(sch, packing)):
@@ -226,7 +235,7 @@ def _is_zipped(sch: Schedule, packing: BlockRV, match: Contraction, dot: DotProd
 
 
 def _places(match: Contraction, dot: DotProduct) -> tuple[int, int]:
-    """The dimensions of B that columns and groups lie along."""
+    """Returns the dimensions of B along which columns and groups run."""
     analyzer = Analyzer()
     column, depth = _place(match.panel, match.columns, analyzer), _place(match.panel, dot.axis, analyzer)
     assert column is not None and depth is not None
@@ -236,7 +245,7 @@ def _places(match: Contraction, dot: DotProduct) -> tuple[int, int]:
 def _pack(
     sch: Schedule, packing: BlockRV, match: Contraction, dot: DotProduct, tile: Tile, target: Target, *, zipped: bool
 ) -> None:
-    """Lays B out as [column panel, other dimensions with k in groups, column in the panel and k in the group]."""
+    """Packs B as [column panel, other dimensions with k in groups, column in panel, k in group]."""
     column, depth = _places(match, dot)
     width, group = tile.columns, dot.group
 
@@ -244,7 +253,7 @@ def _pack(
         others = [i // group if k == depth else i for k, i in enumerate(indices) if k != column]
         return [indices[column] // width, *others, indices[column] % width * group + indices[depth] % group]
 
-    # The loop of dimension k drives axis k of the copy; dimensions of one turn have none.
+    # The loop of dimension k drives axis k of the copy; dimensions of one iteration have none.
     columns, groups = (loop_of_axis(sch, packing, place) for place in (column, depth))
     rest = [loop for loop in own_loops(sch, packing) if loop not in (columns, groups)]
     sch.transform_layout(packing, ("write", 0), layout)
@@ -270,7 +279,10 @@ def _pack(
 
 
 def _as_packed(match: Contraction) -> list[SSAValue]:
-    """The reduced axes in the order of the panel's dimensions, so that it is read from front to end; others come first."""
+    """Returns the reduced axes in the order of the panel's dimensions, so that it is read front to back.
+
+    Others come first.
+    """
     analyzer = Analyzer()
     places = {axis: _place(match.panel, axis, analyzer) for axis in match.shape.reduction}
     return sorted(places, key=lambda axis: -1 if places[axis] is None else places[axis] or 0)
@@ -283,7 +295,10 @@ RUN_BYTES = 64
 def _group_rows(
     sch: Schedule, block: BlockRV, number: int, match: Contraction, dot: DotProduct, target: Target
 ) -> None:
-    """Has the groups of A lie together: as they are where k is its last dimension, else in a copy [.., k / group, .., k in it]."""
+    """Makes the groups of A contiguous: in place where k is its last dimension, otherwise in a copy.
+
+    The copy is [.., k / group, .., k in it].
+    """
     place = _place(match.broadcast, dot.axis, Analyzer())
     if place is None:
         return
@@ -302,7 +317,7 @@ def _group_rows(
     group, last = dot.group, len(match.broadcast.indices) - 1
 
     def layout(*indices: Expr) -> list[Expr]:
-        # Groups lie in the last dimension, one for each of its elements.
+        # Groups are in the last dimension, one for each of its elements.
         inner = indices[last] * group + indices[place] % group
         return [*(i // group if k == place else i for k, i in enumerate(indices[:last])), inner]
 

@@ -1,4 +1,4 @@
-"""The epilogue: what follows a contraction is applied to a tile while it is in registers, on its way to memory."""
+"""The epilogue: what follows a contraction is applied to a tile while it is in registers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from .match import Contraction
 
 
 def take_out(sch: Schedule, block: BlockRV, scope: str = "local") -> BlockRV:
-    """The block that takes the tile out of the registers, or of another scope: the one elementwise reader, else a copy."""
+    """Returns the block that takes the tile out of the registers, or of another scope.
+
+    It is the one elementwise reader, otherwise a copy.
+    """
     op = block_of(sch, block)
     while True:
         output = buffers_written(op)[0]
@@ -38,7 +41,7 @@ def take_out(sch: Schedule, block: BlockRV, scope: str = "local") -> BlockRV:
 
 
 def take_sums(sch: Schedule, block: BlockRV, match: Contraction) -> BlockRV | None:
-    """The block that reads the sums once they are done in memory; None where they are made in the output itself."""
+    """Returns the block that reads the finished sums; None where they are made in the output itself."""
     op = block_of(sch, block)
     if not isinstance(buffers_written(op)[0].owner, tir.AllocBufferOp) and store_of(op).indices[-1] is match.columns:
         return None
@@ -46,7 +49,10 @@ def take_sums(sch: Schedule, block: BlockRV, match: Contraction) -> BlockRV | No
 
 
 def _along_output(sch: Schedule, epilogue: BlockRV) -> tuple[LoopRV | None, list[LoopRV]]:
-    """The loop along the last dimension of what a block stores, None where no loop runs there, and the block's other loops."""
+    """Returns the loop along the last dimension of what a block stores, and the block's other loops.
+
+    None for the first where no loop runs there.
+    """
     op = block_of(sch, epilogue)
     loops, store = own_loops(sch, epilogue), store_of(op)
     axis = axis_along(op, store.indices[-1] if store.indices else None)
@@ -55,7 +61,10 @@ def _along_output(sch: Schedule, epilogue: BlockRV) -> tuple[LoopRV | None, list
 
 
 def store_sums(sch: Schedule, epilogue: BlockRV, target: Target) -> None:
-    """What follows a panel of sums: along the output's last dimension, squares of vectors transposed where the sums lie across it."""
+    """Stores what follows a panel of sums along the output's last dimension.
+
+    Squares of vectors are transposed where the sums are across it.
+    """
     store = store_of(block_of(sch, epilogue))
     inner, rest = _along_output(sch, epilogue)
     if inner is None:
@@ -82,12 +91,12 @@ def store_sums(sch: Schedule, epilogue: BlockRV, target: Target) -> None:
 
 
 def _follows(block: tir.BlockOp, buffer: SSAValue) -> bool:
-    """Whether a block reads each element of the buffer once, at its own axes, and computes without reduction."""
+    """Returns whether a block is elementwise in the buffer: it reads each element once, at its own axes."""
     shape = shape_of(block)
     if shape is None or shape.reduction or len(shape.stores) != 1:
         return False
     analyzer = Analyzer()
-    # An axis of one turn may be written as 0.
+    # An axis of one iteration may be written as 0.
     axes = [analyzer.expr(a) for a in shape.axes if shape.extent(a) != 1]
     units = [analyzer.expr(a) for a in shape.axes if shape.extent(a) == 1]
     for load in shape.loads:
@@ -127,7 +136,10 @@ def store_tile(sch: Schedule, epilogue: BlockRV, target: Target, *, unroll: bool
 
 
 def _across(sch: Schedule, epilogue: BlockRV, inner: LoopRV, scope: str = "local") -> LoopRV | None:
-    """The loop along which the tile's vectors of elements of `ELEMENT_BYTES` lie, where they are not stored as they are."""
+    """Returns the loop along which the tile's vectors run, where they are not stored as they are.
+
+    Elements have `ELEMENT_BYTES`.
+    """
     op = block_of(sch, epilogue)
     for load in walk_ops(op):
         if isinstance(load, tir.LoadOp) and isinstance(load.buffer.type, tir.BufferType):
@@ -140,7 +152,7 @@ def _across(sch: Schedule, epilogue: BlockRV, inner: LoopRV, scope: str = "local
 
 
 def _store_across(sch: Schedule, rest: list[LoopRV], across: LoopRV, inner: LoopRV, lanes: int) -> None:
-    """The tile's vectors are transposed in registers, so that what is stored lies together."""
+    """Transposes the tile's vectors in registers, so that what is stored is contiguous."""
     heads = rest
     extent = extent_of(sch, across) or lanes
     if extent > lanes:

@@ -1,4 +1,4 @@
-"""Rows that lie together: the columns of a contraction along several axes as one.
+"""Rows that are contiguous: the columns of a contraction along several axes as one.
 
 A 1×1 convolution of a plane of 56×56 is a product with a matrix of 3136 columns, but says so by two axes, neither of which
 fills vectors. What it writes, and what reads that, get one axis for both; so does the input, as a copy, which packing takes over.
@@ -26,14 +26,14 @@ from .tile import best_tile
 COPY = 3.0
 """What copying a vector of the input costs, in multiply-adds."""
 STORE, ACROSS = 4.0, 12.0
-"""What storing a vector of sums costs as it lies, and across what is stored (`transposed_tile`). (Measured on Zen 4.)"""
+"""The costs of storing a vector of sums as it is, and across what is stored (`transposed_tile`). (Measured on Zen 4.)"""
 FEW = 16
 """Products of a sum below which copying the input is not worth it."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """Axes that lie together, and where."""
+    """Axes that are contiguous, and where."""
 
     axes: tuple[SSAValue, ...]
     """The last dimensions of the output and of the input alike."""
@@ -42,16 +42,19 @@ class Run:
     rows: int
     """How many rows the other input has."""
     units: tuple[SSAValue, ...]
-    """Reduced axes of one turn."""
+    """Reduced axes of one iteration."""
 
 
 def find_run(shape: Shape) -> Run | None:
-    """The columns of a sum of products along several axes, or along one that stands with another of one turn; None where there are none."""
+    """Returns the columns of a sum of products along several axes; None where there are none.
+
+    One axis counts, too, where the other has one iteration.
+    """
     if len(shape.stores) != 1 or not shape.reduction or None in shape.extents:
         return None
     (store,) = shape.stores
     inputs = [load for load in shape.loads if load.buffer is not store.buffer]
-    # An axis of one turn may be written as 0.
+    # An axis of one iteration may be written as 0.
     if len(inputs) != 2 or any(index not in shape.spatial and const_int(index) != 0 for index in store.indices):
         return None
     analyzer = Analyzer()
@@ -72,7 +75,7 @@ def find_run(shape: Shape) -> Run | None:
             if not extent == size == shape.extent(axis):
                 break
             run.insert(0, axis)
-        # One axis is worth it where only an axis of one turn hides that the input's elements lie together.
+        # One axis is worth it where only an axis of one iteration hides that the input's elements are contiguous.
         if len(run) > 1 or (run and indices[-1] != panel.indices[-1]):
             own = [shape.extent(a) or 1 for a in shape.spatial if a in other.axes and a not in panel.axes]
             return Run(tuple(run), panel, prod(own), units)
@@ -80,7 +83,10 @@ def find_run(shape: Shape) -> Run | None:
 
 
 def merging_pays(shape: Shape, run: Run, target: Target) -> bool:
-    """Whether vectors along the run, which is copied, beat vectors across it, which are transposed when they are stored."""
+    """Returns whether vectors along the run, which is copied, beat vectors across it.
+
+    Those are transposed when they are stored.
+    """
     width, columns = shape.extent(run.axes[-1]) or 1, prod(shape.extent(axis) or 1 for axis in run.axes)
     depth = prod(shape.extent(axis) or 1 for axis in shape.reduction)
     element = element_bytes(shape.stores[0].buffer)
@@ -104,7 +110,10 @@ def merging_pays(shape: Shape, run: Run, target: Target) -> bool:
 
 
 def merge_run(sch: Schedule, block: BlockRV, run: Run) -> None:
-    """Gives the block one axis for the run, its output and its input one dimension; axes of one turn that are reduced go."""
+    """Merges the run into one axis of the block, and one dimension of its output and its input.
+
+    Reduced axes of one iteration are dropped.
+    """
     op = block_of(sch, block)
     shape = shape_of(op)
     assert shape is not None

@@ -46,7 +46,7 @@ MIN_COLUMNS = 4
 
 
 def pays(match: Contraction) -> bool:
-    """Whether the packed scheme is worth it; else the block is scheduled as any reduction."""
+    """Returns whether the packed scheme is worth it; otherwise the block is scheduled as any reduction."""
     least = MIN_WORK if match.uses >= MIN_ROWS else LONE_WORK
     if match.shape.stores[0].value.type not in VECTOR_TYPES or match.shape.points < least:
         return False
@@ -86,7 +86,7 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
     shared = [by_axis[v] for v in shape.spatial if v in match.panel.axes and v is not match.columns]
     alone = [by_axis[v] for v in shape.spatial if v not in match.panel.axes and v is not match.rows]
     reducing = [by_axis[axis] for axis in order]
-    # Panels that were packed together and stay near are gone through for each tile of rows: what is stored lies in longer runs.
+    # Panels that were packed together and stay near are gone through for each tile of rows: what is stored is in longer runs.
     by_rows = (constant or direct) and bool(row_outer) and _is_written(match, target)
     near = group > 1 and group * tile.columns * match.k * match.element <= target.l2 // NEAR
     outer = [*panels[:1], *alone, *row_outer, *panels[1:]] if near else [*panels, *alone, *row_outer]
@@ -102,7 +102,7 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
     sch.vectorize(column_lanes)
     for loop in (*row_inner, column_vectors):
         sch.unroll(loop)
-    # Rows that fill no tile run behind the others, so that no turn asks whether a row is there.
+    # Rows that fill no tile run after the others, so that no iteration asks whether a row is there.
     below = len(reducing) + len(row_inner) + 2
     partial = bool(row_outer) and match.m % tile.rows != 0
     panels, tiles = [*shared, panels[0]], [*alone, *row_outer]
@@ -127,7 +127,10 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
 
 
 def _is_written(match: Contraction, target: Target) -> bool:
-    """Whether writing the result takes the time: sums of few products, more than the second-level cache holds, of a B that stays near."""
+    """Returns whether writing the result takes most of the time.
+
+    So it does with sums of few products, of more than the second-level cache holds, and a B that stays near.
+    """
     shape = match.shape
     elements = prod(shape.extent(axis) or 1 for axis in shape.spatial)
     return (

@@ -1,6 +1,6 @@
-"""Few rows times a matrix that lies in rows of columns (the BLAS' gemv, transposed): the matrix is read once, as it lies.
+"""Few rows times a matrix stored in rows of columns (the BLAS' gemv, transposed), read once, in place.
 
-The sums of a block of columns stay in the first-level cache while k runs; each turn adds a row of the matrix, times an
+The sums of a block of columns stay in the first-level cache while k runs; each iteration adds a row of the matrix, times an
 element of A, to them.
 """
 
@@ -17,8 +17,9 @@ from .match import Contraction
 from .pack import lanes_innermost
 
 MAX_ROWS, FAR_ROWS = 8, 16
-"""Rows up to which sums in the cache cost less than reading the matrix in narrow panels; the second where it lies beyond the second-level
-cache."""
+"""Rows up to which sums in the cache cost less than reading the matrix in narrow panels; the second where it exceeds the second-level
+cache.
+"""
 MIN_COLUMNS = 64
 """Columns below which a row of the matrix is short."""
 EVEN = 4
@@ -32,7 +33,7 @@ UNROLL = 8
 
 
 def suits(match: Contraction, target: Target) -> bool:
-    """Whether the matrix lies in rows of columns, is used for few rows of A, and is not packed before."""
+    """Returns whether the matrix is in rows of columns, is used for few rows of A, and is not packed."""
     shape = match.shape
     single = all(a in (match.rows, match.columns) or shape.extent(a) == 1 for a in shape.spatial)
     return (
@@ -49,8 +50,10 @@ def suits(match: Contraction, target: Target) -> bool:
 
 
 def columns_of_block(match: Contraction, target: Target) -> int:
-    """Columns whose sums, of all rows, fill the first-level cache, or their part of it, so that runs of the matrix are as long as may be; fewer
-    where there are too few blocks to share out evenly."""
+    """Returns the number of columns whose sums, of all rows, fill the first-level cache, or its share.
+
+    So runs of the matrix are as long as may be; fewer columns where there are too few blocks to share out evenly.
+    """
     lanes = target.lanes(match.element)
     share = target.l1 if match.m <= MAX_ROWS else target.l1 // SHARE
     width = max(share // match.m // match.element // lanes, 1) * lanes
@@ -62,7 +65,7 @@ def columns_of_block(match: Contraction, target: Target) -> int:
 
 
 def schedule_gevm(sch: Schedule, block: BlockRV, match: Contraction, target: Target) -> None:
-    """Blocks of columns around k around rows around vectors, each of which takes several turns of k at once."""
+    """Orders blocks of columns around k around rows around vectors, k unrolled by several iterations."""
     shape = match.shape
     lanes = target.lanes(match.element)
     epilogue = take_out(sch, block)
@@ -71,12 +74,12 @@ def schedule_gevm(sch: Schedule, block: BlockRV, match: Contraction, target: Tar
     column, inner = sch.split(by_axis[match.columns], [None, columns_of_block(match, target)])
     rows = [] if match.rows is None else [by_axis[match.rows]]
     others = [by_axis[a] for a in shape.spatial if a not in (match.rows, match.columns)]
-    # Another number of rows leaves some for a turn of their own.
+    # Another number of rows leaves some for an iteration of their own.
     step = next((u for u in (UNROLL, UNROLL // 2) if match.k % u == 0), min(UNROLL, match.k))
     depth, turns = sch.split(by_axis[shape.reduction[0]], [None, step])
     vectors, lane = sch.split(inner, [None, lanes])
     # Where registers hold the sums of all rows, each row of the matrix is loaded once for all of them, in code so close together that LLVM
-    # sees that it is the same; its own sums are kept over all turns else.
+    # sees that it is the same; its own sums are kept over all iterations otherwise.
     near = [turns, *rows] if match.m <= TOGETHER else [*rows, turns]
     sch.reorder(*others, column, depth, vectors, *near, lane)
     sch.reverse_compute_at(epilogue, column)

@@ -1,4 +1,4 @@
-"""Grouped convolutions: the channels of the output as groups and channels of a group, so that each group is a contraction.
+"""Grouped convolutions: channels as groups and channels of a group; each group is a contraction.
 
 What reads `data[channel // size * …]` knows the group as a division only. With an axis for the groups and one for the channels
 inside, in the block, its output and its filters, it is one contraction after the other.
@@ -20,7 +20,7 @@ from ..loop_nests import cached
 
 
 def find_groups(shape: Shape) -> tuple[SSAValue, int] | None:
-    """The axis of channels and the size of a group, of a reduction that reads its input by `channel // size`."""
+    """Returns the axis of channels and the size of a group, where the input is read by `channel // size`."""
     if not shape.reduction or len(shape.stores) != 1:
         return None
     found = _divided_axis(shape)

@@ -1,4 +1,4 @@
-"""Which blocks are contractions: sums of products of two loads, seen as matrices."""
+"""Contractions among blocks: sums of products of two loads, seen as matrices."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ class Contraction:
 
     @property
     def m(self) -> int:
-        """How many rows there are; 1 where that is not known."""
+        """Returns the number of rows; 1 where that is not known."""
         return 1 if self.rows is None else self.shape.extent(self.rows) or 1
 
     @property
     def n(self) -> int:
-        """How many columns there are."""
+        """Returns the number of columns."""
         return self.shape.extent(self.columns) or 1
 
     @property
     def k(self) -> int:
-        """How many products a sum has."""
+        """Returns the number of products of a sum."""
         return prod(self.shape.extent(axis) or 1 for axis in self.shape.reduction)
 
     @property
     def uses(self) -> int:
-        """How often an element of B is used: rows, and all other axes that only A has."""
+        """Returns how often an element of B is used: by rows, and all other axes that only A has."""
         own = [a for a in self.shape.spatial if a not in self.panel.axes]
         return prod(self.shape.extent(axis) or 1 for axis in own)
 
@@ -56,17 +56,17 @@ class Contraction:
 
     @property
     def widens(self) -> bool:
-        """Whether the elements of B are stored in fewer bytes than sums, and brought to their type when they are multiplied."""
+        """Returns whether the elements of B are stored in fewer bytes than sums, and widened when multiplied."""
         return element_bytes(self.panel.buffer) < self.element
 
     @property
     def column_place(self) -> int:
-        """The dimension of B that columns lie along."""
+        """Returns the dimension of B along which columns run."""
         column = Analyzer().expr(self.columns)
         return next(k for k, index in enumerate(self.panel.indices) if index == column)
 
     def is_constant(self, load: Load) -> bool:
-        """Whether an input is the same at every call of the function."""
+        """Returns whether an input is the same at every call of the function."""
         constants = constant_params(function_of(self.shape.block))
         # What is computed from constants alone, another order of one say, is constant, too.
         blocks: list[tir.BlockOp] = [self.shape.block]
@@ -83,7 +83,10 @@ class Contraction:
         return True
 
     def turned(self) -> Contraction | None:
-        """A matrix times columns as rows times the matrix, whose rows become columns; None where the rows are no dimension of their own."""
+        """Returns a matrix times columns as rows times the matrix, whose rows become columns.
+
+        None where the rows are not a dimension of their own.
+        """
         if self.rows is None:
             return None
         atom = Analyzer().expr(self.rows)
@@ -164,7 +167,7 @@ def _oriented(shape: Shape, store: tir.StoreOp, a: Load, b: Load) -> tuple[bool,
     if not columns or not any(v in a.axes and v in b.axes for v in shape.reduction):
         return None
     order = {v: k for k, v in enumerate(store.indices)}
-    # An axis of one turn may be written as 0.
+    # An axis of one iteration may be written as 0.
     if any(v not in order and shape.extent(v) != 1 for v in shape.spatial):
         return None
     last = max(columns, key=lambda v: order.get(v, -1))

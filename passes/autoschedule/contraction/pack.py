@@ -27,7 +27,7 @@ from .tile import WAYS, Tile, turns_around
 RUN = 16
 """Elements of a row that are copied together into a panel: a cache line of float32."""
 RUN_BYTES = 2048
-"""Bytes of a row of B that are read in one go where rows lie far apart: shorter runs cost a page and a DRAM row each."""
+"""Bytes of a row of B that are read at a time where rows are far apart: shorter runs cost a page and a DRAM row each."""
 MOST_TILE = 16
 """Rows of a square at most that is transposed in registers."""
 MOST_GROUP = 8
@@ -60,20 +60,22 @@ def pad_columns(sch: Schedule, block: BlockRV, match: Contraction, tile: Tile, t
 
 
 def own_copy(block: tir.BlockOp, buffer: SSAValue) -> tir.BlockOp | None:
-    """The block that copies an input, or brings it to another dtype, element by element in order, for this block alone."""
+    """Returns the block that copies or casts an input, element by element in order, for this block alone."""
     made = [p for p in producers(block) if buffer in buffers_written(p)]
     if len(made) != 1 or not (is_copy(made[0]) or is_cast(made[0])) or consumers(made[0]) != [block]:
         return None
     indices = store_of(made[0]).indices
-    # An axis of one turn may be written as 0.
+    # An axis of one iteration may be written as 0.
     axes = zip(made[0].iter_vars, made[0].dom_extents, strict=True)
     in_order = all(const_int(size) == 1 or index is axis for index, (axis, size) in zip(indices, axes, strict=True))
     return made[0] if in_order else None
 
 
 def lies_in_panels(match: Contraction, tile: Tile, target: Target) -> bool:
-    """Whether B can be read as it lies: in rows of whole panels, and so small that the second-level cache holds it; or as one
-    panel."""
+    """Returns whether B can be read in place, as panels.
+
+    So it can in rows of whole panels, small enough for the second-level cache, or as one panel.
+    """
     matrix = match.k * match.n * match.element
     row = match.n * match.element
     if row % (target.l1 // WAYS) == 0 and match.k > WAYS and match.n > tile.columns and match.uses >= MANY_USES:
@@ -88,8 +90,11 @@ def lies_in_panels(match: Contraction, tile: Tile, target: Target) -> bool:
 
 
 def panels_together(match: Contraction, tile: Tile, target: Target) -> int:
-    """How many panels are packed in one go: several where B lies in long rows, so that each is read in a longer run; where packing takes
-    its time, no more than leave every thread as many such groups as another."""
+    """Returns the number of panels that are packed at a time.
+
+    Several where B is stored in long rows, so that each is read in a longer run; where packing takes its time, no more than leave every thread
+    as many such groups as another.
+    """
     if match.column_place != len(match.panel.indices) - 1:
         return 1
     panels = -(-match.n // tile.columns)
@@ -111,14 +116,14 @@ def pack_columns(
     """Lays B out in panels, what is reduced in a certain order, and orders the loops that copy it."""
     place, rank, width = match.column_place, len(match.panel.indices), tile.columns
     loops: list[LoopRV] = own_loops(sch, packing)
-    # The loop of dimension k drives axis k of the copy; dimensions of one turn have none.
+    # The loop of dimension k drives axis k of the copy; dimensions of one iteration have none.
     driving = loop_of_axis(sch, packing, place)
     sch.transform_layout(packing, ("write", 0), _panels(match, order, width))
     if driving is None:
         return
     rest = [loop for loop in loops if loop is not driving]
     if place == rank - 1:
-        # Rows of B are copied as they lie.
+        # Rows of B are copied as they are.
         sch.reorder(*rest, driving)
         vectorize_loop(sch, driving, tile.lanes)
     elif rest and not transpose_tiles(sch, driving, rest, match.element, tile.lanes):
@@ -126,8 +131,10 @@ def pack_columns(
 
 
 def transpose_tiles(sch: Schedule, driving: LoopRV, rest: list[LoopRV], element: int, lanes: int) -> bool:
-    """B, whose columns are driven by one loop, is transposed in registers, a square of vectors at a time; False where it has no such
-    squares."""
+    """Transposes B, whose columns one loop drives, in registers, a square of vectors at a time.
+
+    False where it has no such squares.
+    """
     size = min(lanes, MOST_TILE)
     depth = extent_of(sch, rest[-1])
     if element != ELEMENT_BYTES or size < 4 or depth is None or depth < size:
@@ -159,7 +166,10 @@ def _transpose(sch: Schedule, driving: LoopRV, rest: list[LoopRV]) -> None:
 
 
 def pack_rows(sch: Schedule, block: BlockRV, match: Contraction, tile: Tile) -> None:
-    """Lays a constant A out as [row tile, other dimensions, row in the tile]; one whose rows are no dimension stays."""
+    """Packs a constant A as [row tile, other dimensions, row in the tile].
+
+    One whose rows are not a dimension stays.
+    """
     if match.rows is None or tile.rows < 2:
         return
     row = Analyzer().expr(match.rows)
@@ -171,7 +181,10 @@ def pack_rows(sch: Schedule, block: BlockRV, match: Contraction, tile: Tile) -> 
 
 
 def _panels(match: Contraction, order: Sequence[SSAValue], width: int) -> Callable[..., list[Expr]]:
-    """The layout of B in the order of the loops around it: what is not reduced, columns in panels, what is reduced, columns of a panel."""
+    """Returns the layout of B in the order of the loops around it.
+
+    What is not reduced, columns in panels, what is reduced, columns of a panel.
+    """
     analyzer = Analyzer()
     indices, place = match.panel.indices, match.column_place
     outside = [analyzer.expr(axis) for axis in match.shape.spatial]
@@ -189,7 +202,7 @@ def _panels(match: Contraction, order: Sequence[SSAValue], width: int) -> Callab
 
 
 def _blocked(place: int, width: int) -> Callable[..., list[Expr]]:
-    """The layout in which dimension `place` is split: its blocks outermost, what is inside of one innermost."""
+    """Returns the layout in which dimension `place` is split: blocks outermost, the inside innermost."""
 
     def layout(*indices: Expr) -> list[Expr]:
         others = [i for k, i in enumerate(indices) if k != place]
@@ -199,7 +212,7 @@ def _blocked(place: int, width: int) -> Callable[..., list[Expr]]:
 
 
 def lanes_innermost(sch: Schedule, block: BlockRV, match: Contraction) -> None:
-    """Lays the sums out so that those of a vector lie side by side."""
+    """Lays the sums out so that those of a vector are adjacent."""
     op = block_of(sch, block)
     store = next(s for s in op.body.block.ops if isinstance(s, tir.StoreOp))
     place = list(store.indices).index(match.columns)

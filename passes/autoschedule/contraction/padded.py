@@ -1,6 +1,6 @@
-"""Padding that is not multiplied: parts of windows that lie outside of the input for all rows of a tile are left out.
+"""Padding that is not multiplied: windows are cut where they are outside of the input for a tile.
 
-A convolution of 14×14 whose window of 3×3 is dilated by 4 multiplies by zeros in a fifth of its turns, row by row; one of 128 places over
+A convolution of 14×14 whose window of 3×3 is dilated by 4 multiplies by zeros in a fifth of its iterations, row by row; one of 128 places over
 49, padded by 64 on either side, in more than half of them.
 """
 
@@ -18,12 +18,15 @@ from .match import Contraction
 from .tile import Tile
 
 WORTH = 0.97
-"""The part of a contraction that may be left of it at most for what is asked in each turn to pay."""
+"""The part of a contraction that may remain at most for the conditions in each iteration to pay."""
 
 
 @dataclass(frozen=True)
 class Slide:
-    """A dimension of the input along which a window slides: `place * stride + tap * dilation`, inside from `low` to `high`."""
+    """A dimension of the input along which a window slides.
+
+    Its index is `place * stride + tap * dilation`, inside from `low` to `high`.
+    """
 
     stride: int
     dilation: int
@@ -31,7 +34,7 @@ class Slide:
     high: int
 
     def kept(self, places: int, taps: int, rows: int) -> float:
-        """What part of the turns reads more than padding, with so many of the places in a tile."""
+        """Returns the part of the iterations that reads more than padding, with so many places in a tile."""
         kept = total = 0
         for start in range(0, places, rows):
             size = min(rows, places - start)
@@ -46,7 +49,7 @@ class Slide:
 
 
 def padded_taps(match: Contraction, tile: Tile) -> list[SSAValue]:
-    """The reduced axes along which turns that read padding alone are worth to be left out, the outermost first."""
+    """Returns the reduced axes along which skipping iterations of padding alone pays, outermost first."""
     shape = match.shape
     kept: dict[SSAValue, float] = {}
     for axis, tap, slide in _slides(match):
@@ -58,7 +61,7 @@ def padded_taps(match: Contraction, tile: Tile) -> list[SSAValue]:
 
 
 def _slides(match: Contraction) -> list[tuple[SSAValue, SSAValue, Slide]]:
-    """The dimensions of A that zeros pad and windows slide along, each with its axes: of places and of taps."""
+    """Returns the dimensions of A that are padded and that windows slide along, with both axes."""
     bounds = padding_of(match.broadcast.buffer)
     found = [_slide(match, match.broadcast.indices[place], *ends) for place, ends in bounds.items()]
     return [slide for slide in found if slide is not None]

@@ -20,7 +20,7 @@ ENOUGH = 4
 def split_rows(
     sch: Schedule, by_axis: Mapping[SSAValue, LoopRV], match: Contraction, tile: Tile
 ) -> tuple[list[LoopRV], list[LoopRV]]:
-    """The loops over tiles of rows, and over the rows of a tile: one each, or none where there are no rows."""
+    """Returns the loops over tiles of rows, and over the rows of a tile: one each, or none without rows."""
     if match.rows is None:
         return [], []
     outer, inner = sch.split(by_axis[match.rows], [None, tile.rows])
@@ -28,7 +28,7 @@ def split_rows(
 
 
 def few_panels(sch: Schedule, panels: list[LoopRV], tiles: list[LoopRV], target: Target) -> bool:
-    """Whether there are too few panels for threads to share them out evenly, and more tiles in each."""
+    """Returns whether there are too few panels for threads to share out evenly, and more tiles in each."""
     return Turns(target.cores).by_tiles(turns_of(sch, panels), turns_of(sch, tiles))
 
 
@@ -38,8 +38,10 @@ def share_out(sch: Schedule, panels: list[LoopRV], tiles: list[LoopRV], work: in
 
 
 def finish_sums(sch: Schedule, part: BlockRV, depth: LoopRV, below: int, skipped: int) -> None:
-    """A tile starts with zeros in registers, ahead of `depth`, the outermost of its `below` loops; the `skipped` outermost of these leave
-    out what is padding."""
+    """Initializes a tile of sums in registers ahead of `depth`, the outermost of its `below` loops.
+
+    The `skipped` outermost of these leave out the padding.
+    """
     # Branches hide the loops.
     around = sch.get_loops(part)[-below:][:skipped] if skipped else []
     init = own_loops(sch, sch.decompose_reduction(part, depth))

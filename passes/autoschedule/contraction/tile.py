@@ -14,9 +14,9 @@ from .match import Contraction
 IN_FLIGHT = 6
 """Sums of a tile that keep the multipliers busy, where nothing is known of the target (`Target.independent_sums`)."""
 LOAD = 0.2
-"""What loading a vector or a scalar costs beside the multiply-adds of a turn, in multiply-adds."""
+"""The cost of loading a vector or a scalar beside the multiply-adds of an iteration, in multiply-adds."""
 WINDOW = 0.003
-"""What each further sum of a tile costs its turn: fewer turns fit what the processor looks ahead. (Measured on Zen 4.)"""
+"""The cost of each further sum of a tile in an iteration: fewer iterations fit what the processor looks ahead. (Measured on Zen 4.)"""
 REMAINDER = 0.03
 """What a tile of another size for the rows that are left costs."""
 FAR = 0.5
@@ -39,18 +39,24 @@ LINE_MISSED = 8.0
 
 @dataclass(frozen=True)
 class Turns:
-    """What threads share out: turns of the loops around panels and around tiles, but for those that the tile makes."""
+    """The iterations of the loops around panels and around tiles that threads share out.
+
+    Those that the tile makes do not count.
+    """
 
     threads: int = 1
     panels: int = 1
     tiles: int = 1
 
     def by_tiles(self, panels: int, tiles: int) -> bool:
-        """Whether there are too few panels to share out evenly, and more tiles in each; both with what is around them."""
+        """Returns whether there are too few panels to share out evenly, and more tiles in each.
+
+        Both count with the loops around them.
+        """
         return panels < min(2 * self.threads, tiles)
 
     def idle(self, panels: int, tiles: int) -> float:
-        """How much longer so many panels, of so many tiles each, take than if no thread waited for another."""
+        """Returns the ratio of the time of so many panels and tiles to that without waiting threads."""
         panels, tiles = self.panels * panels, self.tiles * tiles
         turns = tiles if self.by_tiles(panels, tiles) else panels
         return -(-turns // self.threads) * self.threads / turns
@@ -89,8 +95,10 @@ def tile_for(match: Contraction, target: Target) -> Tile:
 
 
 def _stores_conflict(match: Contraction, target: Target) -> bool:
-    """Whether columns are stored so far apart that they share places in the first-level cache, and push each other out of it before the
-    rows that are next complete their lines."""
+    """Returns whether columns are stored so far apart that they share sets of the first-level cache.
+
+    They then evict each other before the rows that are next complete their lines.
+    """
     store = match.shape.stores[0]
     extents = static_extents(store.buffer)
     if extents is None or match.columns not in store.indices:
@@ -100,8 +108,11 @@ def _stores_conflict(match: Contraction, target: Target) -> bool:
 
 
 def rows_in_cache(stride: int, target: Target) -> int:
-    """Rows of A, `stride` bytes from each other, that a tile may have at most. Where more of them share a place of the first-level cache than
-    lines may, as those a multiple of its places apart do, and those a few bytes further, B needs some of the ways."""
+    """Returns the number of rows of A, `stride` bytes from each other, that a tile may have at most.
+
+    Where more of them share a set of the first-level cache than lines may, as those a multiple of its sets apart do, and those a few bytes
+    further, B needs some of the ways.
+    """
     places = max(target.l1 // WAYS // LINE, 1)
     shared: dict[int, set[int]] = {}
     fitting = MOST_ROWS
@@ -115,7 +126,7 @@ def rows_in_cache(stride: int, target: Target) -> int:
 
 
 def turns_around(match: Contraction, target: Target) -> Turns:
-    """What threads have to share out of a contraction; one thread for one that is too small."""
+    """Returns the work of a contraction that threads can share; one thread for one that is too small."""
     shape = match.shape
     if target.cores < 2 or 2 * shape.points < PARALLEL_WORK:
         return ALONE
@@ -153,12 +164,12 @@ def best_tile(
     near: int | None = None,
     streamed: float = STREAMED,
 ) -> tuple[float, Tile]:
-    """The tile that takes least time, and that time, in multiply-adds of vectors for one turn of k.
+    """Returns the tile that takes the least time, and that time.
 
-    `depth` is the bytes of k elements, `cache` those of the second-level cache: a panel that does not fit is read anew for
-    each row of tiles. Fewer sums than `in_flight` wait for each other. A column's results lie in lines of `run` rows, each of which
-    costs `missed` whenever some of it is stored. Each vector of B costs `widened` more than loading it. With `even` all tiles have as
-    many rows. `broadcast` is what an element of A costs; of panels of more bytes than `near` a vector takes `streamed` at least.
+    The time is in multiply-adds of vectors for one iteration of k. `depth` is the bytes of k elements, `cache` those of the second-level cache: a
+    panel that does not fit is read again for each row of tiles. Fewer sums than `in_flight` wait for each other. A column's results are in lines of
+    `run` rows, each of which costs `missed` whenever some of it is stored. Each vector of B costs `widened` more than loading it. With `even` all
+    tiles have as many rows. `broadcast` is what an element of A costs; of panels of more bytes than `near` a vector takes `streamed` at least.
     """
     best: tuple[float, Tile] | None = None
     for vectors, rows in product(range(1, 9), range(1, most_rows + 1)):
@@ -180,6 +191,6 @@ def best_tile(
 
 
 def _turn(rows: int, vectors: int, far: float, in_flight: int, broadcast: float) -> float:
-    """The time of one turn of the loop over k, in multiply-adds of vectors."""
+    """Returns the time of one iteration of the loop over k, in multiply-adds of vectors."""
     sums = rows * vectors
     return max(sums, in_flight) * (1 + WINDOW * sums) + broadcast * rows + (LOAD + far) * vectors

@@ -1,4 +1,7 @@
-"""Blocks whose neighbours read neighbours, but not in order: copies that repeat, turn around, reflect, enlarge, or reduce rows."""
+"""Blocks whose neighbours read neighbours, but not in order.
+
+Copies that repeat, reverse, reflect or enlarge, and reductions of rows.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ def schedule_disordered(sch: Schedule, block: BlockRV, shape: Shape, target: Tar
 
 
 def schedule_shuffled(sch: Schedule, block: BlockRV, shape: Shape, target: Target) -> bool:
-    """Schedules a block whose vectors are picked out of what lies together; False where they are not."""
+    """Schedules a block whose vectors are permuted out of contiguous ones; False where they are not."""
     if len(shape.stores) != 1:
         return False
     shuffles = shuffles_of(shape, target.lanes(element_bytes(shape.stores[0].buffer)))
@@ -37,7 +40,7 @@ def schedule_shuffled(sch: Schedule, block: BlockRV, shape: Shape, target: Targe
 
 
 def _schedule_shuffles(sch: Schedule, block: BlockRV, shuffles: Shuffles, work: int, target: Target) -> None:
-    """Vectors of elements of the innermost axes, which are picked out of what lies together."""
+    """Vectorizes the innermost axes, whose elements are permuted out of contiguous vectors."""
     from ..elementwise import parallelize
 
     loops, parts = sch.get_loops(block), shuffles.parts
@@ -56,7 +59,10 @@ def _schedule_shuffles(sch: Schedule, block: BlockRV, shuffles: Shuffles, work: 
 
 
 def schedule_pieces(sch: Schedule, block: BlockRV, shape: Shape, target: Target) -> bool:
-    """Each piece of the rows in a loop of its own, with vectors where everything is read in order; False where there are none."""
+    """Schedules each piece of the rows in a loop of its own; False where there are none.
+
+    Pieces that read everything in order get vectors.
+    """
     from ..elementwise import lanes_of_block, parallelize
 
     lanes = lanes_of_block(shape, target)
@@ -74,7 +80,10 @@ def schedule_pieces(sch: Schedule, block: BlockRV, shape: Shape, target: Target)
 
 
 def _masks(shape: Shape, target: Target) -> bool:
-    """Whether lanes can be loaded under masks: else each lane is a branch, and short pieces pay, too."""
+    """Returns whether lanes can be loaded under masks: otherwise each lane is a branch.
+
+    Short pieces pay then, too.
+    """
     narrowest = min((element_bytes(load.buffer) for load in shape.loads), default=4)
     return target.has_masks and (target.has_masked_stores or narrowest >= 4)
 

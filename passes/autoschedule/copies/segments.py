@@ -1,4 +1,4 @@
-"""Rows that are read in several pieces: reflected or repeated at their ends, turned around, laid one behind the other.
+"""Rows that are read in several pieces: reflected, repeated, reversed, or concatenated.
 
 The innermost loop is split where the order of what is read changes: a piece that is read in order is vectors, as any copy. Rows
 that are repeated as a whole get an axis for the repetitions.
@@ -27,15 +27,17 @@ LONGEST_ROW = 1 << 16
 
 
 class Piece(NamedTuple):
-    """Some turns of the innermost loop, and whether everything is read in order in them, or stays where it is."""
+    """Some iterations of the innermost loop, and whether everything is read in order in them, or stays."""
 
     turns: int
     in_order: bool
 
 
 def pieces_of(shape: Shape, least: int) -> list[Piece]:
-    """The pieces of a row, most of which is read in order, `least` elements or more at a time; none where that is not so, or where it is
-    one piece."""
+    """Returns the pieces of a row, most of which is read in order, `least` elements or more at a time.
+
+    None where that is not so, or where it is one piece.
+    """
     axis = shape.spatial[-1]
     turns = shape.extent(axis)
     if turns is None or not 2 * least <= turns <= LONGEST_ROW:
@@ -51,7 +53,10 @@ def pieces_of(shape: Shape, least: int) -> list[Piece]:
 
 
 def _places(shape: Shape, axis: SSAValue, turns: int) -> list[Numbers]:
-    """Where along its last dimension each load is at each turn of the axis, but for what other axes add; empty where not known."""
+    """Returns the index of each load along its last dimension, at each iteration of the axis.
+
+    Terms of other axes are left out; empty where not known.
+    """
     import numpy as np
 
     atom = Analyzer().expr(axis).atom
@@ -72,7 +77,7 @@ def _places(shape: Shape, axis: SSAValue, turns: int) -> list[Numbers]:
 
 
 def _choices(shape: Shape, axis: SSAValue, turns: int) -> list[Numbers]:
-    """Whether each condition that the axis alone decides holds at each of its turns."""
+    """Returns whether each condition that the axis alone decides holds, at each of its iterations."""
     import numpy as np
 
     analyzer = Analyzer()
@@ -90,7 +95,7 @@ def _choices(shape: Shape, axis: SSAValue, turns: int) -> list[Numbers]:
 
 
 def _cut(places: Sequence[Numbers], choices: Sequence[Numbers], turns: int) -> list[Piece]:
-    """The longest pieces, from the first turn on, in which no choice changes and every load goes on by the same steps."""
+    """Returns the longest pieces, from the first iteration on, without a change of choice or step."""
     import numpy as np
 
     steps = np.stack([np.diff(p) for p in places]) if places else np.zeros((0, turns - 1), np.int64)
@@ -111,7 +116,10 @@ def _cut(places: Sequence[Numbers], choices: Sequence[Numbers], turns: int) -> l
 
 
 def repeated_row(shape: Shape, lanes: int) -> int:
-    """The elements of a row that the innermost axis runs over several times, as all that is read by it says; 0: there is none."""
+    """Returns the length of the row that the innermost axis repeats; 0 if there is none.
+
+    All that is read by the axis must say so.
+    """
     axis = shape.spatial[-1]
     turns = shape.extent(axis)
     atom = Analyzer().expr(axis).atom

@@ -1,5 +1,8 @@
-"""Blocks whose neighbours read close together, but not in order: repeated, reversed, interleaved rows. Vectors of a length at
-which the order repeats itself are read whole, and put in order by a shuffle (`passes.tir.vectors.lane_permutation`)."""
+"""Blocks whose neighbours read nearby, but not in order: repeated, reversed, interleaved rows.
+
+Vectors of a length at which the order repeats itself are read whole, and put in order by a shuffle
+(`passes.tir.vectors.lane_permutation`).
+"""
 
 from __future__ import annotations
 
@@ -27,14 +30,14 @@ MOST_PARTS = 16
 
 @dataclass(frozen=True)
 class Shuffles:
-    """How many of the innermost axes are fused; their turns in parts, one behind the other; and the lanes of vectors in each."""
+    """The number of innermost axes that are fused, their iterations in parts, and the lanes in each."""
 
     axes: int
     parts: tuple[tuple[int, int], ...]
 
 
 def shuffles_of(shape: Shape, lanes: int) -> Shuffles | None:
-    """The vectors that read what lies together, out of order; None where there are none."""
+    """Returns the vectors that read contiguous elements out of order; None where there are none."""
     if shape.reduction or len(shape.stores) != 1 or ops_of(shape.block, tir.IfThenElseOp):
         return None
     store = shape.stores[0]
@@ -128,7 +131,7 @@ class _Reads:
             self.places.append(None if place is None else substitute(place, values))
 
     def together(self, start: int, turns: int, width: int) -> bool:
-        """Whether what each vector of so many elements reads lies together, in these turns from `start` on."""
+        """Returns whether what each vector of so many elements reads is contiguous, from `start` on."""
         atom = self.element.atom
         assert atom is not None
         analyzer, low = self.analyzer, as_expr(start)
@@ -139,7 +142,7 @@ class _Reads:
         return self._are_windows(atom, low, width)
 
     def all_together(self, parts: Sequence[tuple[int, int]]) -> bool:
-        """Whether that holds in each of some parts, one behind the other."""
+        """Returns whether that holds in each of some consecutive parts."""
         start = 0
         for turns, width in parts:
             if not self.together(start, turns, width):

@@ -1,4 +1,4 @@
-"""Blocks that read along another axis than they write: square tiles, which are transposed in registers."""
+"""Blocks that read along another axis than they write, in square tiles transposed in registers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from ..block_shape import Load, Shape, element_bytes, static_extents
 
 
 def transposed_axis(shape: Shape, target: Target) -> SSAValue | None:
-    """The axis along which a load is contiguous while the store, along its last axis, goes across it; None where tiles do not pay."""
+    """Returns the axis along which a load is contiguous while the store goes across it.
+
+    The store is along its last axis. None where tiles do not pay.
+    """
     if shape.reduction or len(shape.stores) != 1 or not shape.stores[0].indices:
         return None
     analyzer = Analyzer()
@@ -31,8 +34,11 @@ def transposed_axis(shape: Shape, target: Target) -> SSAValue | None:
 
 
 def _width(shape: Shape, axis: SSAValue) -> int:
-    """Bytes of the elements that are read across: of those stored, or fewer, which are made wider once they are in order; 0 where
-    loads differ and none of them has those of the store."""
+    """Returns the bytes of the elements that are read across.
+
+    They are those of what is stored, or fewer, which are widened once they are in order; 0 where loads differ and none of them has those of the
+    store.
+    """
     stored, analyzer = element_bytes(shape.stores[0].buffer), Analyzer()
     widths = {element_bytes(load.buffer) for load in shape.loads if _contiguous_axis(load, shape, analyzer) is axis}
     if stored in widths:
@@ -47,16 +53,22 @@ MOST_LANES = 16
 
 
 OUT_OF_CACHE = 4
-"""From so many times the second-level cache on, tiles are read that lie beside each other."""
+"""From so many times the second-level cache on, adjacent tiles are read."""
 
 
 def _tiles_of_run(width: int) -> int:
-    """How many tiles whose rows have `width` bytes are beside each other: sixteen, or those of a line where rows are short."""
+    """Returns the number of adjacent tiles whose rows have `width` bytes.
+
+    Sixteen, or those of a line where rows are short.
+    """
     return 16 if width > BLOCK_BYTES else 4
 
 
 def tile_size(shape: Shape, axis: SSAValue, target: Target) -> int:
-    """Columns of a tile along the axis that is read: the lanes of a vector, of a part of one where the axis is as short; 0: there is none."""
+    """Returns the columns of a tile along the axis that is read; 0 if there are none.
+
+    They are the lanes of a vector, or of a part of one where the axis is as short.
+    """
     width, run = _width(shape, axis), _run(shape, axis)
     lanes = min(target.lanes(width), MOST_LANES)
     if run >= lanes:
@@ -77,12 +89,15 @@ def _contiguous_axis(load: Load, shape: Shape, analyzer: Analyzer) -> SSAValue |
 
 
 def _run(shape: Shape, axis: SSAValue) -> int:
-    """The extent of an axis and of those before it that lie together with it in all that is read across and in the store."""
+    """Returns the extent of an axis and those before it that are contiguous with it in every access."""
     return prod(shape.extent(a) or 0 for a in merged_axes(shape, axis))
 
 
 def merged_axes(shape: Shape, axis: SSAValue) -> list[SSAValue]:
-    """The axis, after those that may be fused with it: neighbours in the loops and in every access, of whole extent."""
+    """Returns the axis, after those that may be fused with it.
+
+    These are neighbours in the loops and in every access, of whole extent.
+    """
     analyzer = Analyzer()
     accesses = [(load.buffer, load.indices) for load in shape.loads]
     accesses += [(s.buffer, tuple(analyzer.expr(i) for i in s.indices)) for s in shape.stores]
@@ -139,7 +154,7 @@ def schedule_transposed(sch: Schedule, block: BlockRV, shape: Shape, across: SSA
         beside.append(run)
     heads = [rows, columns]
     if len(merged_axes(shape, last)) > 1:
-        # A loop fused of both heads would hide that neighbours along the merged axes lie together: the longer one alone is shared.
+        # A loop fused of both heads would hide that neighbours along the merged axes are contiguous: the longer one alone is shared.
         heads = heads if outer or (extent_of(sch, rows) or 0) >= 4 * target.cores else [columns, rows]
         shared = [*outer, heads[0]]
     else:

@@ -1,11 +1,11 @@
-"""Windows that slide along rows: depthwise and thin convolutions, convolutions in small groups, pooling.
+"""Windows that slide along rows: depthwise, thin and grouped convolutions, pooling.
 
 Vectors run along the output's last dimension, where each tap of the window is a vector of neighbouring (or every second, …) inputs; the
 accumulators of several vectors, and of several filters where these share the input, stay in registers while the window runs. Nothing is
 transposed, and nothing packed but the filters, so that each lane of a vector of inputs meets a filter's tap that is the same for all.
 
 Where each plane has a filter of its own, a tile is many rows of one vector: a column of the window is written out, the columns are the
-turns of a loop, so that each row of inputs is loaded once for all rows of sums that it meets.
+iterations of a loop, so that each row of inputs is loaded once for all rows of sums that it meets.
 
 Maxima of windows that overlap come in two blocks, one that reduces across rows and one that reduces what that made along the row: the
 first is computed for as many rows of the second as stay in the nearest cache.
@@ -37,7 +37,7 @@ THIN = 64
 WHOLE = 0.88
 """What part of its vectors a row fills that is as good as whole."""
 WHOLE_THIN = 128
-"""As `THIN`, for rows that are loaded in whole vectors as they lie."""
+"""As `THIN`, for rows that are loaded in whole vectors in place."""
 EMPTIER_THIN = 1024
 """As `THIN`, for rows of whole vectors, of every second input at most, where vectors along channels are emptier."""
 EMPTIER = 0.15
@@ -53,7 +53,7 @@ ROWS_SHARE = 4
 
 
 def pays(window: Window, contraction: Contraction | None, target: Target) -> bool:
-    """Whether vectors along rows are the better scheme."""
+    """Returns whether vectors along rows are the better scheme."""
     width = window.shape.extent(window.axis) or 1
     lanes = target.lanes(element_bytes(window.shape.stores[0].buffer))
     if width < 4 or window.shape.points < 1 << 10:
@@ -68,10 +68,13 @@ def pays(window: Window, contraction: Contraction | None, target: Target) -> boo
 
 
 def _thin(window: Window, width: int, columns: int, lanes: int) -> int:
-    """The products of a sum below which vectors along rows are better than vectors of so many columns: channels, mostly."""
+    """Returns the products of a sum below which vectors along rows beat vectors of so many columns.
+
+    Columns are channels, mostly.
+    """
     row, column = _filled(width, lanes), _filled(columns, lanes)
     if window.stride > 2:
-        # Neighbours are picked out of as many vectors as windows lie apart, of two by one instruction.
+        # Neighbours are picked out of as many vectors as windows are apart, of two by one instruction.
         return THIN // (window.stride - 1)
     if row < WHOLE:
         return THIN
@@ -81,12 +84,12 @@ def _thin(window: Window, width: int, columns: int, lanes: int) -> int:
 
 
 def _filled(extent: int, lanes: int) -> float:
-    """What part of the lanes of vectors so many elements take."""
+    """Returns the part of the lanes of vectors that so many elements fill."""
     return extent / (-(-extent // lanes) * lanes)
 
 
 def schedule_windows(sch: Schedule, block: BlockRV, window: Window, target: Target) -> None:
-    """Tiles, keeps accumulators in registers, fuses what follows; what pads the input is computed for a plane at a time."""
+    """Tiles, keeps accumulators in registers, fuses what follows; pads the input a plane at a time."""
     shape = window.shape
     op = sch.get(block)
     assert isinstance(op, tir.BlockOp)
@@ -148,7 +151,7 @@ def schedule_windows(sch: Schedule, block: BlockRV, window: Window, target: Targ
 
 
 def _in_order(window: Window) -> list[SSAValue]:
-    """The reduced axes, that which turns outside of the others."""
+    """Returns the reduced axes, the given one outside of the others."""
     return sorted(window.shape.reduction, key=lambda v: v is not window.turning)
 
 
@@ -161,8 +164,10 @@ def _whole_tiles(
     outer: LoopRV,
     reducing: LoopRV,
 ) -> list[tuple[BlockRV, LoopRV]]:
-    """The end of a row, and the rows that fill no tile, run apart, so that no other turn asks whether there is something. The parts,
-    each with its outermost loop over what is reduced."""
+    """Partitions the end of a row, and the rows that fill no tile, from whole tiles.
+
+    So no other iteration asks whether there is something. Returns the parts, each with its outermost loop over what is reduced.
+    """
     shape = window.shape
     below = len(sch.get_loops(block)) - [sch.get(loop) for loop in sch.get_loops(block)].index(sch.get(reducing))
     width, lines = shape.extent(window.axis) or 1, 1 if window.rows is None else shape.extent(window.rows) or 1
@@ -177,7 +182,7 @@ def _whole_tiles(
 
 
 def _planes(window: Window) -> list[SSAValue]:
-    """The axes, from the outermost on, that each pick a part of the input of their own: images, channels, groups."""
+    """Returns the outermost axes that each pick a part of the input: images, channels, groups."""
     load = window.inputs[0]
     found: list[SSAValue] = []
     reduction = {Analyzer().expr(v).atom for v in window.shape.reduction if (window.shape.extent(v) or 0) > 1}
@@ -203,9 +208,9 @@ def _padding(sch: Schedule, op: tir.BlockOp, window: Window) -> BlockRV | None:
 
 
 def rows_of(window: Window) -> tir.BlockOp | None:
-    """The block that reduces windows across their rows, for this one to reduce them along the row; None where there is none.
+    """Returns the block that reduces windows across their rows, for this one to reduce along the row.
 
-    Each row that it makes is read for one row of the output, so that it may be computed there.
+    None where there is none. Each row that it makes is read for one row of the output, so that it may be computed there.
     """
     shape = window.shape
     if window.rows is not None or window.filters or len(window.inputs) != 1:
@@ -225,7 +230,7 @@ def rows_of(window: Window) -> tir.BlockOp | None:
 
 
 def _runs_across(shape: Shape) -> bool:
-    """Whether a block reduces few elements that each lie in a row as their results do."""
+    """Returns whether a block reduces few elements that are each in a row as their results are."""
     taps = prod(shape.extent(v) or MAX_TAPS for v in shape.reduction)
     if not shape.reduction or taps >= MAX_TAPS or len(shape.stores) != 1 or match_contraction(shape) is not None:
         return False
@@ -243,8 +248,10 @@ def _runs_across(shape: Shape) -> bool:
 
 
 def _part_of_plane(sch: Schedule, lines: LoopRV, window: Window, target: Target) -> LoopRV:
-    """The loop over parts of a plane whose reduced rows stay in the nearest cache; they are read when most were written a while ago,
-    as neighbours of what was just written wait for it."""
+    """Returns the loop over parts of a plane whose reduced rows stay in the nearest cache.
+
+    They are read when most were written a while ago, as neighbours of what was just written wait for it.
+    """
     buffer = window.inputs[0].buffer
     extents = static_extents(buffer)
     assert extents is not None
@@ -255,8 +262,10 @@ def _part_of_plane(sch: Schedule, lines: LoopRV, window: Window, target: Target)
 
 
 def _schedule_rows(sch: Schedule, block: BlockRV, target: Target) -> list[tuple[BlockRV, LoopRV]]:
-    """What is reduced across rows: vectors along a row, the window's elements one after the other. The parts of a row, each with its
-    outermost loop over elements, ahead of which its first values belong once threads are chosen."""
+    """Vectorizes what is reduced across rows: the window's elements one after the other.
+
+    Returns the parts of a row, each with its outermost loop over elements, ahead of which its first values belong once threads are chosen.
+    """
     op = sch.get(block)
     assert isinstance(op, tir.BlockOp)
     lanes = target.lanes(element_bytes(buffers_written(op)[0]))
@@ -303,10 +312,10 @@ def _tiles_last(place: int, rows: int) -> Callable[..., list[Expr]]:
 
 
 def _sort_out(sch: Schedule, padding: BlockRV, window: Window, target: Target) -> BlockRV | None:
-    """A copy of the padded input in which inputs that lie as far apart as windows do lie side by side, so that each is picked out of whole
-    vectors once and not for each tap: a row of [place % stride, place // stride].
+    """Copies the padded input so that inputs as far apart as windows are become adjacent.
 
-    None where rows are no whole vectors then, and but for AVX2: others pick lanes out of two vectors by one instruction.
+    Each is then picked out of whole vectors once and not for each tap: a row of [place % stride, place // stride]. None where rows are not whole
+    vectors then, and except on AVX2: others pick lanes out of two vectors by one instruction.
     """
     step, load = window.stride, window.inputs[0]
     extents, lanes = static_extents(load.buffer), target.lanes(element_bytes(load.buffer))
@@ -323,8 +332,11 @@ def _sort_out(sch: Schedule, padding: BlockRV, window: Window, target: Target) -
 
 
 def _schedule_padding(sch: Schedule, padding: BlockRV, target: Target) -> None:
-    """A padded plane. Of long rows all is zero first, and what is inside is copied then, where masks cost more than stores and the
-    nearest cache keeps what is written twice."""
+    """Schedules a padded plane.
+
+    Of long rows all is zero first, and what is inside is copied then, where masks cost more than stores and the nearest cache keeps what is
+    written twice.
+    """
     loops = own_loops(sch, padding)
     element = element_bytes(buffers_written(block_of(sch, padding))[0])
     near = turns_of(sch, loops) * element <= target.l1 // PLANE_SHARE
@@ -334,7 +346,7 @@ def _schedule_padding(sch: Schedule, padding: BlockRV, target: Target) -> None:
 
 
 def _schedule_inner(sch: Schedule, block: BlockRV, target: Target) -> None:
-    """A copy within a plane: vectors along its rows; what is left of a row apart where stores have no masks."""
+    """Vectorizes a copy within a plane along its rows; the rest of a row apart where stores have no masks."""
     op = block_of(sch, block)
     row = loops_by_axis(sch, block)[-1]
     if row is None:

@@ -1,4 +1,4 @@
-"""Which blocks are reductions over windows along the output's last axis, and what slides along with what."""
+"""Reductions over windows along the output's last axis, and the axes that slide along."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Window:
     axis: SSAValue
     stride: int
     rows: SSAValue | None
-    """An axis of filters that read the same inputs, else that of the rows of the output; None where there is none."""
+    """An axis of filters that read the same inputs, otherwise that of the rows of the output; None where there is none."""
     shares_inputs: bool
     """Whether `rows` is an axis of filters."""
     turning: SSAValue | None = None
     """A reduced axis along which windows do not slide with `rows`, where each plane of inputs has a filter of its own."""
     row_step: int = 1
-    """How many rows of inputs lie between two of `rows`."""
+    """How many rows of inputs are between two of `rows`."""
 
 
 def match_window(shape: Shape) -> Window | None:
@@ -85,7 +85,7 @@ def match_window(shape: Shape) -> Window | None:
 
 
 def _is_last(load: Load, place: int) -> bool:
-    """Whether a dimension is the last but for those of one element."""
+    """Returns whether a dimension is the last, those of one element left out."""
     extents = static_extents(load.buffer)
     return place == len(load.indices) - 1 or (extents is not None and all(size == 1 for size in extents[place + 1 :]))
 
@@ -106,7 +106,7 @@ def _row_step(inputs: Sequence[Load], rows: SSAValue) -> int:
 
 
 def overlaps(shape: Shape, inputs: Sequence[Load], axis: SSAValue) -> bool:
-    """Whether windows that are neighbours along an axis read some of the same inputs."""
+    """Returns whether windows that are neighbours along an axis read some of the same inputs."""
     analyzer = Analyzer()
     atom = analyzer.expr(axis).atom
     taps = {analyzer.expr(v).atom for v in shape.reduction if (shape.extent(v) or 0) > 1}

@@ -1,4 +1,7 @@
-"""The register tile of windows that slide along rows: how many rows, vectors and lanes of sums are kept while the window runs."""
+"""The register tile of windows that slide along rows.
+
+It is the number of rows, vectors and lanes of sums that are kept while the window runs.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,13 @@ MAX_TAPS = 256
 BUSY = 8
 """Accumulators that keep the multipliers busy."""
 LOAD = 0.25
-"""What loading a vector that lies across lines costs beside the multiply-adds of a turn, in multiply-adds."""
+"""The cost of loading a vector across cache lines beside the multiply-adds of an iteration, in multiply-adds."""
 TURN = 2.0
-"""What a turn of a loop costs that is not written out, likewise."""
+"""The cost of an iteration of a loop that is not unrolled, likewise."""
 STORE = 2.0
 """What setting a sum to zero and storing it cost, likewise."""
 PIECES = 2.0
-"""How many times as much storing lanes takes whose number is no power of two, where stores have no masks."""
+"""The factor by which storing lanes takes longer whose number is not a power of two, where stores have no masks."""
 REMAINDER = 0.03
 """What a tile of another size for the rows that are left costs."""
 MOST_ROWS = 16
@@ -45,7 +48,7 @@ def choose_tile(window: Window, target: Target) -> Tile:
 
 
 def _turning_tile(window: Window, target: Target) -> Tile:
-    """The tile where the window's rows are written out, and its columns are the turns of a loop.
+    """Returns the tile where the window's rows are unrolled, and its columns are a loop.
 
     A row of inputs meets as many rows of sums as the window is high, one after the other, with all filters of a column of
     the window: what is loaded stays in registers meanwhile, as many rows of inputs as of sums.
@@ -88,7 +91,10 @@ def _turning_tile(window: Window, target: Target) -> Tile:
 
 
 def _part(lanes: int, most: int, target: Target) -> float:
-    """What an operation of so many lanes costs of one of a whole vector: only the units of 64 bytes are halves that work apart."""
+    """Returns the cost of an operation of so many lanes, as a part of one of a whole vector.
+
+    Only the units of 64 bytes are halves that work apart.
+    """
     return 0.5 if 2 * lanes <= most and target.vector_bytes == 64 else 1.0
 
 

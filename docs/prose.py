@@ -1,11 +1,11 @@
 """Checks the project's prose: words of the glossary, first lines of docstrings.
 
-    python docs/prose.py                # fails where a folder breaks a rule more often than it did
+    python docs/prose.py                # fails where more places break a rule than did before
     python docs/prose.py passes/tir     # lists the places in a folder or file
     python docs/prose.py --update       # writes docs/prose.json after texts were improved
 
-The rules are in CONTRIBUTING.md, under "Prose". `docs/prose.json` counts, for each top folder, the places that were written before there
-was a check; a count may only fall.
+The rules are in CONTRIBUTING.md, under "Prose". `docs/prose.json` counts the places that were
+written before there was a check; the count may only fall.
 """
 
 from __future__ import annotations
@@ -79,16 +79,16 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
 
 def _docstrings(source: str) -> Iterator[tuple[int, str, bool]]:
     """Yields the docstrings of a file with their lines; whether it describes a module, class or function, and not a field."""
+    heads = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     for node in ast.walk(ast.parse(source)):
-        for index, item in enumerate(getattr(node, "body", ()) if not isinstance(node, ast.Lambda | ast.IfExp) else ()):
-            match item:
-                case ast.Expr(value=ast.Constant(value=str(text))):
-                    heads = index == 0 and isinstance(
-                        node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-                    )
-                    yield item.lineno, text, heads
-                case _:
-                    pass
+        body: list[ast.stmt] = node.body if isinstance(node, heads) else []
+        for index, item in enumerate(body):
+            if (
+                isinstance(item, ast.Expr)
+                and isinstance(item.value, ast.Constant)
+                and isinstance(item.value.value, str)
+            ):
+                yield item.lineno, item.value.value, index == 0
 
 
 def findings(path: Path) -> list[Finding]:
@@ -141,21 +141,16 @@ def main() -> int:
         ]
         print(*listed, sep="\n")
         return int(bool(listed))
-    found = [
-        (path.relative_to(ROOT).parts[0] if path.parent != ROOT else ".", each)
-        for path in files()
-        for each in findings(path)
-    ]
-    counts = Counter(folder for folder, _ in found)
-    known: dict[str, int] = json.loads(KNOWN.read_text()) if KNOWN.exists() else dict(counts)
-    worse = [folder for folder in counts if counts[folder] > known.get(folder, 0)]
-    for folder in worse:
+    counts = Counter(path.relative_to(ROOT).parts[0] for path in files() for _ in findings(path))
+    total, known = counts.total(), json.loads(KNOWN.read_text())["places"]
+    if total > known:
         print(
-            f"{folder}: {counts[folder]} places break a rule of prose, {known.get(folder, 0)} did before: python docs/prose.py {folder}"
+            f"{total} places break a rule of prose, {known} did before; `python docs/prose.py FOLDER` lists them:",
+            dict(counts),
         )
-    if options.update and not worse:
-        KNOWN.write_text(json.dumps(dict(sorted(counts.items())), indent=1) + "\n")
-    return int(bool(worse))
+    elif options.update:
+        KNOWN.write_text(json.dumps({"places": total}) + "\n")
+    return int(total > known)
 
 
 if __name__ == "__main__":

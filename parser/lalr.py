@@ -30,6 +30,14 @@ class Tokens:
     starts: list[int] = field(default_factory=list[int])
 
 
+class LexError(Exception):
+    """Text in which no token begins, at `position`."""
+
+    def __init__(self, position: int, message: str, *notes: str):
+        super().__init__(message)
+        self.position, self.message, self.notes = position, message, notes
+
+
 @dataclass(frozen=True)
 class Rule:
     """`origin: …` of `size` symbols; `name` is its alias, or its origin's name."""
@@ -168,10 +176,7 @@ def reducers(table: Table, handler: object) -> list[Step]:
 
     The last rule comes first, so that a table's action -1 finds rule 0.
     """
-    by_origin: dict[str, dict[int, int]] = {}
-    for state, row in enumerate(table.gotos):
-        for origin, target in row.items():
-            by_origin.setdefault(origin, {})[state] = target
+    by_origin = _gotos_by_origin(table)
     found: list[Step] = []
     for rule in table.rules:
         method = getattr(handler, f"on_{rule.name}", None)
@@ -179,6 +184,16 @@ def reducers(table: Table, handler: object) -> list[Step]:
             raise TypeError(f"{type(handler).__name__} has no method on_{rule.name}")
         found.append((method, rule.size, by_origin.get(rule.origin, {})))
     return found[::-1]
+
+
+@lru_cache
+def _gotos_by_origin(table: Table) -> dict[str, dict[int, int]]:
+    """For each origin of rules the next state by the one before."""
+    by_origin: dict[str, dict[int, int]] = {}
+    for state, row in enumerate(table.gotos):
+        for origin, target in row.items():
+            by_origin.setdefault(origin, {})[state] = target
+    return by_origin
 
 
 class Parser:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..lalr import Tokens
+from ..lalr import LexError, Tokens
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*"
 _QUOTED = r'"(?:[^"\\\n]|\\.)*+"'
@@ -59,15 +59,6 @@ SCALARS = frozenset(
     ["bool", "handle", "bfloat16", "float8_e4m3fn", "float8_e5m2"]
     + [f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (1, 4, 8, 16, 32, 64)]
 )
-
-
-class LexError(Exception):
-    """Text that is no token, at `position`."""
-
-    def __init__(self, position: int, message: str):
-        super().__init__(message)
-        self.position = position
-        self.message = message
 
 
 def tokenize(text: str, start: int = 0) -> Tokens:

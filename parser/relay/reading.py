@@ -14,11 +14,11 @@ from xdsl.ir import Operation
 from ...dialects.relay.infer.inference import infer_ops
 from ...support.diagnostics import error_at
 from ..items import Item, ParseContext, symbol_of
-from ..lalr import Parser, Step, Table, Tokens, load_table, reducers
+from ..lalr import LexError, Parser, Step, Table, Tokens, load_table, reducers
 from .builder import Builder, Statements
 from .constants import CONSTANTS_FILE, ConstantError, Constants
 from .errors import explain
-from .lexer import LexError, tokenize
+from .lexer import tokenize
 from .metadata import Metadata
 from .reader import unquote
 

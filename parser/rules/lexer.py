@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..lalr import Tokens
+from ..lalr import LexError, Tokens
 
 _TOKEN = re.compile(
     r"""
@@ -52,14 +52,6 @@ INFIX = {
     "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne",
 }  # fmt: skip
 """Infix operators by the name of their function."""
-
-
-class LexError(Exception):
-    """Text that cannot be read, at `position`."""
-
-    def __init__(self, position: int, message: str, note: str):
-        super().__init__(message)
-        self.position, self.message, self.note = position, message, note
 
 
 def tokenize(text: str) -> Tokens:

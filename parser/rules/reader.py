@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from ...support.diagnostics import MirError, error_at
-from ..lalr import Parser, Table, Tokens, load_table, reducers
+from ..lalr import LexError, Parser, Table, Tokens, load_table, reducers
 from ..source import Source
 from . import tree
-from .lexer import INFIX, LexError, tokenize
+from .lexer import INFIX, tokenize
 
 _GRAMMAR = Path(__file__).with_name("rules.lark")
 
@@ -27,7 +27,7 @@ def read_item(source: Source) -> tree.Rewrite | tree.Ruleset:
     try:
         tokens = tokenize(source.item.text)
     except LexError as error:
-        raise error_at(source.location(error.position), error.message, error.note) from None
+        raise error_at(source.location(error.position), error.message, *error.notes) from None
     table = _table()
     parser = Parser(table, tokens, reducers(table, _Builder(tokens, source)))
     failed = parser.run()

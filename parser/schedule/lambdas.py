@@ -10,13 +10,13 @@ from ...dialects.schedule import Lambda, YieldOp
 from ...dialects.tir.types import I32, I64
 from ...support.diagnostics import error_at
 from ..items import Item, ParseContext
+from ..python.tree import Binary, Call, Expr, Index, Sequence, Token, Unary
+from ..python.tree import Lambda as LambdaTree
 from ..tvmscript.names import Names
 from ..tvmscript.plan import Plan
 from ..tvmscript.print_expressions import ExpressionPrinter
 from ..tvmscript.scope import FileNames
 from ..tvmscript.statements import FunctionReader
-from ..tvmscript.tree import Binary, Call, Expr, Index, Sequence, Token, Unary
-from ..tvmscript.tree import Lambda as LambdaTree
 
 SEPARATOR = "IndexMap.AXIS_SEPARATOR"
 _SEPARATORS = ("IndexMap.AXIS_SEPARATOR", "te.AXIS_SEPARATOR", "T.AXIS_SEPARATOR", "tir.IndexMap.AXIS_SEPARATOR")

@@ -32,9 +32,7 @@ from ...dialects.schedule.ops import check_call, check_results, name_results
 from ...support.diagnostics import MirError, error_at
 from ...support.text import counted
 from ..items import Item, ParseContext
-from ..tvmscript.literals import unquote
-from ..tvmscript.names import is_name
-from ..tvmscript.tree import (
+from ..python.tree import (
     Assign,
     Call,
     Expr,
@@ -49,8 +47,10 @@ from ..tvmscript.tree import (
     Unary,
     first_token,
 )
-from ..tvmscript.tree import Lambda as LambdaTree
-from ..tvmscript.tree import Sequence as Items
+from ..python.tree import Lambda as LambdaTree
+from ..python.tree import Sequence as Items
+from ..tvmscript.literals import unquote
+from ..tvmscript.names import is_name
 from .lambdas import LambdaReader
 
 _WORDS: MappingABC[str, bool | None] = {"True": True, "False": False, "None": None}

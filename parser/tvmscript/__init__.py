@@ -17,10 +17,10 @@ from xdsl.ir import Attribute, Operation
 from ...dialects.tir.stmt import PrimFuncOp
 from ...support.diagnostics import MirError
 from ..items import Item, ParseContext
+from ..python.tree import Call, Expression, Function, Module, Stmt, first_token
 from .scope import Callee, FileNames
 from .statements import FunctionReader
 from .syntax import parse_item
-from .tree import Call, Expression, Function, Module, Stmt, first_token
 
 IR_MODULE = "ir_module"
 IR_MODULES = "tir.ir_modules"

@@ -17,9 +17,9 @@ from ...dialects.tir.operators import Const, Value, as_const
 from ...dialects.tir.stmt import BlockOp, ForOp, InitOp, ReadsOp, WritesOp
 from ...support.diagnostics import MirError
 from ...support.text import counted
+from ..python.tree import Assign, Call, Expr, Expression, Mapping, Sequence, Stmt, Token, With
 from .buffers import Buffers
 from .expressions import hint, segments
-from .tree import Assign, Call, Expr, Expression, Mapping, Sequence, Stmt, Token, With
 
 _AXES = {
     "spatial": "S", "S": "S", "reduce": "R", "R": "R", "scan": "scan", "opaque": "opaque", "O": "opaque",

@@ -15,10 +15,10 @@ from ...dialects.tir.expr import VarOp
 from ...dialects.tir.operators import Const
 from ...dialects.tir.types import DYNAMIC, F32, I1, I32, BufferType, Dim, HandleType, RegionType, type_to_dtype
 from ...support.text import counted
+from ..python.tree import Call, Expr, Index, Sequence, Slice, Token
 from .calls import Calls
 from .expressions import hint
 from .linear import literal_int
-from .tree import Call, Expr, Index, Sequence, Slice, Token
 
 FIELDS = (
     "shape", "dtype", "data", "strides", "elem_offset", "scope", "align", "offset_factor", "buffer_type", "axis_separators",

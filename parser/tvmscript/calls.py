@@ -46,9 +46,9 @@ from ...dialects.tir.types import (
     with_lanes,
 )
 from ...support.text import counted
+from ..python.tree import Call, Expr, Keyword, Member, Token
+from ..python.tree import Sequence as Items
 from .constructs import READERS, Constructs
-from .tree import Call, Expr, Keyword, Member, Token
-from .tree import Sequence as Items
 
 # Functions that make the node as it stands, folding nothing.
 _NODES: dict[str, type[BinaryOp]] = {

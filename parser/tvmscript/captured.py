@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from .tree import Assign, Expr, For, Function, Lambda, Module, Sequence, Stmt, Token, Unary, With
+from ..python.tree import Assign, Expr, For, Function, Lambda, Module, Sequence, Stmt, Token, Unary, With
 
 Node = TypeVar("Node", bound=Any)
 

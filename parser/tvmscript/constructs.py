@@ -25,10 +25,10 @@ from ...dialects.tir.types import (
     with_lanes,
 )
 from ...support.text import counted, did_you_mean
+from ..python.tree import Binary, Call, Expr, Lambda, Mapping, Token, Unary
+from ..python.tree import Sequence as Items
 from .expressions import Expressions, hint
 from .linear import difference, literal_int
-from .tree import Binary, Call, Expr, Lambda, Mapping, Token, Unary
-from .tree import Sequence as Items
 
 
 class Constructs(Expressions):

@@ -25,11 +25,11 @@ from ...dialects.tir.stmt import (
 from ...dialects.tir.types import I1, I32, element_of
 from ...support.diagnostics import MirError
 from ...support.text import counted
+from ..python.tree import Call, Expr, For, If, Sequence, Stmt, Token, While, With
 from .blocks import called
 from .definitions import Definitions
 from .expressions import hint
 from .linear import literal_int
-from .tree import Call, Expr, For, If, Sequence, Stmt, Token, While, With
 
 _LOOPS = {
     "range": "serial", "T.serial": "serial", "T.parallel": "parallel", "T.vectorized": "vectorized", "T.unroll": "unrolled",

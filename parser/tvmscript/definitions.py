@@ -22,10 +22,7 @@ from ...dialects.tir.stmt import (
     LaunchThreadOp,
 )
 from ...dialects.tir.types import I1, I32, BufferType, HandleType, StringType, element_of, lanes_of, type_to_dtype
-from .blocks import Blocks, called
-from .buffers import FIELDS
-from .expressions import hint, segments
-from .tree import (
+from ..python.tree import (
     Call,
     Expr,
     Index,
@@ -33,6 +30,9 @@ from .tree import (
     Sequence,
     Token,
 )
+from .blocks import Blocks, called
+from .buffers import FIELDS
+from .expressions import hint, segments
 
 RESERVED = frozenset(["T", "tvm", "True", "False", "None", "range"])
 

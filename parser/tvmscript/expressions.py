@@ -48,10 +48,10 @@ from ...dialects.tir.types import (
 )
 from ...support.diagnostics import MirError
 from ...support.text import counted, with_article
+from ..python.tree import Binary, Call, Expr, Index, Lambda, Member, Slice, Token, Unary
+from ..python.tree import Sequence as Items
 from .linear import difference, literal_int
 from .literals import Literals
-from .tree import Binary, Call, Expr, Index, Lambda, Member, Slice, Token, Unary
-from .tree import Sequence as Items
 
 _OPERATORS: dict[str, type[BinaryOp]] = {
     "+": AddOp, "-": SubOp, "*": MulOp, "//": FloorDivOp, "%": FloorModOp, "<": LtOp, "<=": LeOp, ">": GtOp, ">=": GeOp,

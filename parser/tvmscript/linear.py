@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .tree import Binary, Call, Expr, Index, Keyword, Lambda, Mapping, Member, Sequence, Slice, Token, Unary
+from ..python.tree import Binary, Call, Expr, Index, Keyword, Lambda, Mapping, Member, Sequence, Slice, Token, Unary
 
 _INTEGER = re.compile(r"T\.u?int\d+$")
 

@@ -21,8 +21,8 @@ from ...dialects.tir.operators import Const, const_attr, int_const, wrap
 from ...dialects.tir.types import F32, I1, HandleType, MetadataAttr, NameAttr, TargetAttr, dtype_to_type
 from ...support.diagnostics import MirError
 from ...support.source_text import characters
+from ..python.tree import Call, Expr, Index, Mapping, Sequence, Token, Unary
 from .scope import Scope
-from .tree import Call, Expr, Index, Mapping, Sequence, Token, Unary
 
 _ESCAPE = re.compile(r"\\(\r?\n|[0-7]{1,3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "\\": "\\", "'": "'", '"': '"'}

@@ -15,8 +15,8 @@ from ...dialects.tir.buffer import BufferRegionOp, StoreOp
 from ...dialects.tir.evaluation import EXPRESSIONS, LEAVES, NONE, READ, WRITE, Evaluation, blocks_inside
 from ...dialects.tir.operators import as_const
 from ...dialects.tir.stmt import BlockOp, ForOp
+from ..python.tree import Binary, Expr, Token
 from .linear import difference
-from .tree import Binary, Expr, Token
 
 
 class Plan:

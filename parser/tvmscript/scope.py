@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeAlias
 
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, StringAttr
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.tir.operators import Const, ExprBuilder
 from ...support.diagnostics import MirError, error_at
 from ..items import Item, ParseContext
+from ..python.tree import Expr, Token, token_of
+from ..source import Source
 from .names import Names
-from .tree import Expr, Token, token_of
 
 
 @dataclass(frozen=True)
@@ -35,25 +35,6 @@ class FileNames:
     callees: dict[str, Callee] = field(default_factory=dict[str, Callee])
 
 
-def line_starts(text: str) -> list[int]:
-    """The offsets at which lines begin."""
-    starts = [0]
-    position = text.find("\n")
-    while position >= 0:
-        starts.append(position + 1)
-        position = text.find("\n", position + 1)
-    return starts
-
-
-def new_location(file: StringAttr, line: IntAttr, column: IntAttr) -> FileLineColLoc:
-    """A location of parameters that are known to be well-formed: verifying each would cost more than the op it is for."""
-    location = object.__new__(FileLineColLoc)
-    object.__setattr__(location, "filename", file)
-    object.__setattr__(location, "line", line)
-    object.__setattr__(location, "column", column)
-    return location
-
-
 Entry: TypeAlias = "SSAValue | Const"
 
 
@@ -70,28 +51,14 @@ class Scope(ExprBuilder):
         self.unique = Names()
         self.shown: dict[SSAValue, str] = {}
         self._undo: list[tuple[str, Entry | None]] = []
-        self._file = StringAttr(item.file)
-        self._numbers: dict[int, IntAttr] = {}
-        self._lines = line_starts(item.text)
+        self.source = Source(item)
 
     # Places
 
     def at(self, where: Expr | None) -> LocationAttr:
         """The location of a node of the tree, or the current one where it has no token."""
         token = where if type(where) is Token else token_of(where) if where is not None else None
-        return self.location if token is None or token.start < 0 else self.place(token.start)
-
-    def place(self, offset: int) -> LocationAttr:
-        """The location of an offset in the item's text."""
-        line = bisect_right(self._lines, offset) - 1
-        column = offset - self._lines[line] + 1 + self.item.indent
-        numbers = self._numbers
-        row = line + self.item.line
-        if (first := numbers.get(row)) is None:
-            first = numbers[row] = IntAttr(row)
-        if (second := numbers.get(column)) is None:
-            second = numbers[column] = IntAttr(column)
-        return new_location(self._file, first, second)
+        return self.location if token is None or token.start < 0 else self.source.location(token.start)
 
     def fail(self, where: Expr | None, message: str, *notes: str) -> NoReturn:
         """Refuses what stands at `where`."""

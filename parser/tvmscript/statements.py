@@ -24,14 +24,7 @@ from ...dialects.tir.stmt import (
 )
 from ...dialects.tir.types import HandleType, StringType
 from ...support.diagnostics import MirError
-from .blocks import called, contains_block, has_axes
-from .buffers import BufferSpec
-from .control import Control
-from .definitions import RESERVED
-from .expressions import hint
-from .inline_matches import inline_simple_matches
-from .scope import Callee
-from .tree import (
+from ..python.tree import (
     Annotated,
     Assert,
     Assign,
@@ -51,6 +44,13 @@ from .tree import (
     While,
     With,
 )
+from .blocks import called, contains_block, has_axes
+from .buffers import BufferSpec
+from .control import Control
+from .definitions import RESERVED
+from .expressions import hint
+from .inline_matches import inline_simple_matches
+from .scope import Callee
 
 
 class FunctionReader(Control):

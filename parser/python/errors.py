@@ -8,15 +8,17 @@ from functools import cache
 from xdsl.dialects.builtin import LocationAttr
 
 from ...support.diagnostics import Diagnostic, MirError
-from ..lalr import END, Parser, Tokens
-from .lexer import FOREIGN, LexError, tokenize
+from ..lalr import END, LexError, Parser, Tokens
+from .lexer import Language, Mistake, tokenize
 
-# What is wrong, what to write, and texts with just that mistake as their first error.
-_CONDITIONAL = (
-    "TVMScript has no 'a if condition else b'",
-    "write T.if_then_else(condition, a, b), which evaluates only the side chosen, or T.Select(condition, a, b)",
+_CONDITIONALS = (
+    "@T.prim_func\ndef f(a):\n    A[i] = a if b else c\n",
+    "@T.prim_func\ndef f(a):\n    A[i] = g(a if b else c)\n",
+    "@T.prim_func\ndef f(a):\n    A[i] = (a if b else c)\n",
+    "@T.prim_func\ndef f(a):\n    A[i] = a + b if b else c\n",
+    "@T.prim_func\ndef f(a):\n    A[i] = (a + b if b else c)\n",
 )
-EXAMPLES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+_MISTAKES: tuple[Mistake, ...] = (
     (
         "the body is missing",
         "indent it under the line that ends with ':'; an empty body is written 'pass'",
@@ -56,16 +58,6 @@ EXAMPLES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
         ),
     ),
     (
-        *_CONDITIONAL,
-        (
-            "@T.prim_func\ndef f(a):\n    A[i] = a if b else c\n",
-            "@T.prim_func\ndef f(a):\n    A[i] = g(a if b else c)\n",
-            "@T.prim_func\ndef f(a):\n    A[i] = (a if b else c)\n",
-            "@T.prim_func\ndef f(a):\n    A[i] = a + b if b else c\n",
-            "@T.prim_func\ndef f(a):\n    A[i] = (a + b if b else c)\n",
-        ),
-    ),
-    (
         "'else' or 'elif' without its 'if'",
         "it belongs directly under an if's body, at the column of the 'if'",
         (
@@ -73,16 +65,6 @@ EXAMPLES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
             "@T.prim_func\ndef f(a):\n    A[i] = 1\n    else:\n        pass\n",
             "@T.prim_func\ndef f(a):\n    elif a:\n        pass\n",
         ),
-    ),
-    (
-        "a function is not defined inside another one here",
-        "define it beside this one, in the same class, and call it as Module.name(…)",
-        ("@T.prim_func\ndef f(a):\n    def g():\n        pass\n", "@T.prim_func\ndef f(a):\n    @T.prim_func\n    def g():\n        pass\n"),
-    ),
-    (
-        "a function in a module needs a decorator",
-        "write @T.prim_func above 'def'",
-        ("@I.ir_module\nclass M:\n    def f():\n        pass\n",),
     ),
 )  # fmt: skip
 
@@ -97,6 +79,7 @@ def syntax_error(
     brackets: list[int],
     locate: Callable[[int], LocationAttr],
     text: str,
+    language: Language,
 ) -> MirError:
     """The error at token `at` (one past the last: the end), at which `parser` stopped, in the user's terms.
 
@@ -112,7 +95,7 @@ def syntax_error(
         closer = _CLOSER[tokens.kinds[opened[-1]]]
         diagnostic = Diagnostic(f"this '{text[start]}' is never closed", locate(start))
         return MirError(diagnostic.with_note(f"expected '{closer}' before this", locate(offset)))
-    message, note = _explain(parser, kind, found, closing, tokens, at)
+    message, note = _explain(parser, kind, found, closing, tokens, at, language)
     diagnostic = Diagnostic(message, locate(offset))
     return MirError(diagnostic.with_note(note) if note else diagnostic)
 
@@ -129,13 +112,15 @@ def _place(tokens: Tokens, at: int, kind: str, text: str) -> int:
     return tokens.starts[at] if at < len(tokens.starts) else len(text.rstrip())
 
 
-def _explain(parser: Parser, kind: str, found: str, closing: bool, tokens: Tokens, at: int) -> tuple[str, str]:
+def _explain(
+    parser: Parser, kind: str, found: str, closing: bool, tokens: Tokens, at: int, language: Language
+) -> tuple[str, str]:
     if kind == "FOREIGN":
-        return f"'{found}' has no place in TVMScript", FOREIGN[found]
+        return f"'{found}' has no place in {language.name}", language.foreign[found]
     accepted = {terminal for terminal in _SPOKEN if parser.accepts(terminal)}
     if kind == "NEWLINE" and "COLON" in accepted and _first_of_line(tokens, at) in _OPENERS:
         return "a ':' is missing before the body", "for, while, if, else, with, def and class lines end with ':'"
-    for message, note, states in _mistakes():
+    for message, note, states in _mistakes(language):
         if (parser.states[-1], kind) in states:
             return message, note
     before = tokens.kinds[at - 1] if at else ""
@@ -145,7 +130,7 @@ def _explain(parser: Parser, kind: str, found: str, closing: bool, tokens: Token
             "values in a list are separated by ',', products are written with '*'",
         )
     if kind == "IF" and before in _ENDS and "ELSE" in tokens.kinds[at : _end_of_line(tokens, at)]:
-        return _CONDITIONAL
+        return language.conditional
     if kind in _OPENERS and before not in ("NEWLINE", "INDENT", "DEDENT", ""):
         return f"'{found}' begins a statement", "write it on a line of its own"
     if kind == "NEWLINE" and before == "COLON" and (first := _line(tokens, at)[0]).startswith("T."):
@@ -194,23 +179,26 @@ def _end_of_line(tokens: Tokens, at: int) -> int:
 
 
 _CLOSERS = ("RPAR", "RSQB", "RBRACE")
-_OPENERS = frozenset(["FOR", "WHILE", "IF", "ELIF", "ELSE", "WITH", "DEF", "CLASS", "ASSERT", "RETURN", "PASS"])
+_OPENERS = frozenset(
+    ["FOR", "WHILE", "IF", "ELIF", "ELSE", "WITH", "DEF", "INNER", "CLASS", "ASSERT", "RETURN", "PASS"]
+)
 # Tokens that an expression may begin and end with.
-_STARTS = frozenset(["NAME", "NUMBER", "STRING", "LBRACE", "LAMBDA", "PREFIX", "LPAR", "LSQB"])
+_STARTS = frozenset(["NAME", "NUMBER", "STRING", "LBRACE", "LAMBDA", "PREFIX", "STAR", "LPAR", "LSQB"])
 _ENDS = frozenset(["NAME", "NUMBER", "STRING", "RPAR", "RSQB", "RBRACE", "MEMBER"])
 
 
 @cache
-def _mistakes() -> list[tuple[str, str, frozenset[tuple[int, str]]]]:
+def _mistakes(language: Language) -> list[tuple[str, str, frozenset[tuple[int, str]]]]:
     """For each kind of mistake, where the parser stops at its examples: its state and the token's kind."""
-    from .syntax import new_parser
+    from .builder import new_parser
 
     found: list[tuple[str, str, frozenset[tuple[int, str]]]] = []
-    for message, note, examples in EXAMPLES:
+    conditional = () if language.computes else ((*language.conditional, _CONDITIONALS),)
+    for message, note, examples in (*_MISTAKES, *conditional, *language.mistakes):
         states: set[tuple[int, str]] = set()
         for example in examples:
             try:
-                tokens, _ = tokenize(example)
+                tokens, _ = tokenize(example, language)
             except LexError:
                 continue
             parser = new_parser(tokens)

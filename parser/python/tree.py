@@ -1,8 +1,8 @@
-"""The syntax tree of TVMScript. Names, numbers and strings stay the lexer's tokens, which know their line and column."""
+"""The syntax tree of Python. Names, numbers and strings stay the lexer's tokens, which know where they stand."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 
@@ -32,7 +32,7 @@ class Binary:
 
 @dataclass(slots=True)
 class Unary:
-    """`-x`, `+x`, `~x`, `not x`."""
+    """`-x`, `~x`, `not x`, `*x`."""
 
     op: Token
     operand: Expr
@@ -73,37 +73,51 @@ class Member:
 
 @dataclass(slots=True)
 class Slice:
-    """`start:stop:step` in an index."""
+    """`start:stop:step` in an index; `colon` is the first colon's offset."""
 
     start: Expr | None
     stop: Expr | None
     step: Expr | None
+    colon: int = -1
 
 
 @dataclass(slots=True)
 class Sequence:
-    """A tuple, or a list in square brackets."""
+    """A tuple, or a list in square brackets; `bracket` is its offset, -1 for a tuple with items."""
 
     items: list[Expr]
+    is_list: bool = False
+    bracket: int = -1
 
 
 @dataclass(slots=True)
 class Mapping:
-    """`{key: value, …}`."""
+    """`{key: value, …}`; `brace` is the offset of the first one."""
 
     pairs: list[tuple[Expr, Expr]]
+    brace: int = -1
 
 
 @dataclass(slots=True)
 class Lambda:
-    """`lambda x, y: body`."""
+    """`lambda x, *y: body`; the type of a parameter with a star is "STAR"."""
 
     token: Token
     parameters: list[Token]
     body: Expr
 
 
-Expr: TypeAlias = Token | Binary | Unary | Call | Index | Member | Slice | Sequence | Mapping | Lambda
+@dataclass(slots=True)
+class Conditional:
+    """`then if condition else orelse`."""
+
+    token: Token
+    condition: Expr
+    then: Expr
+    orelse: Expr
+
+
+Expr: TypeAlias = Token | Binary | Unary | Call | Index | Member | Slice | Sequence | Mapping | Lambda | Conditional
 
 
 @dataclass(slots=True)
@@ -138,9 +152,12 @@ class With:
 
 @dataclass(slots=True)
 class Assign:
+    """`target = value`; `more` are the targets behind the first in `a = b = value`."""
+
     target: Expr
     token: Token
     value: Expr
+    more: list[Expr] = field(default_factory=list["Expr"])
 
 
 @dataclass(slots=True)
@@ -179,22 +196,27 @@ class Expression:
     value: Expr
 
 
-Stmt: TypeAlias = For | While | If | With | Assign | Augmented | Annotated | Assert | Return | Expression
-
-
 @dataclass(slots=True)
 class Parameter:
+    """The type of a name with a star is "STAR"."""
+
     name: Token
     annotation: Expr | None
 
 
 @dataclass(slots=True)
 class Function:
+    """A function; `token` is its `def`."""
+
     decorators: list[Expr]
+    token: Token
     name: Token
     parameters: list[Parameter]
     result: Expr | None
     body: list[Stmt]
+
+
+Stmt: TypeAlias = For | While | If | With | Assign | Augmented | Annotated | Assert | Return | Expression | Function
 
 
 @dataclass(slots=True)
@@ -216,7 +238,7 @@ def token_of(node: Expr) -> Token | None:
                 node = node.function
             case Index() | Member():
                 node = node.base
-            case Lambda():
+            case Lambda() | Conditional():
                 return node.token
             case Sequence():
                 if not node.items:
@@ -242,3 +264,31 @@ def first_token(statement: Stmt) -> Token | None:
             return token_of(statement.value)
         case _:
             return statement.token
+
+
+def place_of(node: Expr | Stmt) -> int:
+    """The offset at which a node is reported: that of its operator, bracket or first token."""
+    while True:
+        match node:
+            case Token():
+                return node.start
+            case Binary() | Unary():
+                return node.op.start
+            case Call():
+                node = node.function
+            case Index() | Member():
+                node = node.base
+            case Sequence():
+                if node.bracket >= 0 or not node.items:
+                    return node.bracket
+                node = node.items[0]
+            case Mapping():
+                return node.brace
+            case Slice():
+                return node.colon
+            case Assign() | Annotated():
+                node = node.target
+            case Expression():
+                node = node.value
+            case _:
+                return node.token.start

@@ -1,10 +1,13 @@
-"""TVMScript as tokens: one regular expression over the text, Python's layout as NEWLINE, INDENT and DEDENT."""
+"""Python as tokens: one regular expression over the text, Python's layout as NEWLINE, INDENT and DEDENT."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
-from ..lalr import Tokens
+from ..lalr import LexError, Tokens
 
 _STRING = (
     r"[rRuUbB]{0,2}(?:"
@@ -42,46 +45,44 @@ _KEYWORDS = {
     "elif": "ELIF", "else": "ELSE", "for": "FOR", "if": "IF", "in": "IN", "lambda": "LAMBDA", "pass": "PASS",
     "return": "RETURN", "while": "WHILE", "with": "WITH",
 }  # fmt: skip
-# Words of Python that no TVMScript uses, and what to do instead.
-FOREIGN = {
-    "import": "imports stand at the top of the file",
-    "from": "imports stand at the top of the file",
-    "try": "a program cannot catch errors",
-    "except": "a program cannot catch errors",
-    "finally": "a program cannot catch errors",
-    "raise": 'write assert condition, "message"',
-    "break": "leave a loop by its condition: write a while loop",
-    "continue": "put the rest of the body under an if",
-    "yield": "a prim_func returns at most one scalar, with return",
-    "del": "a buffer lives until the end of its block",
-    "is": "write '==' to compare",
-    "global": "write a buffer to share a value",
-    "nonlocal": "write a buffer to share a value",
-    "async": 'write T.attr(0, "async_scope", 1)',
-    "await": 'write T.attr(0, "async_wait_queue_scope", 0)',
-}
-_WORDS = _KEYWORDS | dict.fromkeys(FOREIGN, "FOREIGN")
 # Behind one of these an operator is infix, elsewhere it is a prefix (or a decorator's `@`).
 _OPERANDS = frozenset(["NAME", "NUMBER", "STRING", "MEMBER", "RPAR", "RSQB", "RBRACE"])
 _TAB = 8
+_DEPTHS = {"LPAR": 1, "LSQB": 1, "LBRACE": 1, "RPAR": -1, "RSQB": -1, "RBRACE": -1}
+
+Mistake = tuple[str, str, tuple[str, ...]]
+"""What is wrong, what to write, and texts with just that mistake as their first error."""
 
 
-class LexError(Exception):
-    """Text that cannot be read, at `position`."""
+@dataclass(frozen=True, eq=False)
+class Language:
+    """A language in Python's syntax: TVMScript (and schedules), TE."""
 
-    def __init__(self, position: int, message: str, note: str):
-        super().__init__(message)
-        self.position, self.message, self.note = position, message, note
+    name: str
+    """As messages have it: "TVMScript", "a TE function"."""
+    foreign: Mapping[str, str]
+    """Words of Python that it does not have, and what to write instead."""
+    conditional: tuple[str, str] = ("", "")
+    """What to say, and to write, of `a if b else c` where it does not compute."""
+    mistakes: tuple[Mistake, ...] = ()
+    """Further syntax errors that are answered in its own terms."""
+    computes: bool = False
+    """Whether it is carried out as Python is: with `*x`, `a if b else c`, `a = b = c` and nested functions."""
+
+    @cached_property
+    def words(self) -> dict[str, str]:
+        """The kinds of the tokens that words are, other than names."""
+        return _KEYWORDS | dict.fromkeys(self.foreign, "FOREIGN")
 
 
-def tokenize(text: str) -> tuple[Tokens, list[int]]:
+def tokenize(text: str, language: Language) -> tuple[Tokens, list[int]]:
     """All tokens of `text`, and the indices of those brackets among them that are never closed.
 
     Raises LexError where no token can begin and where the indentation fits nothing.
     """
     tokens = Tokens()
     kinds, texts, starts = tokens.kinds, tokens.texts, tokens.starts
-    words, punctuation, operands = _WORDS, _PUNCTUATION, _OPERANDS
+    words, punctuation, operands = language.words, _PUNCTUATION, _OPERANDS
     brackets: list[int] = []
     levels = [len(_indentation(text, 0))]
     match_at, position, end = _TOKEN.match, 0, len(text)
@@ -91,7 +92,7 @@ def tokenize(text: str) -> tuple[Tokens, list[int]]:
         if match is None:
             position = _BLANK.match(text, position).end()  # pyright: ignore[reportOptionalMemberAccess]
             if position < end:
-                raise _unreadable(text, position)
+                raise _unreadable(text, position, language)
             break
         kind = match.lastgroup or ""
         word: str = match[kind]
@@ -131,7 +132,30 @@ def tokenize(text: str) -> tuple[Tokens, list[int]]:
         kinds.append("DEDENT")
         texts.append("")
         starts.append(end)
+    if language.computes:
+        _mark_computing(tokens)
     return tokens, brackets
+
+
+def _mark_computing(tokens: Tokens) -> None:
+    """Gives what only some languages have tokens of its own, so that the others' syntax errors name its first token."""
+    kinds, texts = tokens.kinds, tokens.texts
+    depth, assigned, defined, previous = 0, False, False, "NEWLINE"
+    for at, kind in enumerate(kinds):
+        depth += _DEPTHS.get(kind, 0)
+        if kind == "PREFIX" and texts[at] == "*":
+            kinds[at] = "STAR"
+        elif kind == "IF" and previous in _OPERANDS:
+            kinds[at] = "TERNARY"
+        elif kind == "EQUAL" and depth == 0:
+            kinds[at] = "CHAINED" if assigned else "EQUAL"
+            assigned = True
+        elif kind in ("NEWLINE", "SEMICOLON"):
+            assigned = False
+        elif kind == "DEF":
+            kinds[at] = "INNER" if defined else "DEF"
+            defined = True
+        previous = kind
 
 
 def _indentation(text: str, position: int) -> str:
@@ -164,10 +188,10 @@ def _indent(tokens: Tokens, levels: list[int], text: str, position: int) -> None
         tokens.starts.append(first)
 
 
-def _unreadable(text: str, position: int) -> LexError:
+def _unreadable(text: str, position: int, language: Language) -> LexError:
     character = text[position]
     if character in "\"'":
         return LexError(position, "this string is never closed", f"write {character} at its end, on the same line")
     if text.startswith(":=", position):
-        return LexError(position, "TVMScript has no ':='", "write the assignment as a statement of its own")
-    return LexError(position, f"unexpected character {character!r}", "TVMScript is written in Python's syntax")
+        return LexError(position, f"{language.name} has no ':='", "write the assignment as a statement of its own")
+    return LexError(position, f"unexpected character {character!r}", f"{language.name} is written in Python's syntax")

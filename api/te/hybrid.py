@@ -14,7 +14,7 @@ from ...parser.items import Item
 from ...parser.source import Source
 from ...parser.te.hybrid import HybridFunction
 from ...parser.te.names import Builtin
-from ...parser.te.reader import read_function
+from ...parser.te.syntax import read_function
 from ...support.diagnostics import Diagnostic, MirError, Sources
 from .schedule import at_caller
 
@@ -49,7 +49,7 @@ class Script(HybridFunction):
 
     def __init__(self, source: Source, sources: Sources, function: FunctionType):
         with sources.reading():
-            super().__init__(source, read_function(source), Captured(function))
+            super().__init__(source, read_function(source.item), Captured(function))
         self._sources = sources
 
     def __call__(self, *args: Any) -> Any:

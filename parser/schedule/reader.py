@@ -49,7 +49,6 @@ from ..python.tree import (
 )
 from ..python.tree import Lambda as LambdaTree
 from ..python.tree import Sequence as Items
-from ..tvmscript.literals import unquote
 from ..tvmscript.names import is_name
 from .lambdas import LambdaReader
 
@@ -327,7 +326,7 @@ class ScriptReader:
                 self.fail(token, f"'{token}' is too large for a number")
             return float(token.replace("_", "")) if isinstance(const.value, float) else const.value
         if token.type == "STRING":
-            return unquote(token)
+            return self.lambdas.string(token, "an argument")
         if token in _WORDS:
             return _WORDS[token]
         if token in self.names:
@@ -349,8 +348,8 @@ class ScriptReader:
 
     def value_of_call(self, node: Call) -> Argument:
         """A nested call of a primitive; strings side by side; a typed number such as `T.int64(4)`."""
-        if node.function == "+":
-            return "".join(unquote(a) for a in node.arguments if isinstance(a, Token))
+        if self.lambdas.is_string(node):
+            return self.lambdas.string(node, "an argument")
         if isinstance(node.function, Token) and node.function.startswith("T.") and len(node.arguments) == 1:
             value = self.expression(node.arguments[0])
             type_ = self.lambdas.named_type(node.function)

@@ -1,6 +1,6 @@
 """TE in the Python of TVM's tutorials: `@te.func def f(): …; return [A, B]`, read and written.
 
-`lexer` and `reader` (grammar: `te.lark`) make a syntax tree, `evaluate` carries it out with the builder of the te dialect,
+`parser.python` makes a syntax tree (`syntax`), `evaluate` carries it out with the builder of the te dialect,
 `printer` writes a function back.
 """
 
@@ -39,23 +39,23 @@ class TEFormat:
     ) -> list[Operation]:
         from ..source import Source
         from .evaluate import Evaluator
-        from .reader import read_function
+        from .syntax import read_function
 
         source = Source(item)
         try:
-            function = read_function(source)
+            function = read_function(item)
             if item.kind == "te.hybrid.script":
                 from .hybrid import HybridFunction
                 from .names import Builtin
 
                 # A script is no op by itself: each call of it becomes one.
-                scripts[function.name] = Builtin(function.name, HybridFunction(source, function))
+                scripts[str(function.name)] = Builtin(str(function.name), HybridFunction(source, function))
                 return []
             evaluator = Evaluator(source, scripts)
             if item.kind == "te.schedule":
                 return [evaluator.run_schedule(function, evaluators)]
             made = evaluator.run(function)
-            evaluators[function.name] = evaluator
+            evaluators[str(function.name)] = evaluator
             return [made]
         except (MirError, VerifyException) as error:
             context.report(error, item.location())

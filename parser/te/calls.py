@@ -14,8 +14,8 @@ from ...dialects.te.reducers import CommReducer
 from ...support.diagnostics import error_at
 from ...support.source_places import argument_place
 from ...support.text import nearest_or_all
+from ..python import tree
 from ..source import Source
-from . import tree
 from .expressions import Expressions
 from .names import TEXTS, Builtin, signature_of
 from .schedules import SCHEDULE, STAGE
@@ -51,10 +51,12 @@ class Calls(Expressions):
         self.scripts: Mapping[str, Builtin] = {}
 
     def call(self, node: tree.Call, scope: Mapping[str, Any]) -> Any:
+        if node.keywords:
+            self._check_order(node)
         function = self.value(node.function, scope)
         arguments = self._items(node.arguments, scope)
-        keywords = {name: self.value(value, scope) for name, value in node.keywords}
-        with self.at(node.at):
+        keywords = {str(k.name): self.value(k.value, scope) for k in node.keywords}
+        with self.at(node):
             match function:
                 case Builtin():
                     return self._call_builtin(function, arguments, keywords)
@@ -80,6 +82,16 @@ class Calls(Expressions):
                     return function(*arguments)
                 case _:
                     raise fail(f"{ex.describe(function)} cannot be called")
+
+    def _check_order(self, node: tree.Call) -> None:
+        """Refuses an argument that is given twice, and one by position behind one with a name."""
+        first = node.keywords[0].name.start
+        for argument in node.arguments:
+            if tree.place_of(argument) > first and not (isinstance(argument, tree.Unary) and argument.op == "*"):
+                self.refuse(argument, "a positional argument stands behind one with a name")
+        for place, keyword in enumerate(node.keywords):
+            if any(keyword.name == other.name for other in node.keywords[:place]):
+                self.refuse(keyword.name, f"argument '{keyword.name}' is given twice")
 
     def _call_builtin(self, builtin: Builtin, arguments: list[Any], keywords: dict[str, Any]) -> Any:
         match builtin.name:

@@ -7,7 +7,7 @@ objects of `dialects.te`, which become ops at the end.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
 from ...dialects.te import arithmetic as ar
@@ -22,12 +22,14 @@ from ...dialects.te.schedule_ops import ScheduleOp
 from ...support.diagnostics import error_at
 from ...support.source_places import argument_place
 from ...support.text import counted
+from ..python import tree
 from ..source import Source
-from . import tree
 from .calls import Calls
+from .expressions import is_variable
 from .names import Builtin, Range, globals_of_te
 from .schedules import note_names, operations_of, taken_apart
 from .scope import Function, Returned, Scope
+from .syntax import parameter_names
 
 MOST_CALLS = 200_000
 """How many calls of the text's own functions one statement may make."""
@@ -52,31 +54,32 @@ class Evaluator(Calls):
         """The op of an item `@te.schedule(f)`, `targets` being the TE functions by name. Raises MirError as `run`."""
         target = self._target(function)
         evaluator = targets.get(target)
-        with self.at(function.decorators[0].at):
+        with self.at(function.decorators[0]):
             if evaluator is None:
                 raise fail(
                     f"there is no TE function '{target}' to schedule",
                     *([f"there are {', '.join(targets)}"] if targets else ["it stands in the same file: @te.func"]),
                 )
-        with self.at(function.at):
-            if len(function.params) != 1 or function.rest:
+        with self.at(function):
+            params, rest = self._parameters(function)
+            if len(params) != 1 or rest:
                 raise fail(
-                    f"schedule '{function.name}' has {counted(len(function.params), 'parameter')}",
+                    f"schedule '{function.name}' has {counted(len(params), 'parameter')}",
                     "it takes one, the schedule: def name(s): …",
                 )
             schedule = create_schedule(evaluator.outputs)
-        scope = Scope(evaluator.scope, {function.params[0]: schedule})
+        scope = Scope(evaluator.scope, {params[0]: schedule})
         try:
             self._run(function.body, scope)
         except Returned as returned:
             if returned.value is not None and returned.value is not schedule:
-                with self.at(function.at):
+                with self.at(function):
                     raise fail(
                         f"schedule '{function.name}' returns something", "it changes the schedule that it is given"
                     ) from None
         note_names(schedule, scope)
-        op = schedule.as_op(operations_of(evaluator.definitions), function.name, target)
-        op.location = self.source.location(function.at)
+        op = schedule.as_op(operations_of(evaluator.definitions), str(function.name), target)
+        op.location = self.source.location(function.token.start)
         return op
 
     def _target(self, function: tree.Function) -> str:
@@ -86,17 +89,18 @@ class Evaluator(Calls):
             and isinstance(decorator, tree.Call)
             and len(decorator.arguments) == 1
             and not decorator.keywords
-            and isinstance(decorator.arguments[0], tree.Name)
+            and isinstance(decorator.arguments[0], tree.Token)
+            and decorator.arguments[0].type == "NAME"
         ):
-            return decorator.arguments[0].name
-        with self.at(decorator.at):
+            return str(decorator.arguments[0])
+        with self.at(decorator):
             raise fail("@te.schedule names the function that it schedules", "write @te.schedule(f) above def name(s):")
 
     def run(self, function: tree.Function) -> FuncOp:
         """The op of the function. Raises MirError for the first thing that is wrong in it."""
         private = self._decorator(function)
-        with self.at(function.at):
-            if function.params or function.rest:
+        with self.at(function):
+            if function.parameters:
                 raise fail(
                     f"function '{function.name}' has parameters",
                     "a TE function takes none: its inputs are te.placeholder and te.var, returned first: return [A, B]",
@@ -106,7 +110,7 @@ class Evaluator(Calls):
             self._run(function.body, scope)
         except Returned as returned:
             return self._function(function, returned.value, scope, private)
-        with self.at(function.at):
+        with self.at(function):
             raise fail(
                 f"function '{function.name}' returns nothing",
                 "end it with return [inputs…, outputs…], as in return [A, B]",
@@ -116,26 +120,26 @@ class Evaluator(Calls):
         private = False
         for decorator in function.decorators:
             if isinstance(decorator, tree.Call):
-                for name, value in decorator.keywords:
-                    if name != "private" or not isinstance(value, tree.Literal) or not isinstance(value.value, bool):
-                        with self.at(decorator.at):
+                for name, value in ((k.name, k.value) for k in decorator.keywords):
+                    if name != "private" or value not in ("True", "False"):
+                        with self.at(decorator):
                             place = argument_place(current_location(), name)
                             raise error_at(place, f"@te.func takes no '{name}' here", "it takes private=True")
-                    private = value.value
+                    private = value == "True"
                 if decorator.arguments:
-                    with self.at(decorator.at):
+                    with self.at(decorator):
                         raise fail("@te.func takes no positional argument")
         if len(function.decorators) > 1:
-            with self.at(function.decorators[1].at):
+            with self.at(function.decorators[1]):
                 raise fail("a TE function has the one decorator @te.func")
         return private
 
     def _function(self, function: tree.Function, returned: Any, scope: Mapping[str, Any], private: bool) -> FuncOp:
-        end = function.body[-1].at if function.body else function.at
+        end = function.body[-1] if function.body else function
         with self.at(end):
             schedule, returned = taken_apart(returned)
         listed = list(ex.items_of(returned) or (returned,))
-        end = function.body[-1].at if function.body else function.at
+        end = function.body[-1] if function.body else function
         with self.at(end):
             for value in listed:
                 if not isinstance(value, (te.Tensor, ex.Var)):
@@ -147,7 +151,7 @@ class Evaluator(Calls):
             if isinstance(value, (te.Tensor, ex.Var, ex.IterVar)):
                 value.hint = name
         with self.at(end):
-            op = build_func(function.name, listed, self.attrs, definitions=self.definitions, private=private)
+            op = build_func(str(function.name), listed, self.attrs, definitions=self.definitions, private=private)
             if schedule is not None:
                 note_names(schedule, scope)
                 last = op.body.block.last_op
@@ -158,7 +162,7 @@ class Evaluator(Calls):
         self.scope = scope
         tensors = [value for value in listed if isinstance(value, te.Tensor)]
         self.outputs = list({id(t.op): t.op for t in tensors if not isinstance(t.op, te.PlaceholderOp)}.values())
-        op.location = self.source.location(function.at)
+        op.location = self.source.location(function.token.start)
         return op
 
     # Statements ------------------------------------------------------------------------------------------------------
@@ -167,47 +171,49 @@ class Evaluator(Calls):
         for statement in body:
             if not self.depth:
                 self.calls = 0
-            with self.at(statement.at):
+            with self.at(statement):
                 self._statement(statement, scope)
 
     def _statement(self, statement: tree.Stmt, scope: dict[str, Any]) -> None:
         match statement:
             case tree.Assign():
                 value = self.value(statement.value, scope)
-                for target in statement.targets:
+                for target in (statement.target, *statement.more):
                     self._assign(target, value, scope)
             case tree.Augmented():
                 value = self._binary(
-                    statement.op, self.value(statement.target, scope), self.value(statement.value, scope)
+                    statement.token[:-1], self.value(statement.target, scope), self.value(statement.value, scope)
                 )
                 self._assign(statement.target, value, scope)
             case tree.Return():
                 raise Returned(None if statement.value is None else self.value(statement.value, scope))
-            case tree.Evaluate():
+            case tree.Expression():
                 value = self.value(statement.value, scope)
                 if self.statements is not None and isinstance(value, ex.Expr):
                     self.statements.append(ext.Evaluate(value))
                 elif self.statements is not None and isinstance(value, (ext.Evaluate, ext.Store, ext.For, ext.If)):
                     self.statements.append(value)
             case tree.Function():
-                scope[statement.name] = Function(
-                    self, statement.name, statement.params, statement.rest, statement.body, scope
-                )
+                name = str(statement.name)
+                scope[name] = Function(self, name, *self._parameters(statement), statement.body, scope)
             case tree.With():
                 self._with(statement, scope)
             case tree.For():
                 self._for(statement, scope)
             case tree.If():
                 self._if(statement, scope)
-            case tree.Pass():
-                pass
+            case tree.Annotated():
+                if statement.value is not None:
+                    self._assign(statement.target, self.value(statement.value, scope), scope)
+            case tree.While() | tree.Assert():
+                raise AssertionError("the lexer refuses them")
 
     def _assign(self, target: tree.Expr, value: Any, scope: dict[str, Any]) -> None:
-        with self.at(target.at):
+        with self.at(target):
             match target:
-                case tree.Name():
-                    scope[target.name] = value
-                case tree.Display():
+                case tree.Token() if is_variable(target):
+                    scope[str(target)] = value
+                case tree.Sequence():
                     parts = ex.items_of(value)
                     if parts is None:
                         raise fail(
@@ -236,12 +242,14 @@ class Evaluator(Calls):
                     raise fail("only names can be assigned here")
 
     def _with(self, statement: tree.With, scope: dict[str, Any]) -> None:
-        context = self.value(statement.context, scope)
-        if not isinstance(context, AbstractContextManager):
-            raise fail(f"'with' takes ib.for_range, ib.if_scope or ib.else_scope, not {ex.describe(context)}")
-        with context as value:
-            if statement.target is not None:
-                self._assign(statement.target, value, scope)
+        with ExitStack() as stack:
+            for item, target in statement.items:
+                context = self.value(item, scope)
+                if not isinstance(context, AbstractContextManager):
+                    raise fail(f"'with' takes ib.for_range, ib.if_scope or ib.else_scope, not {ex.describe(context)}")
+                value: Any = stack.enter_context(context)  # pyright: ignore[reportUnknownArgumentType]
+                if target is not None:
+                    self._assign(target, value, scope)
             self._run(statement.body, scope)
 
     def _nested(self, body: list[tree.Stmt], scope: dict[str, Any]) -> list[ext.Stmt]:
@@ -259,11 +267,12 @@ class Evaluator(Calls):
                 "a loop has no place among the definitions of a TE function",
                 "a te.compute runs over its axes by itself; loops stand in the function of a te.extern",
             )
-        if not isinstance(iterable, Range) or not isinstance(statement.target, tree.Name):
+        if not isinstance(iterable, Range) or not is_variable(statement.target):
             raise fail("a loop of statements is 'for i in range(…)', T.serial, T.parallel, T.vectorized or T.unroll")
         begin, end = ar.match_types(ex.convert(iterable.begin), ex.convert(iterable.end), "range")
-        variable = ex.Var(statement.target.name, end.dtype)
-        body = self._nested(statement.body, Scope(scope, {statement.target.name: variable}))
+        name = str(statement.target)
+        variable = ex.Var(name, end.dtype)
+        body = self._nested(statement.body, Scope(scope, {name: variable}))
         self.statements.append(ext.loop(variable, begin, end, iterable.kind, body))
 
     def _if(self, statement: tree.If, scope: dict[str, Any]) -> None:
@@ -280,6 +289,9 @@ class Evaluator(Calls):
             self.statements.append(ext.If(condition, then, orelse))
         else:
             self._run(statement.body if self._truth(condition) else statement.orelse, scope)
+
+    def _parameters(self, function: tree.Function) -> tuple[list[str], str | None]:
+        return parameter_names([parameter.name for parameter in function.parameters], self.refuse)
 
     # Functions -------------------------------------------------------------------------------------------------------
 

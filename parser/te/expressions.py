@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, NoReturn, TypeGuard
 
 from ...dialects.te import arithmetic as ar
 from ...dialects.te import expr as ex
@@ -13,11 +13,13 @@ from ...dialects.te import extern as ext
 from ...dialects.te import tensor as te
 from ...dialects.te.expr import fail, location_scope
 from ...dialects.te.schedule_interface import ScheduleBase, StageBase
+from ..python import tree
+from ..python.literals import is_string, number, string
 from ..source import Source
-from . import tree
 from .names import SCHEDULING, Builtin, Namespace
 from .schedules import member, stage_of
 from .scope import Function, Scope
+from .syntax import parameter_names
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b,
@@ -48,6 +50,18 @@ _ATTRIBUTES: dict[type, tuple[str, ...]] = {
 }
 
 
+_WORDS = {"True": True, "False": False, "None": None}
+
+
+def is_variable(node: tree.Expr) -> bool:
+    """Whether a node is a plain name that can be assigned to."""
+    return isinstance(node, tree.Token) and node.type == "NAME" and "." not in node and node not in _WORDS
+
+
+def _is_starred(node: tree.Expr) -> TypeGuard[tree.Unary]:
+    return isinstance(node, tree.Unary) and node.op == "*"
+
+
 class Expressions:
     """Gives expressions their values."""
 
@@ -66,59 +80,91 @@ class Expressions:
     def set_attributes(self, attrs: Any) -> None:
         """`te.func_attr({…})`."""
 
-    def at(self, place: int) -> AbstractContextManager[None]:
-        """What is made inside stands at this place of the text."""
-        return location_scope(self.source.location(place))
+    def at(self, node: tree.Expr | tree.Stmt) -> AbstractContextManager[None]:
+        """What is made inside stands at this node of the text."""
+        return location_scope(self.source.location(tree.place_of(node)))
+
+    def refuse(self, where: tree.Expr, message: str, /, *notes: str) -> NoReturn:
+        """Refuses what stands at `where`."""
+        with self.at(where):
+            raise fail(message, *notes)
 
     def value(self, node: tree.Expr, scope: Mapping[str, Any]) -> Any:
         """The value of an expression of the text."""
         match node:
-            case tree.Name():
-                try:
-                    return scope[node.name]
-                except KeyError:
-                    with self.at(node.at):
-                        raise self._unknown(node.name, scope) from None
-            case tree.Literal():
-                return node.value
+            case tree.Token():
+                return self._token(node, scope)
             case tree.Binary():
+                if node.op in ("and", "or"):
+                    return self._connective(node, scope)
                 left, right = self.value(node.left, scope), self.value(node.right, scope)
-                with self.at(node.at):
+                with self.at(node):
                     return self._binary(node.op, left, right)
             case tree.Call():
-                return self.call(node, scope)
+                return string(node, self.refuse) if is_string(node) else self.call(node, scope)
             case tree.Index():
                 base, indices = self.value(node.base, scope), self._indices(node, scope)
-                with self.at(node.at):
+                with self.at(node):
                     return self._index(base, indices)
-            case tree.Attribute():
+            case tree.Member():
                 base = self.value(node.base, scope)
-                with self.at(node.at):
-                    return self._attribute(base, node.name)
-            case tree.Unary():
+                with self.at(node):
+                    return self._attribute(base, node.name[1:])
+            case tree.Unary() if node.op != "*":
                 operand = self.value(node.operand, scope)
-                with self.at(node.at):
+                with self.at(node):
                     return self._unary(node.op, operand)
-            case tree.Display():
+            case tree.Sequence():
                 items = self._items(node.items, scope)
                 return items if node.is_list else tuple(items)
-            case tree.DictDisplay():
+            case tree.Mapping():
                 return {self._key(key, scope): self.value(value, scope) for key, value in node.pairs}
             case tree.Lambda():
-                return Function(self, "lambda", node.params, node.rest, node.body, scope)
-            case tree.Connective():
-                left = self.value(node.left, scope)
-                with self.at(node.at):
-                    chosen = self._truth(left) == (node.op == "or")
-                return left if chosen else self.value(node.right, scope)
+                return Function(self, "lambda", *parameter_names(node.parameters, self.refuse), node.body, scope)
             case tree.Conditional():
                 condition = self.value(node.condition, scope)
-                with self.at(node.at):
+                with self.at(node):
                     chosen = self._truth(condition)
                 return self.value(node.then if chosen else node.orelse, scope)
-            case tree.Slice() | tree.Starred():
-                with self.at(node.at):
+            case _:
+                with self.at(node):
                     raise fail("a slice stands in the index of a tuple only, '*' in a call or tuple")
+
+    def _token(self, token: tree.Token, scope: Mapping[str, Any]) -> Any:
+        """A name, perhaps with names behind dots; a number, a string, True, False or None."""
+        if token.type == "NUMBER":
+            return number(token, self.refuse)
+        if token.type == "STRING":
+            return string(token, self.refuse)
+        name, *members = token.split(".")
+        if name in _WORDS:
+            value = _WORDS[name]
+        else:
+            try:
+                value = scope[name]
+            except KeyError:
+                with self.at(token):
+                    raise self._unknown(name, scope) from None
+        for field in members:
+            with self.at(token):
+                value = self._attribute(value, field)
+        return value
+
+    def _connective(self, node: tree.Binary, scope: Mapping[str, Any]) -> Any:
+        """`a and b`, `a or b`."""
+        self.refuse_chain(node)
+        left = self.value(node.left, scope)
+        with self.at(node):
+            chosen = self._truth(left) == (node.op == "or")
+        return left if chosen else self.value(node.right, scope)
+
+    def refuse_chain(self, node: tree.Binary) -> None:
+        """Refuses `a < b < c`, which the tree has as a conjunction that shares b."""
+        left, right = node.left, node.right
+        if isinstance(left, tree.Binary) and isinstance(right, tree.Binary):
+            shared = left.right if left.op not in ("and", "or") else getattr(left.right, "right", None)
+            if shared is right.left:
+                self.refuse(node, "comparisons cannot be chained here", "write te.all(a < b, b < c)")
 
     def _unknown(self, name: str, scope: Mapping[str, Any]) -> Exception:
         from difflib import get_close_matches
@@ -135,17 +181,17 @@ class Expressions:
     def _key(self, node: tree.Expr, scope: Mapping[str, Any]) -> str:
         key = self.value(node, scope)
         if not isinstance(key, str):
-            with self.at(node.at):
+            with self.at(node):
                 raise fail(f"the keys of a dictionary are strings here, not {ex.describe(key)}")
         return key
 
     def _items(self, nodes: list[tree.Expr], scope: Mapping[str, Any]) -> list[Any]:
         values: list[Any] = []
         for node in nodes:
-            if isinstance(node, tree.Starred):
-                value = self.value(node.value, scope)
+            if _is_starred(node):
+                value = self.value(node.operand, scope)
                 if not isinstance(value, (tuple, list)):
-                    with self.at(node.at):
+                    with self.at(node):
                         raise fail(f"'*' takes a tuple or list apart, not {ex.describe(value)}")
                 values += value
             else:
@@ -153,11 +199,11 @@ class Expressions:
         return values
 
     def _indices(self, node: tree.Index, scope: Mapping[str, Any]) -> Any:
-        if len(node.items) == 1 and not node.is_tuple and not isinstance(node.items[0], tree.Starred):
+        if len(node.items) == 1 and not _is_starred(node.items[0]):
             item = node.items[0]
             if isinstance(item, tree.Slice):
-                bounds = [None if b is None else self.value(b, scope) for b in (item.start, item.stop)]
-                with self.at(item.at):
+                bounds = [None if b is None else self.value(b, scope) for b in (item.start, item.stop, item.step)]
+                with self.at(item):
                     if any(b is not None and not isinstance(b, int) for b in bounds):
                         raise fail("the bounds of a slice are Python numbers here")
                 return slice(*bounds)

@@ -16,9 +16,10 @@ from ...dialects.te import extern as ext
 from ...dialects.te import tensor as te
 from ...dialects.te.expr import fail
 from ...support.text import counted
+from ..python import tree
 from ..source import Source
-from . import tree
 from .evaluate import Evaluator
+from .expressions import is_variable
 from .names import Builtin, globals_of_te
 from .scope import Returned, Scope
 
@@ -49,14 +50,15 @@ class HybridFunction:
         self.source = source
         self.function = function
         self.captured = captured or {}
-        self.__name__ = function.name
+        self.__name__ = str(function.name)
 
     def __call__(self, *args: Any) -> Any:
         """Raises MirError for what is wrong in the script, or with the arguments."""
         function = self.function
-        if len(args) != len(function.params) or function.rest is not None:
+        plain = [p for p in function.parameters if p.name.type != "STAR"]
+        if len(args) != len(plain) or len(plain) < len(function.parameters):
             raise fail(
-                f"hybrid script '{function.name}' takes {counted(len(function.params), 'argument')}, but is called with {len(args)}"
+                f"hybrid script '{function.name}' takes {counted(len(plain), 'argument')}, but is called with {len(args)}"
             )
         return HybridEvaluator(self.source, self.captured).carry_out(function, args)
 
@@ -75,7 +77,7 @@ class HybridEvaluator(Evaluator):
         own: dict[str, Any] = {}
         tensors: list[te.Tensor] = []
         buffers: list[ext.Buffer] = []
-        for name, value in zip(function.params, args, strict=True):
+        for name, value in zip(self._parameters(function)[0], args, strict=True):
             if isinstance(value, te.Tensor):
                 buffer = ext.Buffer(value.name, value.dims, value.dtype)
                 tensors.append(value)
@@ -103,7 +105,7 @@ class HybridEvaluator(Evaluator):
         body, self.statements = self.statements, None
         given = ex.items_of(returned)
         listed = list((returned,) if given is None else given)
-        with self.at(function.at):
+        with self.at(function):
             if not listed or any(not any(r is b for b in self.results) for r in listed):
                 raise fail(
                     f"hybrid script '{function.name}' does not return its output tensors",
@@ -116,8 +118,8 @@ class HybridEvaluator(Evaluator):
                 )
         outputs: tuple[ext.Buffer, ...] = tuple(listed)
         for place, buffer in enumerate(outputs):
-            buffer.name = function.name if len(outputs) == 1 else f"{function.name}_v{place}"
-        op = ext.ExternOp(function.name, tuple(tensors), tuple(buffers), outputs, "", None)
+            buffer.name = str(function.name) if len(outputs) == 1 else f"{function.name}_v{place}"
+        op = ext.ExternOp(str(function.name), tuple(tensors), tuple(buffers), outputs, "", None)
         op.body = body
         made = op.give([(b.dims, b.dtype) for b in outputs])
         return made[0] if len(made) == 1 else made
@@ -140,24 +142,25 @@ class HybridEvaluator(Evaluator):
     # Statements ------------------------------------------------------------------------------------------------------
 
     def _assign(self, target: tree.Expr, value: Any, scope: dict[str, Any]) -> None:
-        if not isinstance(target, tree.Name):
+        if not is_variable(target):
             super()._assign(target, value, scope)
             return
-        with self.at(target.at):
+        name = str(target)
+        with self.at(target):
             try:
-                held = scope[target.name]
+                held = scope[name]
             except KeyError:
                 held = None
             if isinstance(held, Variable):
-                self._store(held, target.name, value)
+                self._store(held, name, value)
             elif isinstance(value, ext.Buffer):
                 if value.name in ("local", "output"):
-                    value.name = target.name
-                scope[target.name] = value
-            elif isinstance(value, (ex.Expr, int, float)) and self._is_variable(target.name, value):
-                scope[target.name] = self._variable(target.name, ex.convert(value))
+                    value.name = name
+                scope[name] = value
+            elif isinstance(value, (ex.Expr, int, float)) and self._is_variable(name, value):
+                scope[name] = self._variable(name, ex.convert(value))
             else:
-                scope[target.name] = value
+                scope[name] = value
 
     def _is_variable(self, name: str, value: ex.ExprLike) -> bool:
         return self.assigned.get(name, 0) > 1 or (isinstance(value, ex.Expr) and _loads(value))
@@ -177,10 +180,10 @@ class HybridEvaluator(Evaluator):
     def _for(self, statement: tree.For, scope: dict[str, Any]) -> None:
         iterable = self.value(statement.iterable, scope)
         if isinstance(iterable, range):
-            if not isinstance(statement.target, tree.Name):
+            if not is_variable(statement.target):
                 raise fail("a loop has one variable")
             for number in iterable:
-                self._run(statement.body, Scope(scope, {statement.target.name: number}))
+                self._run(statement.body, Scope(scope, {str(statement.target): number}))
             return
         super()._for(statement, scope)
 
@@ -196,21 +199,22 @@ class HybridEvaluator(Evaluator):
 
     def _hybrid_value(self, node: tree.Expr, scope: Mapping[str, Any]) -> Any:
         match node:
-            case tree.Connective():
+            case tree.Binary() if node.op in ("and", "or"):
+                self.refuse_chain(node)
                 left, right = self.value(node.left, scope), self.value(node.right, scope)
                 if isinstance(left, ex.Expr) or isinstance(right, ex.Expr):
-                    with self.at(node.at):
+                    with self.at(node):
                         return (ar.logical_or if node.op == "or" else ar.logical_and)(left, right)
             case tree.Unary() if node.op == "not":
                 operand = self.value(node.operand, scope)
                 if isinstance(operand, ex.Expr):
-                    with self.at(node.at):
+                    with self.at(node):
                         return ar.logical_not(operand)
             case tree.Conditional():
                 condition = self.value(node.condition, scope)
                 if isinstance(condition, ex.Expr) and not isinstance(condition, ex.Const):
                     sides = self.value(node.then, scope), self.value(node.orelse, scope)
-                    with self.at(node.at):
+                    with self.at(node):
                         return ar.if_then_else(condition, *sides)
             case _:
                 pass
@@ -238,13 +242,13 @@ def _assignments(body: Sequence[tree.Stmt]) -> dict[str, int]:
         for statement in statements:
             match statement:
                 case tree.Assign():
-                    for target in statement.targets:
-                        for name in target.items if isinstance(target, tree.Display) else (target,):
-                            if isinstance(name, tree.Name):
-                                counts[name.name] = counts.get(name.name, 0) + 1
+                    for target in (statement.target, *statement.more):
+                        for name in target.items if isinstance(target, tree.Sequence) else (target,):
+                            if is_variable(name):
+                                counts[str(name)] = counts.get(str(name), 0) + 1
                 case tree.Augmented():
-                    if isinstance(statement.target, tree.Name):
-                        counts[statement.target.name] = counts.get(statement.target.name, 0) + 2
+                    if is_variable(statement.target):
+                        counts[str(statement.target)] = counts.get(str(statement.target), 0) + 2
                 case tree.For() | tree.With():
                     visit(statement.body, times + 1)
                 case tree.If():

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from ...dialects.te.expr import fail, items_of
 from ...support.text import counted
-from . import tree
+from ..python import tree
 
 
 class Caller(Protocol):

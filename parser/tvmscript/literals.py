@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from xdsl.dialects.builtin import (
     AnyFloat,
     ArrayAttr,
@@ -20,34 +18,11 @@ from xdsl.ir import Attribute
 from ...dialects.tir.operators import Const, const_attr, int_const, wrap
 from ...dialects.tir.types import F32, I1, HandleType, MetadataAttr, NameAttr, TargetAttr, dtype_to_type
 from ...support.diagnostics import MirError
-from ...support.source_text import characters
+from ..python.literals import is_string, number, string
 from ..python.tree import Call, Expr, Index, Mapping, Sequence, Token, Unary
 from .scope import Scope
 
-_ESCAPE = re.compile(r"\\(\r?\n|[0-7]{1,3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "\\": "\\", "'": "'", '"': '"'}
-
-
-def unquote(token: Token) -> str:
-    """The text a Python string literal stands for."""
-    prefix, quote = re.match(r"([rRuUbB]*)(\"\"\"|'''|\"|')", token).groups()  # pyright: ignore[reportOptionalMemberAccess]
-    body = token[len(prefix) + len(quote) : -len(quote)]
-    return body if "r" in prefix.lower() or "\\" not in body else characters(_ESCAPE.sub(_unescape, body))
-
-
-def _unescape(match: re.Match[str]) -> str:
-    code = match[1]
-    if code[0] in "xuU" and len(code) > 1:
-        point = int(code[1:], 16)
-        return chr(point) if point < 0x110000 else match[0]
-    if code[0] in "01234567":
-        return chr(int(code, 8))
-    return "" if code.endswith("\n") else _ESCAPES.get(code, match[0])
-
-
 _CONSTANTS = {"True": Const(1, I1), "False": Const(0, I1)}
-# Far more than any dtype holds, and fewer than Python takes long to read.
-_MOST_DIGITS = 100
 _FLOATS_BY_NAME = {"inf": float("inf"), "-inf": float("-inf"), "nan": float("nan"), "infinity": float("inf")}
 
 
@@ -56,30 +31,19 @@ class Literals(Scope):
 
     def number(self, token: Token) -> Const:
         """A number literal: an int32 (or int64) or a float32."""
-        text = token.replace("_", "")
-        if len(text) > _MOST_DIGITS and "." not in text:
-            self.fail(token, "this number is too large")
-        try:
-            return int_const(int(text, 0))
-        except ValueError:
-            if text.isdigit():
-                self.fail(token, f"'{token}' is no number", "a decimal integer does not begin with 0")
-        try:
-            return Const(float(text), F32)
-        except ValueError:
-            self.fail(token, f"'{token}' is no number")
+        value = number(token, self.fail)
+        return int_const(value) if isinstance(value, int) else Const(value, F32)
 
     def string(self, node: Expr | None, what: str) -> str:
         """A string literal."""
-        if type(node) is Token and node.type == "STRING":
-            return unquote(node)
-        if isinstance(node, Call) and node.function == "+":
-            return "".join(self.string(part, what) for part in node.arguments)
-        self.fail(node, f"{what} is a string in quotes")
+        text = string(node, self.fail)
+        if text is None:
+            self.fail(node, f"{what} is a string in quotes")
+        return text
 
     def is_string(self, node: Expr | None) -> bool:
         """Whether a node is a string literal."""
-        return (type(node) is Token and node.type == "STRING") or (isinstance(node, Call) and node.function == "+")
+        return is_string(node)
 
     def dtype(self, node: Expr | None) -> Attribute:
         """The type named by a string literal: `"float32"`, `"int32x4"`, `"handle"`."""

@@ -250,6 +250,8 @@ class FunctionReader(Control):
                 self.return_statement(statement)
             case Augmented():
                 self.augmented(statement)
+            case Function():
+                raise AssertionError("the lexer refuses it")
 
     def assign(self, statement: Assign) -> None:
         """`A[i] = x`, `x = …`, `a, b = …`."""

@@ -19,11 +19,12 @@ from mirstack.driver.mlir_frontend import parse_mlir
 from mirstack.driver.pipeline import read_pipeline
 from mirstack.driver.sources import Source
 from mirstack.parser.items import split_items
+from mirstack.parser.python import lexer as python
 from mirstack.parser.relay import lexer as relay
 from mirstack.parser.relay.reading import _DIRECTIVE
 from mirstack.parser.rules import lexer as rules
-from mirstack.parser.te import lexer as te
-from mirstack.parser.tvmscript import lexer as tvmscript
+from mirstack.parser.te.syntax import TE
+from mirstack.parser.tvmscript.syntax import TVMSCRIPT
 from xdsl.context import Context
 
 PIECES = [
@@ -100,8 +101,8 @@ STRAY = ["$", "", "\nx"]
 PYTHON = ["", "f(A=", '"', "'''"]
 READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "relay": (relay.tokenize, ["", "%a = ", '"', "/*"]),
-    "te": (te.tokenize, PYTHON),
-    "tvmscript": (tvmscript.tokenize, PYTHON),
+    "te": (lambda text: python.tokenize(text, TE), PYTHON),
+    "tvmscript": (lambda text: python.tokenize(text, TVMSCRIPT), PYTHON),
     "rules": (rules.tokenize, ["", '"', "/*"]),
     "items": (
         lambda text: split_items(text, "f.mir", 1, lambda error: None),

@@ -95,8 +95,8 @@ def test_python_is_understood() -> None:
         parse_mir(
             function("""
 M = N = 4
-scale: = 2
-""").replace("scale: = 2\n", "scale = 2 ** 3 // 3  # 2\n")
+scale: int = 2 ** 3 // 3  # 2
+""")
             + """    shape = (M,) + (N * 2,)
     options = {"tag": "x", "more": [1, 2]}
     A = te.placeholder(shape, name="A")
@@ -105,14 +105,16 @@ scale: = 2
         y = x * scale
         return y + (1 if rank == 2 and not rank == 3 else 0)
     B = te.compute(A.shape[:-1] + (8,), lambda *i: twice(A(*i)), tag=options["tag"], name="B")
+    evens = (0, 1, 2, 3)[::2]
     C = te.compute([*B.shape], lambda i, j: B[i][j] + max(M, 3) - abs(-1), name="C")
-    D = te.compute((B.op.axis[1].dom[1] if False else 8,), lambda i: C[0, i], name="D")
+    D = te.compute((B.op.axis[1].dom[1] if False else 8,), lambda i: C[0, i] + evens[1], name="D")
     return A, D
 """
         )
     )
     assert 'B = te.compute((4, 8), lambda i0, i1: A[i0, i1] * 2.0 + 1.0, name="B", tag="x")' in text
     assert "lambda i, j: B[i, j] + 4.0 - 1.0" in text
+    assert "C[0, i] + 2.0" in text
 
 
 def test_names_are_not_hidden() -> None:

@@ -43,7 +43,7 @@ def is_index_type(type: Attribute) -> bool:
     return isinstance(type, IntegerType) and type.width.data >= 32 and type.signedness.data is not Signedness.UNSIGNED
 
 
-_BUILD: dict[type[Operation], Callable[..., Expr]] = {
+ARITHMETIC: dict[type[Operation], Callable[..., Expr]] = {
     AddOp: Expr.__add__,
     SubOp: Expr.__sub__,
     MulOp: Expr.__mul__,
@@ -54,7 +54,7 @@ _BUILD: dict[type[Operation], Callable[..., Expr]] = {
     MinOp: x.minimum,
     MaxOp: x.maximum,
 }
-_COMPARE: dict[type[Operation], Callable[[Expr, Expr], Expr]] = {
+COMPARISONS: dict[type[Operation], Callable[[Expr, Expr], Expr]] = {
     EqOp: eq,
     NeOp: ne,
     LtOp: lt,
@@ -62,9 +62,10 @@ _COMPARE: dict[type[Operation], Callable[[Expr, Expr], Expr]] = {
     GtOp: gt,
     GeOp: ge,
 }
-_LOGIC: dict[type[Operation], Callable[..., Expr]] = {AndOp: logical_and, OrOp: logical_or, NotOp: logical_not}
+LOGIC: dict[type[Operation], Callable[..., Expr]] = {AndOp: logical_and, OrOp: logical_or, NotOp: logical_not}
+"""The analyzer's expression of each operator, by its op."""
 # Operators of other dtypes wrap around or round: all that is known is that they are functions of their operands.
-_PURE = frozenset([*_BUILD, *_COMPARE, *_LOGIC, SelectOp, CastOp])
+_PURE = frozenset([*ARITHMETIC, *COMPARISONS, *LOGIC, SelectOp, CastOp])
 
 Inputs: TypeAlias = "tuple[SSAValue, ...] | None"
 
@@ -166,13 +167,13 @@ def _convert_const(op: ConstOp, value: OpResult, operands: list[Expr]) -> Expr:
 def _convert_operator(op: Operation, value: OpResult, operands: list[Expr]) -> Expr:
     """Integer arithmetic, comparisons and logic; the same on other dtypes is some function."""
     kind = type(op)
-    build = _BUILD.get(kind)
+    build = ARITHMETIC.get(kind)
     if build is not None and is_index_type(value.type):
         return build(*operands)
-    compare = _COMPARE.get(kind)
+    compare = COMPARISONS.get(kind)
     if compare is not None and _orders_as_integers(op.operands[0].type):
         return compare(*operands)
-    logic = _LOGIC.get(kind)
+    logic = LOGIC.get(kind)
     if logic is not None and value.type == I1:
         return logic(*operands)
     return x.call(_function(op.name, value.type, kind, tuple(op.operands)), operands)
@@ -300,7 +301,7 @@ def _convert_call(op: CallOp, value: OpResult, operands: list[Expr]) -> Expr:
 
 
 _RULES: dict[type[Operation], _Rule] = {
-    **{kind: _Rule(_all_operands, _convert_operator) for kind in (*_BUILD, *_COMPARE, *_LOGIC)},
+    **{kind: _Rule(_all_operands, _convert_operator) for kind in (*ARITHMETIC, *COMPARISONS, *LOGIC)},
     ConstOp: _Rule(_all_operands, _convert_const),
     LetOp: _Rule(_let_inputs, _first),
     CastOp: _Rule(_all_operands, _convert_cast),

@@ -14,21 +14,14 @@ from math import gcd
 from .. import tir
 from ..te import arithmetic as ar
 from ..te.expr import Apply, Call, Const, Expr, IfThenElse, IterVar, Var
-from ..te.expr_mutator import BUILD, Op, map_children
+from ..te.expr_mutator import BUILD, map_children
 from ..te.value_numbering import Numbering
 from . import Analyzer
 from . import expr as x
-from .conditions import eq, ge, gt, le, logical_and, logical_not, logical_or, lt, ne, select
+from .conditions import select
+from .from_ssa import ARITHMETIC, COMPARISONS, LOGIC
 
 INDEX_DTYPES = ("int32", "int64")
-
-_ANALYZE: dict[Op, Callable[..., x.Expr]] = {
-    tir.AddOp: x.Expr.__add__, tir.SubOp: x.Expr.__sub__, tir.MulOp: x.Expr.__mul__, tir.FloorDivOp: x.floordiv,
-    tir.FloorModOp: x.floormod, tir.DivOp: x.truncdiv, tir.ModOp: x.truncmod, tir.MinOp: x.minimum, tir.MaxOp: x.maximum,
-}  # fmt: skip
-_COMPARE: dict[Op, Callable[[x.Expr, x.Expr], x.Expr]] = {
-    tir.LtOp: lt, tir.LeOp: le, tir.GtOp: gt, tir.GeOp: ge, tir.EqOp: eq, tir.NeOp: ne,
-}  # fmt: skip
 
 
 def number(value: int, dtype: str = "int32") -> Const:
@@ -153,17 +146,15 @@ class Arith:
         return self._analyzed[id(root)]
 
     def _parts(self, e: Expr) -> tuple[Expr, ...]:
+        """The operands of what the analyzer knows: operators on indices, conditions, casts between indices, `likely`."""
         match e:
-            case Apply() if e.op in _ANALYZE and e.dtype in INDEX_DTYPES:
+            case Apply() if e.op in LOGIC:
                 return e.args
-            case Apply() if e.op in _COMPARE and e.args[0].dtype in INDEX_DTYPES:
-                return e.args
-            case Apply() if e.op in (tir.AndOp, tir.OrOp, tir.NotOp):
-                return e.args
-            case Apply() if e.op is tir.SelectOp and e.dtype in INDEX_DTYPES:
-                return e.args
-            case Apply() if e.op is tir.CastOp and e.dtype in INDEX_DTYPES and e.args[0].dtype in INDEX_DTYPES:
-                return e.args
+            case Apply() if e.args[-1].dtype in INDEX_DTYPES:
+                known = e.op in COMPARISONS or (
+                    e.dtype in INDEX_DTYPES and (e.op in ARITHMETIC or e.op in (tir.SelectOp, tir.CastOp))
+                )
+                return e.args if known else ()
             case Call() if e.intrinsic == "likely":
                 return e.args
             case _:
@@ -175,20 +166,12 @@ class Arith:
         if not parts:
             equal = self._equal.get(id(e))
             return self._atom(e) if equal is None else self.analyzed(equal)
-        if isinstance(e, Call):
+        if isinstance(e, Call) or not isinstance(e, Apply) or e.op is tir.CastOp:
             return parts[0]
-        assert isinstance(e, Apply)
-        if e.op in _ANALYZE:
-            return _ANALYZE[e.op](*parts)
-        if e.op in _COMPARE:
-            return _COMPARE[e.op](*parts)
         if e.op is tir.SelectOp:
             return select(parts[0], parts[1], parts[2])
-        if e.op is tir.CastOp:
-            return parts[0]
-        if e.op is tir.NotOp:
-            return logical_not(*parts)
-        return logical_and(*parts) if e.op is tir.AndOp else logical_or(*parts)
+        build = ARITHMETIC.get(e.op) or COMPARISONS.get(e.op) or LOGIC[e.op]
+        return build(*parts)
 
     def prove(self, condition: Expr) -> bool:
         """Whether the condition is true for sure."""
@@ -218,7 +201,7 @@ class Arith:
         if e.dtype in INDEX_DTYPES and isinstance(e, (Apply, Const, Var, IterVar)):
             return self._present(self._sum(e), e.dtype)
         if isinstance(e, Apply):
-            if e.op in _COMPARE and e.args[0].dtype in INDEX_DTYPES:
+            if e.op in COMPARISONS and e.args[0].dtype in INDEX_DTYPES:
                 return self._comparison(e)
             if e.op is tir.GtOp:
                 return ar.less(self.simplify(e.args[1]), self.simplify(e.args[0]))
@@ -386,7 +369,7 @@ class Arith:
 
     def _symbolic(self, e: Apply, a: Sum, b: Sum) -> Sum:
         left, right = self._present(a, e.dtype), self._present(b, e.dtype)
-        simple = self.analyzer.simplify(_ANALYZE[e.op](self.analyzed(left), self.analyzed(right)))
+        simple = self.analyzer.simplify(ARITHMETIC[e.op](self.analyzed(left), self.analyzed(right)))
         if not simple.terms:
             return Sum(simple.const)
         if e.op is tir.FloorModOp and simple == self.analyzed(left):
@@ -445,7 +428,7 @@ class Arith:
         if not difference.terms:
             left, right = number(difference.const, dtype), number(0, dtype)
             return BUILD[op](left, right)
-        known = self.analyzer.simplify(_COMPARE[op](self.analyzed(left), self.analyzed(right)))
+        known = self.analyzer.simplify(COMPARISONS[op](self.analyzed(left), self.analyzed(right)))
         if not known.terms:
             return Const(int(known.const != 0), "bool")
         if op is tir.LtOp:

@@ -10,6 +10,7 @@ from ..te import arithmetic as ar
 from ..te import tensor as te
 from ..te.axes import Range
 from ..te.expr import Apply, Call, Const, Expr, IfThenElse, IterVar, Var
+from ..te.expr_mutator import BUILD
 from .ordered import Arith, is_zero, number
 
 
@@ -129,12 +130,7 @@ class Interval:
         if a.min is not None and b.min is not None and a.is_point and b.is_point:
             if a.min is e.args[0] and b.min is e.args[1]:
                 return IntSet.point(e)
-            builds: dict[object, Callable[[Expr, Expr], Expr]] = {
-                tir.AddOp: ar.add, tir.SubOp: ar.subtract, tir.MulOp: ar.multiply, tir.FloorDivOp: ar.floordiv,
-                tir.FloorModOp: ar.floormod, tir.DivOp: ar.truncdiv, tir.ModOp: ar.truncmod, tir.MinOp: ar.minimum,
-                tir.MaxOp: ar.maximum,
-            }  # fmt: skip
-            build = builds.get(e.op)
+            build = ar.truncdiv if e.op is tir.DivOp else ar.truncmod if e.op is tir.ModOp else BUILD.get(e.op)
             return EVERYTHING if build is None else IntSet.point(build(a.min, b.min))
         if e.op is tir.AddOp:
             return IntSet(_with(ar.add, a.min, b.min), _with(ar.add, a.max, b.max))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....dialects.arith.ordered import Arith, is_one, is_zero, number
+from ....dialects.arith.ordered import Arith, is_zero, number
 from ....dialects.arith.ordered_int_set import Interval, IntSet
 from ....dialects.te import arithmetic as ar
 from ....dialects.te import expr as ex
-from ....dialects.te.axes import OPAQUE, Axis, Range, domain_of
+from ....dialects.te.axes import OPAQUE, Range, domain_of
 from ....dialects.te.expr import Expr, IterVar
 from .stage import Fuse, Rebase, Relation, Singleton, Split, StageData, root_axes
 
@@ -347,13 +347,3 @@ def make_bound_check(
         if reach.max is None or not arith.prove(ar.less(reach.max, whole.extent)):
             conditions.append(ar.less(value, whole.extent))
     return conditions
-
-
-def is_thread_tag(axis: IterVar) -> bool:
-    """Whether the axis is a thread."""
-    return isinstance(axis, Axis) and bool(axis.thread_tag)
-
-
-def is_trivial(range: Range) -> bool:
-    """Whether the range holds one value."""
-    return is_one(range.extent)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
 from ....dialects.te.axes import OPAQUE, Axis
 from ....dialects.te.expr import Expr, IterVar
@@ -270,8 +269,3 @@ __all__ = [
 def is_placeholder(op: te.Operation | None) -> bool:
     """Whether the operation is an input, which is not computed."""
     return isinstance(op, te.PlaceholderOp)
-
-
-def is_extern(op: te.Operation | None) -> bool:
-    """Whether the operation is computed by statements."""
-    return isinstance(op, ext.ExternOp)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from .api import topi as topi
     from .api import transform as transform
     from .api.build import build
-    from .api.compile import Executable, compile, load, parse, preload
+    from .api.compile import compile, load, parse, preload
+    from .api.executable import Executable
     from .api.ir.module import IRModule
     from .api.lower import lower
     from .api.nd import cpu
@@ -38,7 +39,7 @@ _MODULES = ("ir", "nd", "relay", "rules", "script", "te", "tir", "topi", "transf
 # Where each public name lives: "module" for a module itself, "module:name" for something in it.
 _PUBLIC = {
     **{name: f"api.{name}" for name in _MODULES},
-    "Executable": "api.compile:Executable",
+    "Executable": "api.executable:Executable",
     "IRModule": "api.ir.module:IRModule",
     "MirError": "support.diagnostics:MirError",
     "build": "api.build:build",

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ..dialects.array import storage_of
+from ..lowering.driver.entry import functions_of
+from ..lowering.driver.loading.executable import Executable
 from ..support.diagnostics import Diagnostic, MirError
 from .compile import compile
-from .entry import functions_of
-from .executable import Executable
 from .ir.module import IRModule
 from .ir.prim_func import PrimFunc
-from .nd import Device, NDArray, storage_of
+from .nd import Device, NDArray
 
 _NATIVE = ("llvm", "cpu", "c")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray as NumpyArray
 
-from ..dialects.array import numpy_dtype
+from ..dialects.array import ArrayHolder, numpy_dtype
 from ..support.arguments import check_text, integer, items
 
 
@@ -47,7 +47,7 @@ _DEVICE_TYPES = {"cpu": 1, "llvm": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "meta
 """The numbers of devices in TVM's and DLPack's files; programs run on the CPU, whatever device they name."""
 
 
-class NDArray:
+class NDArray(ArrayHolder):
     """An array; `numpy()` gives a copy that may be written to."""
 
     __slots__ = ("_array",)
@@ -137,8 +137,3 @@ def as_numpy(value: object) -> NumpyArray[Any]:
             raise TypeError(f"no dtype holds an integer of {value.bit_length()} bits: the largest has 64")
         raise TypeError(f"a tensor is of numbers, not of {value!r}")
     return result
-
-
-def storage_of(value: object) -> Any:
-    """What compiled functions take in the place of an argument: of an NDArray its memory, else the value itself."""
-    return cast("Any", value.storage if isinstance(value, NDArray) else value)

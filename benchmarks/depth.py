@@ -14,9 +14,10 @@ from pathlib import Path
 import mirstack
 from mirstack.examples.models.builder import Model
 from mirstack.examples.models.resnet import ResNet
+from mirstack.lowering.driver.build import lower_module
 from mirstack.lowering.llvm.jit.load import emit_object
 from mirstack.lowering.llvm.text.translation import translate
-from mirstack.lowering.pipeline import Options, lower_module
+from mirstack.lowering.pipeline import Options
 from mirstack.support.deep_stack import in_deep_stack
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass

@@ -17,11 +17,11 @@ from typing import Any
 
 import mirstack
 import numpy as np
-from mirstack.api.executable import Executable
 from mirstack.dialects import te, tir
 from mirstack.dialects.array import numpy_dtype
 from mirstack.dialects.relay.ir import CallTirOp, ConstantOp, FuncOp, ReturnOp
 from mirstack.dialects.tir.types import type_to_dtype
+from mirstack.lowering.driver.loading.executable import Executable
 from mirstack.passes.schedule.analysis.structure import const_int
 from mirstack.support.walk import walk_ops
 from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType

@@ -7,7 +7,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Data, Dialect
 from xdsl.irdl import irdl_attr_definition
@@ -161,6 +161,22 @@ class ArrayValueAttr(Data[ArrayBox]):
             # As it is: base64 has nothing to escape, and looking for it takes minutes in a model's weights.
             octets = array.reshape(-1).view("uint8").data
             printer.print_string(f'"{base64.b64encode(octets).decode("ascii")}"')
+
+
+class ArrayHolder:
+    """An object that holds an array which compiled functions write in place, as `mirstack.nd.NDArray`."""
+
+    __slots__ = ()
+
+    @property
+    def storage(self) -> NDArray[Any]:
+        """The array itself, as compiled functions take it."""
+        raise NotImplementedError
+
+
+def storage_of(value: object) -> Any:
+    """Returns what compiled functions take in the place of an argument: the array of a holder, otherwise the value itself."""
+    return value.storage if isinstance(value, ArrayHolder) else value
 
 
 def numpy_dtype(name: str) -> np.dtype[np.generic]:

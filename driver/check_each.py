@@ -34,8 +34,8 @@ def interpret(module: ModuleOp, seed: int) -> Results:
     intrinsics are no program's. Sizes known only at run time are all 8, or, where the program refuses those, drawn from the
     numbers that its parameters' shapes have, and 1 to 8.
     """
-    from ..api.entry import functions_of
     from ..dialects import tir
+    from ..lowering.driver.entry import functions_of
     from ..passes.schedule.engine.tensor_intrinsics import is_half
 
     functions = [

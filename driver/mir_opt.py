@@ -33,9 +33,10 @@ from .modules import FORMATS, format_of, parse_chunk, register_dialects
 from .pipeline import read_pipeline
 from .run_passes import run_passes, verify_result
 from .sources import Chunk, Source, read_source
-from .targets import TARGETS, Machine, MlirStyle, has_mir_text, print_asm, print_llvm, print_mir, print_mlir
+from .targets import TARGETS, MlirStyle, has_mir_text, print_mir, print_mlir
 
 if TYPE_CHECKING:
+    from ..lowering.pipeline import Options
     from ..passes.print_ir import DumpIR
 
 # The target that is not named: the format of the input.
@@ -125,15 +126,29 @@ class MirOptMain(xDSLOptMain):
             case "mlir":
                 return print_mlir(module, replace(self._style(), elide=elide))
             case "llvm" | "asm" as native:
-                emit = print_llvm if native == "llvm" else print_asm
-                watch = timing.watch if timing is not None and self.args.timing else None
-                return emit(module, self._machine(), watch)
+                from ..lowering.driver.build import assembly_text, llvm_text
+
+                watch = (timing.watch,) if timing is not None and self.args.timing else ()
+                emit = llvm_text if native == "llvm" else assembly_text
+                return emit(module, self._options(module), watch)
             case _:
                 return super().output_resulting_program(module)
 
-    def _machine(self) -> Machine:
+    def _options(self, module: ModuleOp) -> Options:
+        """How `mirstack.compile` would lower the module."""
+        from ..lowering.driver.entry import default_entry, functions_of
+        from ..lowering.externs import names_of
+        from ..lowering.pipeline import Options
+
         args = self.args
-        return Machine(args.opt_level, args.mcpu, args.caches, args.allow_extern, args.strict_math)
+        return Options(
+            entry=default_entry(functions_of(module)),
+            opt_level=args.opt_level,
+            cpu=args.mcpu,
+            caches=args.caches,
+            allow_extern=names_of(args.allow_extern),
+            strict_math=args.strict_math,
+        )
 
     def _style(self) -> MlirStyle:
         return MlirStyle(
@@ -161,7 +176,7 @@ class MirOptMain(xDSLOptMain):
             if not self.args.disable_verify:
                 with timing.stage("verify"):
                     verify_result(module, ())
-                    from ..api.compile import check_functions
+                    from ..lowering.driver.source import check_functions
 
                     check_functions(module)
             if self.args.check_rules:

@@ -18,6 +18,7 @@ from .errors import INVALID, OK, UsageError, guarded
 
 if TYPE_CHECKING:
     import numpy as np
+    from xdsl.dialects.builtin import ModuleOp
 
     from .run_inputs import Arrays, Parameter
 
@@ -152,39 +153,31 @@ def argument_parser() -> argparse.ArgumentParser:
 
 def compile_entry(args: argparse.Namespace) -> Executable:
     """The compiled entry that the command line asks for; raises `MirError`."""
-    from ..api.compile import compile as compile_module
-    from ..api.compile import compile_text
+    from ..lowering.driver.compile import compile_source
+    from ..lowering.driver.source import SourceText
+    from ..lowering.externs import names_of
+    from ..lowering.pipeline import Options
+    from ..support.source_text import source_text
     from .modules import format_of, read_module
     from .sources import read_source
 
-    if args.target == "cpu" and format_of(args.file, args.frontend) == "mir":
-        from ..lowering.externs import names_of
-        from ..lowering.pipeline import Options
-
-        source = read_source(args.file)
-        Sources.current().add(source.name, source.text)
-        options = Options(
-            opt_level=args.opt_level,
-            cpu=args.mcpu,
-            threads=args.threads,
-            caches=args.caches,
-            allow_extern=names_of(args.allow_extern),
-            strict_math=args.strict_math,
-        )
-        return compile_text(source.text, source.name, source.directory, options, args.entry, cache=args.cache)
-    module = read_module(args.file, args.frontend)
-    return compile_module(
-        module,
-        target=args.target,
-        entry=args.entry,
-        threads=args.threads,
+    options = Options(
         opt_level=args.opt_level,
         cpu=args.mcpu,
+        threads=args.threads,
         caches=args.caches,
-        allow_extern=args.allow_extern,
+        allow_extern=names_of(args.allow_extern),
         strict_math=args.strict_math,
-        cache=args.cache,
     )
+    program: SourceText | ModuleOp
+    if args.target == "cpu" and format_of(args.file, args.frontend) == "mir":
+        # As text, which a program that the cache has need not be parsed from.
+        source = read_source(args.file)
+        Sources.current().add(source.name, source.text)
+        program = SourceText(source_text(source.text), source.name, source.directory)
+    else:
+        program = read_module(args.file, args.frontend)
+    return compile_source(program, args.target, args.entry, options, cache=args.cache)
 
 
 def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:

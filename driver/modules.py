@@ -84,7 +84,7 @@ def read_module(path: str, told_format: str | None = None) -> ModuleOp:
     register_dialects(context)
     module = parse_chunk(source, Chunk(source.text), text_format, context)
     verify(module)
-    from ..api.compile import check_functions
+    from ..lowering.driver.source import check_functions
 
     check_functions(module)
     return module

@@ -1,22 +1,16 @@
-"""What `mir-opt -t` prints: `.mir` text, MLIR's form, the LLVM IR that runs, its assembly. The last two import LLVM."""
+"""Targets of `mir-opt -t`: `.mir` text and MLIR's form; LLVM IR and assembly are `lowering/driver/build.py`'s."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from io import StringIO
 from math import prod
-from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
-from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
 from ..dialects.array import ArrayValueAttr
-
-if TYPE_CHECKING:
-    from ..lowering.pipeline import Options
 
 
 @dataclass(frozen=True)
@@ -79,61 +73,6 @@ def print_mir(module: ModuleOp) -> str:
     from ..parser import print_mir as in_formats
 
     return in_formats(module)
-
-
-@dataclass(frozen=True)
-class Machine:
-    """What native code is made for: `cpu` is LLVM's name of it, None for this machine's, `caches` and `allow_extern` as `Options` has
-    them."""
-
-    opt_level: int = 3
-    cpu: str | None = None
-    caches: str = ""
-    allow_extern: tuple[str, ...] = ()
-    strict_math: bool = False
-
-
-Watch = Callable[[ModulePass, ModuleOp], None]
-
-
-def print_llvm(module: ModuleOp, machine: Machine = Machine(), watch: Watch | None = None) -> str:
-    """The LLVM IR that the module is compiled to, lowered in place from whatever level it is at.
-
-    `watch` is called after each pass of the lowering.
-    """
-    from ..lowering.llvm.text.translation import translate
-    from ..lowering.pipeline import lower_module
-
-    lower_module(module, _options(module, machine), () if watch is None else (watch,))
-    return translate(module, externs=machine.allow_extern)
-
-
-def print_asm(module: ModuleOp, machine: Machine = Machine(), watch: Watch | None = None) -> str:
-    """The machine code that the module is compiled to, as assembly; as `print_llvm`."""
-    from ..lowering.llvm.jit.codegen_process import start
-    from ..lowering.llvm.jit.load import emit_assembly
-    from ..lowering.pipeline import target_of
-
-    start()
-    options = _options(module, machine)
-    return emit_assembly(print_llvm(module, machine, watch), target_of(options))
-
-
-def _options(module: ModuleOp, machine: Machine) -> Options:
-    """How `mirstack.compile` would lower the module: its only function is the entry, else `main`."""
-    from ..api.entry import functions_of
-    from ..lowering.pipeline import Options
-
-    functions = list(functions_of(module))
-    entry = functions[0] if len(functions) == 1 else "main"
-    return Options(
-        entry=entry,
-        opt_level=machine.opt_level,
-        cpu=machine.cpu,
-        caches=machine.caches,
-        allow_extern=machine.allow_extern,
-        strict_math=machine.strict_math,
-    )
 
 
 TARGETS = ("mir", "mlir", "llvm", "asm")

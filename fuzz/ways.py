@@ -12,7 +12,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from ..api.compile import compile
-from ..api.executable import Executable
+from ..lowering.driver.loading.executable import Executable
 from ..support.diagnostics import MirError
 
 PROCESSORS = ("x86-64", "haswell", "skylake-avx512", "sapphirerapids")

@@ -1,17 +1,22 @@
-"""The whole way from any level to native code, as one pipeline that `mir-opt -p` could run step by step."""
+"""Every pass from any level to the LLVM dialect, in order: a pipeline that `mir-opt -p` could run step by step.
+
+    graph_passes      Relay → Relay's functions that call kernels, which are TE and TIR functions
+    kernel_passes     kernels → LLVM functions, in the module or each in a module of its own
+    program_passes    Relay's functions → LLVM functions that call the kernels
+
+`driver/build.py` runs it (`lower`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..passes.registry import PASSES
-from ..support.garbage import no_collection
 from ..support.target import foreign_triple, named
 from .mangle_symbols import linked_name
 
@@ -37,6 +42,9 @@ class Options:
     caches: str = ""
     allow_extern: tuple[str, ...] = ()
     strict_math: bool = False
+
+
+DEFAULT = Options()
 
 
 def lowering_passes(options: Options) -> Iterator[ModulePass]:
@@ -153,34 +161,9 @@ def make(name: str, **options: object) -> ModulePass:
 _PASSES = {entry.name: entry for entry in PASSES}
 
 
-def lower_module(module: ModuleOp, options: Options, observers: Sequence[Observer] = ()) -> None:
-    """Lowers the module to the LLVM dialect, in place. Raises MirError for what cannot be compiled."""
-    ctx = Context()
-    with no_collection():
-        for step in lowering_passes(options):
-            step.apply(ctx, module)
-            for observe in observers:
-                observe(step, module)
-
-
 def target_of(options: Options) -> Target:
     """The options as the code generator takes them."""
     from .llvm.jit.load import Target
 
     triple = options.triple or foreign_triple(options.cpu)
     return Target(triple=triple, cpu=options.cpu, opt_level=options.opt_level)
-
-
-def llvm_text(module: ModuleOp, options: Options = Options()) -> str:
-    """The LLVM IR text that the module is compiled to; the module is lowered in place."""
-    from .llvm.text.translation import translate
-
-    lower_module(module, options)
-    return translate(module, externs=options.allow_extern)
-
-
-def assembly_text(module: ModuleOp, options: Options = Options()) -> str:
-    """The assembly of the module's machine code; the module is lowered in place."""
-    from .llvm.jit.load import emit_assembly
-
-    return emit_assembly(llvm_text(module, options), target_of(options))

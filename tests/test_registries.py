@@ -6,10 +6,10 @@ from pathlib import Path
 import mirstack
 import pytest
 from mirstack import universe
-from mirstack.api import compile as compiling
 from mirstack.dialects.relay.operators import TOPICS
 from mirstack.dialects.te import schedule_interface
 from mirstack.lowering.driver.cache import keys
+from mirstack.lowering.driver.preload import PRELOADED
 from mirstack.passes import registry
 from mirstack.passes.rules.engine import shipped
 from mirstack.passes.schedule.engine import primitive
@@ -36,7 +36,7 @@ def test_each_topic_of_operators_is_a_module(topic: str) -> None:
     importlib.import_module(f"mirstack.dialects.relay.operators.{topic}")
 
 
-@pytest.mark.parametrize("name", compiling.PRELOADED)
+@pytest.mark.parametrize("name", PRELOADED)
 def test_each_preloaded_module_is_one(name: str) -> None:
     importlib.import_module(f"mirstack.{name}")
 

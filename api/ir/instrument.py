@@ -95,6 +95,6 @@ class CheckEach(_CheckEach):
     that changes a result, and for what cannot be interpreted unless `allow_unchecked`."""
 
     def __init__(self, seed: int = 0, allow_unchecked: bool = False):
-        from ..interpret import run_module
+        from ...lowering.driver.loading.interpreted_executable import run_module
 
         super().__init__(run_module, seed, allow_unchecked)

@@ -138,7 +138,7 @@ class SchedulesFuzzer:
 
     @staticmethod
     def _apply(module: ModuleOp) -> None:
-        from ...api.compile import apply_ready_schedules
+        from ...lowering.driver.compile import apply_ready_schedules
 
         apply_ready_schedules(module)
 

@@ -1,8 +1,11 @@
-"""From a module to object files: kernel by kernel, LLVM at work on one while Python lowers the next."""
+"""From a module to LLVM IR, assembly or object files: `lower` is the way of all of them.
+
+`build` compiles kernel by kernel, LLVM at work on one while Python lowers the next; `mir-opt -t llvm|asm` prints one module.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,7 +21,7 @@ from ...support.stopwatch import timed
 from ...support.target import processors
 from ...support.trace import anyone_listens
 from ..llvm.jit.call import messages_of
-from ..pipeline import Observer, Options, graph_passes, lowering_passes, program_passes, target_of
+from ..pipeline import DEFAULT, Observer, Options, graph_passes, kernel_passes, program_passes, target_of
 from .units import LoweredUnit, Unit, split, unit_passes
 
 if TYPE_CHECKING:
@@ -33,8 +36,68 @@ FEW = 4
 
 
 @dataclass
+class Passes:
+    """Runs passes on modules, and tells observers of each."""
+
+    observers: Sequence[Observer] = ()
+    context: Context = field(default_factory=Context)
+
+    def run(self, passes: Iterable[ModulePass], module: ModuleOp) -> None:
+        """Runs the passes in order, in place. Raises MirError for what one of them refuses."""
+        for step in passes:
+            with timed(step.name):
+                step.apply(self.context, module)
+            for observe in self.observers:
+                observe(step, module)
+
+
+def lower(
+    module: ModuleOp, options: Options, passes: Passes, apart: Callable[[Sequence[Unit]], None] | None = None
+) -> None:
+    """Lowers a module of any level to the LLVM dialect, in place. Raises MirError for what cannot be compiled.
+
+    Kernels that `apart` takes, each in a module of its own, it lowers by `unit_passes` and joins to the program; without it, and
+    for a module that is no program of Relay functions and kernels, they are lowered where they are.
+    """
+    with timed("graph"):
+        passes.run(graph_passes(options), module)
+    units = None if apart is None else split(module)
+    with timed("kernels"):
+        if apart is None or units is None:
+            passes.run(kernel_passes(options), module)
+        else:
+            apart(units)
+    with timed("program"):
+        passes.run(program_passes(options), module)
+
+
+def lower_module(module: ModuleOp, options: Options, observers: Sequence[Observer] = ()) -> None:
+    """Lowers a module, kernels and all, to the LLVM dialect, in place. Raises MirError for what cannot be compiled."""
+    with no_collection():
+        lower(module, options, Passes(observers))
+
+
+def llvm_text(module: ModuleOp, options: Options = DEFAULT, observers: Sequence[Observer] = ()) -> str:
+    """Returns the LLVM IR text that the module is compiled to; the module is lowered in place."""
+    from ..llvm.text.translation import translate
+
+    lower_module(module, options, observers)
+    return translate(module, externs=options.allow_extern)
+
+
+def assembly_text(module: ModuleOp, options: Options = DEFAULT, observers: Sequence[Observer] = ()) -> str:
+    """Returns the assembly of the module's machine code; the module is lowered in place."""
+    from ..llvm.jit.codegen_process import start
+    from ..llvm.jit.load import emit_assembly
+
+    # It readies itself while Python lowers.
+    start()
+    return emit_assembly(llvm_text(module, options, observers), target_of(options))
+
+
+@dataclass
 class Built:
-    """What a module was compiled to. `module` is in the LLVM dialect; of a Relay program it is what calls the kernels."""
+    """The compiled form of a module. `module` is in the LLVM dialect; of a Relay program it is what calls the kernels."""
 
     module: ModuleOp
     messages: dict[int, str]
@@ -47,21 +110,13 @@ class _Build:
     """A build under way."""
 
     options: Options
-    observers: Sequence[Observer]
+    passes: Passes
     pool: ObjectPool
-    context: Context = field(default_factory=Context)
     objects: dict[Future[bytes], None] = field(default_factory=dict[Future[bytes], None])
     """Each once, in their order."""
     messages: dict[int, str] = field(default_factory=dict[int, str])
     declared: set[str] = field(default_factory=set[str])
     """The kernels' functions that the program has declared."""
-
-    def run(self, passes: Iterator[ModulePass] | Sequence[ModulePass], module: ModuleOp) -> None:
-        for step in passes:
-            with timed(step.name):
-                step.apply(self.context, module)
-            for observe in self.observers:
-                observe(step, module)
 
     def emit(self, module: ModuleOp) -> Future[bytes]:
         """Has LLVM compile a module of its dialect."""
@@ -88,19 +143,8 @@ def build(
     from ..llvm.jit.object_pool import ObjectPool
 
     with no_collection(), ObjectPool(target_of(options), min(processors(), MOST_THREADS)) as pool:
-        work = _Build(options, observers, pool)
-        with timed("graph"):
-            work.run(graph_passes(options), module)
-        units = split(module)
-        if units is None:
-            rest = list(lowering_passes(options))[len(list(graph_passes(options))) :]
-            with timed("kernels"):
-                work.run(rest, module)
-        else:
-            with timed("kernels"):
-                _build_units(work, units, module, kernels)
-            with timed("program"):
-                work.run(program_passes(options), module)
+        work = _Build(options, Passes(observers), pool)
+        lower(module, options, work.passes, lambda units: _build_units(work, units, module, kernels))
         work.add(work.emit(module), messages_of(module))
         pool.hurry()
         with timed("wait for LLVM"):
@@ -127,7 +171,7 @@ class _Job:
     def lower(self, work: _Build) -> None:
         """Lowers the unit, and hands it to LLVM. What is wrong with it is said in its turn."""
         try:
-            work.run(unit_passes(work.options), self.unit.module)
+            work.passes.run(unit_passes(work.options), self.unit.module)
             lowered = LoweredUnit.of(self.unit)
             future = work.emit(lowered.module)
         except MirError as error:
@@ -145,7 +189,7 @@ class _Job:
 
         assert self.candidate is not None
         warnings = len(Sources.current().warnings)
-        work.run(unit_passes(work.options), self.unit.module)
+        work.passes.run(unit_passes(work.options), self.unit.module)
         lowered = LoweredUnit.of(self.unit)
         facts = facts_of(lowered, self.candidate.places)
         if facts is None or len(Sources.current().warnings) > warnings:

@@ -43,6 +43,9 @@ EXPORTS = (
     "mirstack_shutdown",
 )
 
+POOL = ctypes.c_int64(0)
+"""How many threads the pool was set to here, 0 before that; in memory that compiled code reads, too."""
+
 _LOCK = threading.RLock()
 
 
@@ -99,6 +102,20 @@ def default_threads() -> int:
 def set_threads(count: int) -> None:
     """Parallel loops use up to `count` threads (1 to 256) from now on, the calling thread among them."""
     _set(runtime(), count)
+
+
+def thread_count(code: CompiledModule, asked: int | None) -> int | None:
+    """The threads that the code runs on: what was asked for or all cores; None without parallel loops."""
+    if "mirstack_parallel_for" not in code.imports:
+        return None
+    return default_threads() if asked is None else asked
+
+
+def use_threads(count: int | None) -> None:
+    """Sets the pool to `count` threads, where the code that is called next needs it at all."""
+    if count is not None and count != POOL.value:
+        set_threads(count)
+        POOL.value = count
 
 
 def _set(module: CompiledModule, count: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from xdsl.dialects import scf, vector
@@ -17,6 +16,7 @@ from ...support.diagnostics import error_at
 from ...support.edit import make_op
 from ...support.memoize import memoized
 from .emitter import INDEX, Emitter
+from .module_globals import ModuleGlobals
 from .values import ADDRESS, Buffer, Form, Index, Plain, Pointer, Ramp, convert_type, flat_type
 
 Handler = Callable[["FunctionLowering", Any], None]
@@ -212,61 +212,6 @@ class FunctionLowering(Emitter):
         for index, stride in zip(indices, buffer.strides, strict=True):
             total = self.index_add(total, self.index_mul(index, stride))
         return total
-
-
-@dataclass(frozen=True)
-class Callee:
-    """How a function of the module is called once lowered."""
-
-    inputs: tuple[Attribute, ...]
-    output: Attribute | None
-    symbols: tuple[str, ...]
-
-
-class ModuleGlobals:
-    """What functions of one module share: constant data that becomes `memref.global`, external declarations, callees."""
-
-    def __init__(self, taken: Iterable[str], strict_math: bool = False) -> None:
-        self.strict_math = strict_math
-        """Whether each float operation is rounded for itself, and reductions take lanes in order."""
-        self.ops: list[Operation] = []
-        self.functions: dict[str, Callee] = {}
-        self._taken = set(taken)
-        self._constants: dict[tuple[Attribute, bytes], str] = {}
-        self._declared: dict[str, tuple[tuple[Attribute, ...], Attribute | None]] = {}
-
-    def constant(self, where: Operation, type_: MemRefType, data: bytes, hint: str) -> str:
-        """The name of the global that holds `data`; equal data of equal type is held once."""
-        from .memory import constant_global
-
-        name = self._constants.get((type_, data))
-        if name is None:
-            name, number = hint, 0
-            while name in self._taken:
-                number += 1
-                name = f"{hint}_{number}"
-            self._taken.add(name)
-            self._constants[type_, data] = name
-            op = constant_global(name, type_, data)
-            op.location = where.location
-            self.ops.append(op)
-        return name
-
-    def declare(self, where: Operation, name: str, inputs: Sequence[Attribute], output: Attribute | None) -> None:
-        """Has the module declare an external C function; raises MirError when it is used at another type elsewhere."""
-        from xdsl.dialects import func
-
-        signature = tuple(inputs), output
-        known = self._declared.get(name)
-        if known is None and name in self._taken:
-            raise error_at(where, f"'{name}' is a function of this module and no external one", "call it by its name")
-        if known is None:
-            self._declared[name] = signature
-            op = func.FuncOp.external(name, list(inputs), [] if output is None else [output])
-            op.location = where.location
-            self.ops.append(op)
-        elif known != signature:
-            raise error_at(where, f"the external function '{name}' is called with different types in this module")
 
 
 @memoized

@@ -19,7 +19,8 @@ from ...support.diagnostics import error_at
 from ..func_entry import expose_result
 from . import expressions, memory, statements
 from .emitter import INDEX
-from .function import Callee, FunctionLowering, ModuleGlobals, is_index_dtype
+from .function import FunctionLowering, is_index_dtype
+from .module_globals import Callee, ModuleGlobals
 from .signature import SHAPE, SIGNATURE, BufferParam, HandleParam, KernelSignature, Param, ScalarParam, Size
 from .values import Index, Plain, Pointer, convert_type, flat_type
 

@@ -6,12 +6,8 @@ from math import prod
 
 from xdsl.dialects import memref, vector
 from xdsl.dialects.builtin import (
-    BytesAttr,
-    DenseIntOrFPElementsAttr,
     IntegerType,
     MemRefType,
-    StringAttr,
-    TensorType,
     UnitAttr,
     VectorType,
     i1,
@@ -26,15 +22,14 @@ from ...dialects.tir.buffer import AccessOp, BufferOp, buffer_name
 from ...dialects.tir.types import element_of, lanes_of
 from ...support.diagnostics import error_at
 from ...support.edit import make_op
-from .emitter import INDEX, dense
+from .emitter import INDEX
 from .function import FunctionLowering, lowers
+from .module_globals import ALIGNMENT
 from .values import Buffer, Form, Index, Plain, Pointer, Ramp, convert_type, flat_type
 
 # Memory of constant size up to this many bytes lies on the stack; threads of a pool have small stacks.
 STACK_BYTES = 32 * 1024
-ALIGNMENT = 64
 UNIT = UnitAttr()
-"""Of memory that a function allocates, in bytes: a cache line, and the widest vector."""
 
 
 def byte_width(element: Attribute) -> int:
@@ -214,22 +209,6 @@ def lower_allocate_const(f: FunctionLowering, op: tir.AllocateConstOp) -> None:
     base = f.add(memref.GetGlobalOp(name, type_)).memref
     base.name_hint = op.var_name.data
     f.bind(op.result, Pointer(base, element))
-
-
-def constant_global(name: str, type_: MemRefType, data: bytes) -> memref.GlobalOp:
-    """A read-only global that holds `data`."""
-    tensor = TensorType(type_.element_type, type_.shape)
-    if type_.element_type == i1:  # a byte in numpy, a bit in a dense attribute
-        data = bytes(dense(tensor, list(data)).data.data)
-    value = DenseIntOrFPElementsAttr(tensor, BytesAttr(data))  # pyright: ignore[reportArgumentType]
-    return memref.GlobalOp.get(
-        StringAttr(name),
-        type_,
-        value,
-        StringAttr("private"),
-        UnitAttr(),
-        integer(ALIGNMENT, i64),  # pyright: ignore[reportArgumentType]
-    )
 
 
 @lowers(tir.BufferGetOp)

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import mirstack
 import numpy as np
 import pytest
-from mirstack.api.executable import Executable
 from mirstack.driver.modules import read_module
+from mirstack.lowering.driver.loading.executable import Executable
 from mirstack.support.diagnostics import MirError, source_position
 
 TWICE = """func.func @twice(%a: i32, %b: i32) -> i32 {

@@ -11,8 +11,8 @@ from typing import Any
 import mirstack
 import numpy as np
 import pytest
-from mirstack.api import native_call
-from mirstack.api.native_relay import RelayExecutable
+from mirstack.lowering.driver.loading import direct_call as native_call
+from mirstack.lowering.driver.loading.relay_executable import RelayExecutable
 from mirstack.support.diagnostics import MirError
 
 PAIR = """

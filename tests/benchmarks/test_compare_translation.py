@@ -7,7 +7,6 @@ from pathlib import Path
 import mirstack
 import pytest
 from extras import absent
-from mirstack.api.executable import flatten
 from mirstack.benchmarks.compare.engine import ENGINES, engine_of
 from mirstack.benchmarks.compare.graph import graph_of
 from mirstack.benchmarks.compare.material import Material
@@ -15,6 +14,7 @@ from mirstack.benchmarks.compare.quantized import Quantized
 from mirstack.benchmarks.compare.run import difference
 from mirstack.benchmarks.compare.setting import Setting
 from mirstack.benchmarks.compare.workloads import Source, Workload
+from mirstack.lowering.driver.loading.executable import flatten
 
 T = "Tensor[({}), float32]".format
 IMAGE, CHANNELS_LAST = "%x: " + T("1, 4, 7, 6"), "%x: " + T("1, 7, 6, 4")

@@ -7,7 +7,8 @@ from pathlib import Path
 import mirstack
 import pytest
 from mirstack.benchmarks.depth import stages, written
-from mirstack.lowering.pipeline import Options, lower_module
+from mirstack.lowering.driver.build import lower_module
+from mirstack.lowering.pipeline import Options
 from mirstack.support.deep_stack import in_deep_stack
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass

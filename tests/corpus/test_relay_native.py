@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mirstack
 import pytest
-from mirstack.api.executable import flatten
+from mirstack.lowering.driver.loading.executable import flatten
 from reference import Case
 from relay_reference import NOT_THE_PROGRAM, check_outputs, pass_cases, pass_id, relay_cases
 

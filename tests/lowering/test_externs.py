@@ -10,8 +10,9 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.driver.modules import read_module
+from mirstack.lowering.driver.build import llvm_text
 from mirstack.lowering.externs import ALLOWED, RUNTIME, names_of
-from mirstack.lowering.pipeline import Options, llvm_text
+from mirstack.lowering.pipeline import Options
 from mirstack.lowering.runtime import EXPORTS
 from mirstack.support.diagnostics import MirError
 

@@ -10,8 +10,9 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.dialects.array import numpy_dtype
+from mirstack.lowering.driver.build import llvm_text
 from mirstack.lowering.driver.cache.keys import context_key
-from mirstack.lowering.pipeline import Options, llvm_text, lowering_passes
+from mirstack.lowering.pipeline import Options, lowering_passes
 from mirstack.parser import parse_mir
 from mirstack.passes.rules.annex.check.inputs import special_values
 from mirstack.support.diagnostics import MirError

@@ -10,9 +10,9 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.api.compile import TargetName
-from mirstack.api.executable import flatten
 from mirstack.dialects.array import numpy_dtype
 from mirstack.dialects.tir.intrinsics import BINARY_MATH, BITWISE, OF_FLOATS, OF_INTEGERS
+from mirstack.lowering.driver.loading.executable import flatten
 from mirstack.support.diagnostics import MirError
 from table import FOUR_BITS, TIR, Array, Row, Whole, rows, wholes
 

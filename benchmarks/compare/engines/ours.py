@@ -8,7 +8,7 @@ from typing import Any
 
 import mirstack
 import numpy as np
-from mirstack.api.executable import flatten
+from mirstack.lowering.driver.loading.executable import flatten
 from mirstack.passes.relay.quantize.fake_quantization_to_integer import FakeQuantizationToInteger
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp

@@ -35,6 +35,7 @@ from ....support.memoize import memoized
 from ....support.target import named
 from .builder import NO_FASTMATH, WRAPS, Builder, dense_vector
 from .converter import Converter, HandlerTable
+from .mulhi import high_product
 from .types import element_of, float_width, is_memref, is_vector, lanes, with_element
 
 TABLE = HandlerTable()
@@ -543,8 +544,6 @@ def convert_cast(c: Converter, op: Operation) -> None:
 @TABLE.on(vector_ext.CastOp)
 def convert_vector_cast(c: Converter, op: vector_ext.CastOp) -> None:
     """The cast that the op names, lane by lane; one that ends a product's upper half as a whole with it."""
-    from .mulhi import high_product
-
     if (value := high_product(c, op)) is not None:
         c.bind(op.result, value)
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
 from xdsl.dialects import llvm
@@ -283,6 +283,40 @@ class Builder:
         """Lanes `mask` of lhs followed by rhs; -1 is a lane of no meaning."""
         type_ = vector_type(element_of(lhs.type), len(mask))
         return self.emit(llvm.ShuffleVectorOp, (lhs, rhs), type_, {"mask": i32_array(*mask)})
+
+    def concatenate(self, parts: Sequence[SSAValue]) -> SSAValue:
+        """Returns vectors of one length, one after the other, joined two by two."""
+        total = len(parts) * lanes(parts[0].type)
+        level = list(parts)
+        while len(level) > 1:
+            width = lanes(level[0].type)
+            if len(level) % 2:
+                level.append(self.poison(level[0].type))
+            level = [self.shuffle(a, b, range(2 * width)) for a, b in zip(level[::2], level[1::2], strict=True)]
+        joined = level[0]
+        return joined if lanes(joined.type) == total else self.shuffle(joined, joined, range(total))
+
+    def by_parts(
+        self, whole: Sequence[SSAValue], width: int, compute: Callable[[Sequence[SSAValue]], SSAValue]
+    ) -> SSAValue:
+        """Computes vectors of `width` lanes of the result, each of parts of the operands, and joins them."""
+        count = lanes(whole[0].type) // width
+        if count == 1:
+            return compute(whole)
+        results: list[SSAValue] = []
+        for number in range(count):
+            sizes = [lanes(v.type) // count for v in whole]
+            parts = [self.shuffle(v, v, range(number * n, (number + 1) * n)) for v, n in zip(whole, sizes, strict=True)]
+            results.append(compute(parts))
+        return self.concatenate(results)
+
+    def pack_struct(self, type_: Attribute, parts: Sequence[SSAValue]) -> SSAValue:
+        """Returns the struct of `parts`."""
+        struct = self.poison(type_)
+        for position, part in enumerate(parts):
+            properties: dict[str, Attribute] = {"position": DenseArrayBase.from_list(i64, [position])}
+            struct = self.emit(llvm.InsertValueOp, (struct, part), type_, properties)
+        return struct
 
     def branch(self, target: Block, operands: Sequence[SSAValue] = ()) -> llvm.BrOp:
         """Ends the block with a jump."""

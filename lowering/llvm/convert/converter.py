@@ -23,6 +23,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     bf16,
     i32,
+    i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
@@ -34,7 +35,7 @@ from ....support.walk import ops_in
 from .builder import PTR, Builder, Index
 from .functions import make_function
 from .heap_memory import HeapMemory
-from .memref_descriptor import MemRefValue
+from .memref_descriptor import MemRefValue, from_parts, open_parts
 from .types import TypeConverter, element_of, is_memref
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -195,18 +196,18 @@ class Converter(Builder):
         """The types of the block arguments that carry `source`."""
         if not is_memref(source.type):
             return [self.type_of(source)]
-        from .memref_to_llvm import carried_types
-
-        return carried_types(source.type)
+        sizes, strides = open_parts(source.type)
+        return [PTR, *[i64] * (len(sizes) + len(strides))]
 
     def flatten(self, sources: Sequence[SSAValue]) -> list[SSAValue]:
         """The values that carry `sources` to another block."""
         out: list[SSAValue] = []
         for source in sources:
             if is_memref(source.type):
-                from .memref_to_llvm import carry
-
-                out += carry(self, source)
+                ref, (sizes, strides) = self.memref(source), open_parts(source.type)
+                out.append(ref.bare(self))
+                out += [self.i64(ref.known_size(self, dim, source)) for dim in sizes]
+                out += [self.i64(ref.strides[dim]) for dim in strides]
             else:
                 out.append(self.value(source))
         return out
@@ -216,10 +217,9 @@ class Converter(Builder):
         position = 0
         for source in sources:
             if is_memref(source.type):
-                from .memref_to_llvm import uncarry
-
                 count = len(self.flat_types(source))
-                self.bind(source, uncarry(self, source, flat[position : position + count]))
+                element = self.types(source.type.element_type, source)
+                self.bind(source, from_parts(source.type, element, flat[position : position + count]))
                 position += count
             else:
                 self.bind(source, flat[position])
@@ -357,11 +357,9 @@ class Converter(Builder):
         if len(parts) <= 1:
             self.append(make_op(llvm.ReturnOp, parts, (), {}, self.location))
             return
-        from .func_to_llvm import pack_struct
-
         type_ = self.signature.output
         assert type_ is not None
-        self.append(make_op(llvm.ReturnOp, (pack_struct(self, type_, parts),), (), {}, self.location))
+        self.append(make_op(llvm.ReturnOp, (self.pack_struct(type_, parts),), (), {}, self.location))
 
     def message_code(self, message: str, location: LocationAttr | None) -> int:
         """The status code of `message`: a checksum of it, so that modules compiled apart do not clash."""

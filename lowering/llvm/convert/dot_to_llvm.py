@@ -59,35 +59,18 @@ def dot(c: Converter, target: Target, acc: SSAValue, lhs: SSAValue, rhs: SSAValu
             name = f"x86.avx512bf16.dpbf16ps.{32 * width}"
             if target.arch == "aarch64":
                 name = "aarch64.neon.bfdot.v4f32.v8bf16"
-            return by_parts(c, whole, width, lambda parts: c.compute(name, parts, parts[0].type))
+            return c.by_parts(whole, width, lambda parts: c.compute(name, parts, parts[0].type))
         return _bf16_pairs(c, acc, lhs, rhs)
     if kinds[0] == i32 and _fits_16_bits(lhs, signs[0]) and _fits_16_bits(rhs, signs[1]) and group in (2, 4):
         width = _width(target, lanes(acc.type))
         if width and target.arch == "x86_64":
-            return by_parts(c, whole, width, lambda parts: _multiply_add_pairs(c, parts, signs, group))
+            return c.by_parts(whole, width, lambda parts: _multiply_add_pairs(c, parts, signs, group))
     return _by_lanes(c, acc, lhs, rhs, signs, group)
 
 
 def _width(target: Target, count: int) -> int:
     """Lanes of 32 bits of the widest vectors that `count` lanes are made of; 0 where there are none."""
     return next((w for w in (16, 8, 4) if 4 * w <= target.vector_bytes and count % w == 0), 0)
-
-
-def by_parts(c: Converter, whole: Sequence[SSAValue], width: int, product: Product) -> SSAValue:
-    """The product of vectors of `width` sums each, put together again."""
-    from .vector_to_llvm import concatenate
-
-    count = lanes(whole[0].type) // width
-    if count == 1:
-        return product(whole)
-    results: list[SSAValue] = []
-    for number in range(count):
-        sizes = [lanes(v.type) // count for v in whole]
-        parts = [
-            c.shuffle(v, v, range(number * n, (number + 1) * n)) for v, n in zip(whole, sizes, strict=True)
-        ]  # fmt: skip
-        results.append(product(parts))
-    return concatenate(c, results)
 
 
 # 8 bits
@@ -133,7 +116,7 @@ def _bytes(c: Converter, target: Target, whole: Sequence[SSAValue], width: int, 
         name, known = "aarch64.neon.sdot.v4i32.v16i8", (False, False)
 
     def product(sums: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
-        return by_parts(c, (sums, a, b), width, lambda parts: c.compute(name, parts, parts[0].type))
+        return c.by_parts((sums, a, b), width, lambda parts: c.compute(name, parts, parts[0].type))
 
     if signs in ((True, False), (False, True)) and known[0] != known[1]:
         return product(acc, lhs, rhs) if signs == known else product(acc, rhs, lhs)
@@ -217,4 +200,4 @@ def _as_float(c: Converter, value: SSAValue, acc: SSAValue) -> SSAValue:
     return value if value.type == acc.type else extend_float(c, value, acc.type)
 
 
-__all__ = ["TABLE", "by_parts", "dot"]
+__all__ = ["TABLE", "dot"]

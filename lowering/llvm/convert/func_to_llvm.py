@@ -96,15 +96,6 @@ def _signature(op: func.FuncOp, may_fail: bool, types: TypeConverter) -> Signatu
     return Signature(tuple(inputs), tuple(results), may_fail or silent, may_fail)
 
 
-def pack_struct(c: Converter, type_: Attribute, parts: Sequence[SSAValue]) -> SSAValue:
-    """The struct of `parts`."""
-    struct = c.poison(type_)
-    for position, part in enumerate(parts):
-        properties: dict[str, Attribute] = {"position": DenseArrayBase.from_list(i64, [position])}
-        struct = c.emit(llvm.InsertValueOp, (struct, part), type_, properties)
-    return struct
-
-
 def unpack_struct(c: Converter, struct: SSAValue, types: Sequence[Attribute]) -> list[SSAValue]:
     """The fields of a struct."""
     return [

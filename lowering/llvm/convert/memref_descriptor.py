@@ -68,6 +68,17 @@ class MemRefValue:
             total = b.mul(total, size)
         return total
 
+    def known_size(self, b: Builder, dim: int, source: SSAValue) -> Index:
+        """Returns the size of a dimension; raises `MirError` where a bare pointer left it open."""
+        size = self.sizes[dim]
+        if size is None:
+            raise error_at(
+                b.location,
+                f"the size of dimension {dim} of {source.type} is not known here",
+                "a memref argument is a bare pointer: take the size as an index argument and use memref.reinterpret_cast",
+            )
+        return size
+
     def is_row_major(self) -> bool:
         """Whether the elements are known to lie one after the other in row-major order."""
         expected = 1
@@ -82,6 +93,29 @@ class MemRefValue:
                 return dim == 0
             expected *= size
         return True
+
+
+def open_parts(type_: MemRefType) -> tuple[list[int], list[int]]:
+    """Returns the dimensions whose size, and those whose stride, the type leaves open.
+
+    A block argument for each, behind one for the pointer, carries a memref to another block.
+    """
+    sizes = [dim for dim, size in enumerate(type_.get_shape()) if size < 0]
+    strides = [dim for dim, stride in enumerate(static_strides(type_)) if stride is None]
+    return sizes, strides
+
+
+def from_parts(type_: MemRefType, element: Attribute, values: Sequence[SSAValue]) -> MemRefValue:
+    """Returns the memref of a pointer, its open sizes and its open strides."""
+    open_sizes, open_strides = open_parts(type_)
+    sizes: list[Index | None] = list(type_.get_shape())
+    strides: list[Index] = [0 if stride is None else stride for stride in static_strides(type_)]
+    rest = iter(values[1:])
+    for dim in open_sizes:
+        sizes[dim] = next(rest)
+    for dim in open_strides:
+        strides[dim] = next(rest)
+    return MemRefValue(values[0], 0, tuple(sizes), tuple(strides), element)
 
 
 def from_bare_pointer(pointer: SSAValue, type_: MemRefType, element: Attribute, where: SSAValue | None) -> MemRefValue:

@@ -14,7 +14,6 @@ from xdsl.dialects.builtin import (
     BFloat16Type,
     DenseIntOrFPElementsAttr,
     IntegerAttr,
-    MemRefType,
     SymbolRefAttr,
     UnitAttr,
     UnrealizedConversionCastOp,
@@ -38,60 +37,6 @@ DEFAULT_ALIGNMENT = 64
 """A cache line, and the width of the widest vectors."""
 EXTERNAL = "mirstack.external"
 """Attribute of a memref.global whose storage whoever loads the code provides, under its name."""
-
-
-# From one block to another
-
-
-def _open_parts(type_: MemRefType) -> tuple[list[int], list[int]]:
-    """The dimensions whose size, and those whose stride, the type leaves open."""
-    sizes = [dim for dim, size in enumerate(type_.get_shape()) if size < 0]
-    strides = [dim for dim, stride in enumerate(static_strides(type_)) if stride is None]
-    return sizes, strides
-
-
-def carried_types(type_: MemRefType) -> list[Attribute]:
-    """The types of the values that carry a memref of this type: pointer, open sizes, open strides."""
-    sizes, strides = _open_parts(type_)
-    return [PTR, *[i64] * (len(sizes) + len(strides))]
-
-
-def carry(c: Converter, source: SSAValue) -> list[SSAValue]:
-    """The values that carry the memref `source`."""
-    assert is_memref(source.type)
-    ref = c.memref(source)
-    sizes, strides = _open_parts(source.type)
-    return [
-        ref.bare(c),
-        *(c.i64(known_size(c, ref, dim, source)) for dim in sizes),
-        *(c.i64(ref.strides[d]) for d in strides),
-    ]
-
-
-def uncarry(c: Converter, source: SSAValue, values: Sequence[SSAValue]) -> MemRefValue:
-    """The memref that `carry` took apart, put together as `source`."""
-    assert is_memref(source.type)
-    open_sizes, open_strides = _open_parts(source.type)
-    sizes: list[Index | None] = list(source.type.get_shape())
-    strides: list[Index] = [0 if stride is None else stride for stride in static_strides(source.type)]
-    rest = iter(values[1:])
-    for dim in open_sizes:
-        sizes[dim] = next(rest)
-    for dim in open_strides:
-        strides[dim] = next(rest)
-    return MemRefValue(values[0], 0, tuple(sizes), tuple(strides), c.types(source.type.element_type, source))
-
-
-def known_size(c: Converter, ref: MemRefValue, dim: int, source: SSAValue) -> Index:
-    """The size of a dimension; raises `MirError` where a bare pointer left it open."""
-    size = ref.sizes[dim]
-    if size is None:
-        raise error_at(
-            c.location,
-            f"the size of dimension {dim} of {source.type} is not known here",
-            "a memref argument is a bare pointer: take the size as an index argument and use memref.reinterpret_cast",
-        )
-    return size
 
 
 # Elements
@@ -184,7 +129,7 @@ def _extent(c: Converter, op: memref.AllocOp | memref.AllocaOp) -> tuple[MemRefV
     ref = _allocated(c, op, c.i64(0))
     span: Index = 1
     if ref.sizes:
-        known = [known_size(c, ref, dim, op.memref) for dim in range(len(ref.sizes))]
+        known = [ref.known_size(c, dim, op.memref) for dim in range(len(ref.sizes))]
         products = [c.mul(size, stride) for size, stride in zip(known, ref.strides, strict=True)]
         static = [product for product in products if isinstance(product, int)]
         span = max(static) if len(static) == len(products) else products[0]
@@ -289,7 +234,7 @@ def convert_dim(c: Converter, op: memref.DimOp) -> None:
         raise error_at(op, "memref.dim with a dimension that is not constant cannot be lowered", "use arith.constant")
     if not 0 <= dim < len(ref.sizes):
         raise error_at(op, f"{op.source.type} has no dimension {dim}", f"dimensions go from 0 to {len(ref.sizes) - 1}")
-    c.bind(op.result, c.i64(known_size(c, ref, dim, op.source)))
+    c.bind(op.result, c.i64(ref.known_size(c, dim, op.source)))
 
 
 @TABLE.on(memref.RankOp)
@@ -311,7 +256,7 @@ def convert_extract_metadata(c: Converter, op: memref.ExtractStridedMetaDataOp) 
     c.bind(op.base_buffer, MemRefValue(ref.base, 0, (), (), ref.element))
     c.bind(op.offset, c.i64(ref.offset))
     for dim, (size, stride) in enumerate(zip(op.sizes, op.strides, strict=True)):
-        c.bind(size, c.i64(known_size(c, ref, dim, op.source)))
+        c.bind(size, c.i64(ref.known_size(c, dim, op.source)))
         c.bind(stride, c.i64(ref.strides[dim]))
 
 
@@ -360,7 +305,7 @@ def loop_nest(c: Converter, sizes: Sequence[Index], body: Callable[[list[SSAValu
 def convert_copy(c: Converter, op: memref.CopyOp) -> None:
     """memcpy where both lie in one piece, else loops."""
     source, target = c.memref(op.source), c.memref(op.destination)
-    sizes = [a if a is not None else known_size(c, target, dim, op.destination) for dim, a in enumerate(source.sizes)]
+    sizes = [a if a is not None else target.known_size(c, dim, op.destination) for dim, a in enumerate(source.sizes)]
     if source.is_row_major() and target.is_row_major():
         count: Index = byte_size(source.memory_element)
         for size in sizes:

@@ -15,7 +15,6 @@ from ....support.diagnostics import error_at
 from .builder import Index
 from .converter import Converter, HandlerTable
 from .memref_descriptor import MemRefValue
-from .memref_to_llvm import known_size
 from .types import is_memref
 
 TABLE = HandlerTable()
@@ -99,7 +98,7 @@ def convert_collapse_shape(c: Converter, op: memref.CollapseShapeOp) -> None:
     for group in _groups(op.reassociation):
         size: Index = 1
         for dim in group:
-            size = c.mul(size, known_size(c, ref, dim, op.src) if len(group) > 1 else ref.sizes[dim] or 1)
+            size = c.mul(size, ref.known_size(c, dim, op.src) if len(group) > 1 else ref.sizes[dim] or 1)
         sizes.append(size if len(group) != 1 else ref.sizes[group[0]])
         strides.append(ref.strides[group[-1]] if group else 1)
     c.bind(op.result, MemRefValue(ref.base, ref.offset, tuple(sizes), tuple(strides), ref.element))

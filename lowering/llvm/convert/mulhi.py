@@ -16,7 +16,6 @@ from ....dialects.interned import vector_type
 from ....support.target import named
 from .builder import WRAPS
 from .converter import Converter
-from .dot_to_llvm import by_parts
 from .types import lanes
 
 WORD = 32
@@ -40,7 +39,7 @@ def high_product(c: Converter, op: vector_ext.CastOp) -> SSAValue | None:
         return None
     # Of wider vectors than the processor's LLVM loses sight of what the lanes are.
     width = next(w for w in (16, 8, 4) if lanes(a.type) % w == 0 and (4 * w <= named(c.cpu).vector_bytes or w == 4))
-    return by_parts(c, (a, b), width, lambda parts: _product(c, parts[0], parts[1]))
+    return c.by_parts((a, b), width, lambda parts: _product(c, parts[0], parts[1]))
 
 
 def _product(c: Converter, a: SSAValue, b: SSAValue) -> SSAValue:

@@ -112,20 +112,7 @@ def convert_load(c: Converter, op: vector.LoadOp) -> None:
         return
     row_type = vector_type(ref.element, shape[-1])
     rows = [load_element(c, _row_address(c, ref, indices, row), row_type, ref.alignment) for row in _rows(shape)]
-    c.bind(result, concatenate(c, rows))
-
-
-def concatenate(c: Converter, parts: Sequence[SSAValue]) -> SSAValue:
-    """Vectors of one length, one after the other, joined two by two."""
-    total = len(parts) * lanes(parts[0].type)
-    level = list(parts)
-    while len(level) > 1:
-        width = lanes(level[0].type)
-        if len(level) % 2:
-            level.append(c.poison(level[0].type))
-        level = [c.shuffle(a, b, range(2 * width)) for a, b in zip(level[::2], level[1::2], strict=True)]
-    joined = level[0]
-    return joined if lanes(joined.type) == total else c.shuffle(joined, joined, range(total))
+    c.bind(result, c.concatenate(rows))
 
 
 @TABLE.on(vector.StoreOp)
@@ -180,10 +167,10 @@ def _joined(c: Converter, pieces: Sequence[SSAValue]) -> SSAValue:
     """Vectors of one length, of which the last may be shorter, one after the other."""
     *whole, last = pieces
     if not whole or lanes(last.type) == lanes(whole[0].type):
-        return concatenate(c, pieces)
+        return c.concatenate(pieces)
     width, kept = lanes(whole[0].type), lanes(last.type)
     last = c.shuffle(last, last, [lane if lane < kept else -1 for lane in range(width)])
-    joined = concatenate(c, [*whole, last])
+    joined = c.concatenate([*whole, last])
     return c.shuffle(joined, joined, range(len(whole) * width + kept))
 
 
@@ -282,7 +269,7 @@ def convert_transfer_read(c: Converter, op: vector.TransferReadOp) -> None:
         return
     row_type = vector_type(ref.element, shape[-1])
     rows = [load_element(c, _row_address(c, ref, indices, row), row_type, ref.alignment) for row in _rows(shape)]
-    c.bind(op.result, concatenate(c, rows))
+    c.bind(op.result, c.concatenate(rows))
 
 
 @TABLE.on(vector.TransferWriteOp)

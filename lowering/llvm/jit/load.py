@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -184,12 +184,14 @@ def link_objects(
     objects: Sequence[bytes],
     *,
     symbols: Mapping[str, int] | None = None,
+    runtime: Callable[[], Mapping[str, int]] = dict,
     keep_alive: tuple[object, ...] = (),
 ) -> CompiledModule:
     """Loads object files together into this process.
 
-    `symbols` are addresses by name that the code refers to; the compiled runtime's (`lowering.runtime`) and those of
-    the process's libraries (libc, libm) are found without. Raises `MirError` that names what is found nowhere.
+    `symbols` are addresses by name that the code refers to, and `runtime` returns those of the compiled runtime
+    (`lowering.runtime.runtime_symbols`), which is loaded when code refers to one; those of the process's libraries (libc,
+    libm) are found without. Raises `MirError` that names what is found nowhere.
     """
     from .object_symbols import symbols_of
 
@@ -199,7 +201,7 @@ def link_objects(
     wanted = {symbol.name for symbol in table if not symbol.defined} - defined
     given = dict(symbols or {})
     imports = {name: given[name] for name in wanted if name in given}
-    imports |= _resolve(wanted - imports.keys())
+    imports |= _resolve(wanted - imports.keys(), runtime)
     builder = llvm.JITLibraryBuilder()
     for data in objects:
         builder.add_object_img(data)
@@ -215,17 +217,12 @@ def link_objects(
     return CompiledModule(tracker, tuple(objects), frozenset(defined), frozenset(imports), keep_alive)
 
 
-def _resolve(names: Iterable[str]) -> dict[str, int]:
+def _resolve(names: Iterable[str], runtime: Callable[[], Mapping[str, int]]) -> dict[str, int]:
     """Addresses of symbols of the compiled runtime and of the process; raises `MirError` for those that are in neither."""
     found: dict[str, int] = {}
     missing: list[str] = []
     for name in sorted(names):
-        if name.startswith("mirstack_"):
-            from ...runtime import runtime_symbols
-
-            address = runtime_symbols().get(name)
-        else:
-            address = process_symbol(name)
+        address = runtime().get(name) if name.startswith("mirstack_") else process_symbol(name)
         if address is None:
             missing.append(name)
         else:
@@ -253,20 +250,6 @@ def process_symbol(name: str) -> int | None:
             return ctypes.cast(getattr(handle, name), ctypes.c_void_p).value
     address = llvm.address_of_symbol(name)
     return int(address) if address else None
-
-
-def compile_ir(
-    text: str,
-    *,
-    cpu: str | None = None,
-    features: str | None = None,
-    opt_level: int = 3,
-    symbols: Mapping[str, int] | None = None,
-    keep_alive: tuple[object, ...] = (),
-) -> CompiledModule:
-    """IR text to code loaded into this process, for this machine's processor unless `cpu` or `features` say otherwise."""
-    target = Target(cpu=cpu, features=features, opt_level=opt_level)
-    return link_objects([emit_object(text, target)], symbols=symbols, keep_alive=keep_alive)
 
 
 def compile_shipped(text: str, *, symbols: Mapping[str, int] | None = None) -> CompiledModule:

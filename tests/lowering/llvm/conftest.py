@@ -10,11 +10,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from compiled_ir import compile_ir
 from mirstack.dialects.llvm_ext import LLVMExt
 from mirstack.dialects.vector_ext import VectorExt
-from mirstack.lowering.llvm import CompiledModule, compile_ir, lower_to_llvm, translate
 from mirstack.lowering.llvm.convert.lower_std_to_llvm import lower_std_to_llvm
 from mirstack.lowering.llvm.jit.call import messages_of
+from mirstack.lowering.llvm.jit.load import CompiledModule
+from mirstack.lowering.llvm.text.translation import translate
 from mirstack.support.dominance import check_dominance
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
@@ -96,7 +98,7 @@ def lower() -> Callable[[str], ModuleOp]:
             other = module.clone()
             lower_std_to_llvm(other, cpu)
             other.verify()
-        lower_to_llvm(module)
+        lower_std_to_llvm(module)
         module.verify()
         check_dominance(module)
         printed = str(module)

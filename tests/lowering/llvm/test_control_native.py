@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mirstack.lowering.llvm import lower_to_llvm
+from mirstack.lowering.llvm.convert.lower_std_to_llvm import lower_std_to_llvm
 from mirstack.support.diagnostics import MirError
 
 
@@ -226,7 +226,7 @@ def test_allocation_failure_is_a_status(build: Callable[[str], Any]) -> None:
 
 
 def test_deep_nesting_does_not_overflow(build: Callable[[str], Any]) -> None:
-    from mirstack.lowering.llvm import translate
+    from mirstack.lowering.llvm.text.translation import translate
     from xdsl.dialects import arith, func, scf
     from xdsl.dialects.builtin import FunctionType, IndexType, ModuleOp
     from xdsl.ir import Block, Region
@@ -243,7 +243,7 @@ def test_deep_nesting_does_not_overflow(build: Callable[[str], Any]) -> None:
         block = Block([scf.ForOp(zero, one, one, [], Region(body)), end])
     block.insert_ops_before([zero, one], block.first_op)  # pyright: ignore[reportArgumentType]
     module = ModuleOp([func.FuncOp("f", FunctionType.from_lists([], []), Region(block))])
-    lower_to_llvm(module)
+    lower_std_to_llvm(module)
     assert translate(module).count("phi") == depth
 
 
@@ -274,5 +274,5 @@ def test_deep_nesting_does_not_overflow(build: Callable[[str], Any]) -> None:
 def test_what_cannot_be_lowered_is_said(text: str, message: str, parse: Callable[[str], Any]) -> None:
     module = parse(text)
     with pytest.raises(MirError) as caught:
-        lower_to_llvm(module)
+        lower_std_to_llvm(module)
     assert message in str(caught.value)

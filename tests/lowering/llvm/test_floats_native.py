@@ -10,7 +10,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from mirstack.lowering.llvm import compile_ir, translate
+from compiled_ir import compile_ir
+from mirstack.lowering.llvm.text.translation import translate
 
 FLOATS = ("f16", "bf16", "f32", "f64")
 SIZE = 1024

@@ -2,7 +2,8 @@
 
 import mirstack
 import pytest
-from mirstack.lowering.pipeline import Options, assembly_text
+from mirstack.lowering.driver.build import assembly_text
+from mirstack.lowering.pipeline import Options
 
 
 @pytest.mark.parametrize("cpu", ["znver4", "haswell"])

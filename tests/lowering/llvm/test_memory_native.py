@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mirstack.lowering.llvm import lower_to_llvm
+from mirstack.lowering.llvm.convert.lower_std_to_llvm import lower_std_to_llvm
 from mirstack.support.diagnostics import MirError
 
 DTYPES = ("i1", "i8", "i16", "i32", "i64", "index", "f16", "bf16", "f32", "f64")
@@ -195,7 +195,8 @@ def test_storage_of_a_function(build: Callable[[str], Any]) -> None:
 
 
 def test_external_globals_are_provided_when_loading(lower: Callable[[str], Any]) -> None:
-    from mirstack.lowering.llvm import compile_ir, translate
+    from compiled_ir import compile_ir
+    from mirstack.lowering.llvm.text.translation import translate
 
     text = """
     "memref.global"() <{sym_name = "weights", sym_visibility = "public", type = memref<4xf32>, initial_value}>
@@ -442,7 +443,7 @@ def test_vector_accesses_need_unit_stride(parse: Callable[[str], Any]) -> None:
     }
     """)
     with pytest.raises(MirError, match="a vector access needs a last dimension of stride 1"):
-        lower_to_llvm(module)
+        lower_std_to_llvm(module)
 
 
 # What LLVM is told

@@ -2,8 +2,9 @@
 
 import mirstack
 import pytest
+from mirstack.lowering.driver.build import assembly_text
 from mirstack.lowering.llvm.jit.load import Target
-from mirstack.lowering.pipeline import Options, assembly_text
+from mirstack.lowering.pipeline import Options
 
 TAKE = """
 def @main(%x: Tensor[(64, 512), float32], %i: Tensor[(128), int32]) {

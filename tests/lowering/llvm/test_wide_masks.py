@@ -5,7 +5,8 @@ from __future__ import annotations
 import mirstack
 import numpy as np
 import pytest
-from mirstack.lowering.pipeline import Options, llvm_text
+from mirstack.lowering.driver.build import llvm_text
+from mirstack.lowering.pipeline import Options
 from mirstack.parser import parse_mir
 
 TEXT = """

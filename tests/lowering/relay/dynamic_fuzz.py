@@ -17,10 +17,10 @@ import numpy as np
 sys.path.append(str(Path(__file__).parents[2] / "dialects" / "relay"))
 
 import mirstack
-from mirstack.api.executable import Executable
 from mirstack.dialects.relay.operator import Operator, all_operators
 from mirstack.fuzz.operators.programs import Drawn, module_of
 from mirstack.fuzz.operators.sampling import flat, load_cases
+from mirstack.lowering.driver.loading.executable import Executable
 from mirstack.support.diagnostics import MirError
 from test_native_operators import NATIVE, agree, draws
 from xdsl.dialects.builtin import ModuleOp

@@ -13,10 +13,10 @@ from typing import Any
 import mirstack
 import numpy as np
 from dynamic_fuzz import MOST_ELEMENTS, agrees, open_module, run_on, say
-from mirstack.api.executable import Executable
 from mirstack.dialects.relay.operator import Operator, all_operators
 from mirstack.fuzz.operators.programs import Drawn, module_of
 from mirstack.fuzz.operators.sampling import flat, load_cases
+from mirstack.lowering.driver.loading.executable import Executable
 from mirstack.support.diagnostics import MirError
 from test_native_operators import NATIVE, draws
 

@@ -6,7 +6,7 @@ from typing import Any
 import mirstack
 import numpy as np
 import pytest
-from mirstack.api.executable import Param
+from mirstack.lowering.driver.loading.executable import Param
 from mirstack.support.diagnostics import MirError
 
 HEAD = '#[version = "0.0.5"]\n'

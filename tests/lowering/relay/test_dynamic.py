@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mirstack.api.executable import Array, Executable, flatten
+from mirstack.lowering.driver.loading.executable import Array, Executable, flatten
 from mirstack.support.diagnostics import MirError
 
 HEAD = '#[version = "0.0.5"]\n'

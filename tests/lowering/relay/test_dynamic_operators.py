@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mirstack.api.executable import Array
+from mirstack.lowering.driver.loading.executable import Array
 from mirstack.support.diagnostics import MirError
 from test_dynamic import both, check, floats
 

@@ -9,7 +9,8 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.benchmarks.timing import cpu_seconds, growth
-from mirstack.lowering.pipeline import Options, graph_passes, llvm_text
+from mirstack.lowering.driver.build import llvm_text
+from mirstack.lowering.pipeline import Options, graph_passes
 from mirstack.lowering.relay.functions import lower_relay_to_llvm
 from mirstack.lowering.relay.functions.lower_relay_to_llvm import MANY_ADDRESSES, MANY_FUNCTIONS
 from xdsl.context import Context

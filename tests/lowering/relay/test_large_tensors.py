@@ -7,8 +7,8 @@ import re
 import mirstack
 import numpy as np
 import pytest
-from mirstack.api.native_relay import RelayExecutable
 from mirstack.driver.mir_opt import main as mir_opt
+from mirstack.lowering.driver.loading.relay_executable import RelayExecutable
 from mirstack.support.diagnostics import MirError
 
 GIB = 1 << 30

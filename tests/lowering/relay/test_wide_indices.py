@@ -5,7 +5,7 @@ from __future__ import annotations
 import mirstack
 import numpy as np
 import pytest
-from mirstack.api.executable import Array
+from mirstack.lowering.driver.loading.executable import Array
 from test_dynamic import check
 
 FAR = 1 << 32

@@ -13,9 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from compiled_ir import compile_ir
 from mirstack.dialects.llvm_ext import LLVMExt
 from mirstack.lowering import runtime
-from mirstack.lowering.llvm import CompiledModule, compile_ir, lower_to_llvm, translate
+from mirstack.lowering.llvm.convert.lower_std_to_llvm import lower_std_to_llvm
+from mirstack.lowering.llvm.jit.load import CompiledModule
+from mirstack.lowering.llvm.text.translation import translate
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
 from xdsl.parser import Parser
@@ -98,7 +101,7 @@ def code() -> CompiledModule:
     ctx.register_dialect("llvm_ext", lambda: LLVMExt)
     module = Parser(ctx, PARALLEL).parse_module()
     module.verify()
-    lower_to_llvm(module)
+    lower_std_to_llvm(module)
     module.verify()
     return compile_ir(translate(module))
 
@@ -232,7 +235,7 @@ def test_pointers_stay_noalias_in_the_body() -> None:
     for name, factory in get_all_dialects().items():
         ctx.register_dialect(name, factory)
     module = Parser(ctx, PARALLEL).parse_module()
-    lower_to_llvm(module)
+    lower_std_to_llvm(module)
     text = translate(module)
     (body,) = [line for line in text.splitlines() if line.startswith("define internal i32 @scale.parallel.0.body")]
     assert body.count("ptr noalias nonnull") == 2

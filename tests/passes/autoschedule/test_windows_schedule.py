@@ -9,7 +9,8 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.dialects.array import numpy_dtype
-from mirstack.lowering.pipeline import Options, assembly_text
+from mirstack.lowering.driver.build import assembly_text
+from mirstack.lowering.pipeline import Options
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.autoschedule.default_schedule import DefaultSchedule
 from xdsl.context import Context

@@ -7,9 +7,9 @@ from typing import Any
 import mirstack
 import numpy as np
 import pytest
-from mirstack.api.native_relay import RelayExecutable
 from mirstack.dialects import tir
 from mirstack.dialects.array import numpy_dtype
+from mirstack.lowering.driver.loading.relay_executable import RelayExecutable
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.autoschedule.default_schedule import DefaultSchedule
 from mirstack.passes.registry import pass_factories

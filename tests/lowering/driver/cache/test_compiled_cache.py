@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import mirstack
 import numpy as np
 import pytest
-from mirstack.api.cached import wait_for_writing
 from mirstack.lowering.driver import build as building
+from mirstack.lowering.driver.cache.cached_program import wait_for_writing
 from mirstack.lowering.driver.cache.keys import context_key, digest
 from mirstack.lowering.driver.cache.store import DEFAULT_LIMIT, Store, limit_of
 from mirstack.lowering.driver.workers import workers_wanted
@@ -383,7 +383,7 @@ from mirstack.dialects.relay.operators.nn import activations as basic
 factor = float(sys.argv[1])
 basic.register(basic.Operator(
     "my.scale", ("data",), basic.identity, basic.OpPattern.ELEMWISE, numpy=lambda attrs, x: x * np.float32(factor),
-    compute=lambda attrs, xs, out: [basic.elementwise(lambda x: x * basic.te.const(factor, x.dtype), xs[0])],
+    compute=lambda attrs, xs, out: [basic.elementwise(lambda x: x * mirstack.te.const(factor, x.dtype), xs[0])],
     attributes=(), doc="", source="",
 ))
 module = mirstack.parse("def @main(%x: Tensor[(3), float32]) { my.scale(%x) }")

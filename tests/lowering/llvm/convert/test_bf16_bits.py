@@ -11,8 +11,8 @@ import mirstack
 import ml_dtypes
 import numpy as np
 import pytest
-from mirstack.lowering.llvm import translate
 from mirstack.lowering.llvm.jit.load import Target, emit_assembly
+from mirstack.lowering.llvm.text.translation import translate
 
 TARGETS = {
     **{cpu: Target("x86_64-unknown-linux-gnu", cpu) for cpu in ("znver4", "haswell", "x86-64")},

@@ -6,7 +6,8 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.dialects.relay.operators.elementwise.unary import LEAST_RIGHT, MOST_RIGHT, fixed_point_multiply
-from mirstack.lowering.pipeline import Options, assembly_text
+from mirstack.lowering.driver.build import assembly_text
+from mirstack.lowering.pipeline import Options
 from mirstack.parser import parse_mir
 from mirstack.support.target import named
 

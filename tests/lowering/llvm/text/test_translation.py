@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from mirstack.lowering.llvm import compile_ir, translate
+from compiled_ir import compile_ir
 from mirstack.lowering.llvm.jit import load as jit
 from mirstack.lowering.llvm.jit.load import (
     CompiledModule,
@@ -19,6 +19,7 @@ from mirstack.lowering.llvm.jit.load import (
     link_objects,
 )
 from mirstack.lowering.llvm.jit.load import parse as parse_ir
+from mirstack.lowering.llvm.text.translation import translate
 from mirstack.support.diagnostics import MirError
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import FloatAttr, bf16, f16, f32, f64

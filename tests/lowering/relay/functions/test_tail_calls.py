@@ -7,7 +7,7 @@ from typing import Any
 import mirstack
 import numpy as np
 import pytest
-from mirstack.api.native_relay import RelayExecutable
+from mirstack.lowering.driver.loading.relay_executable import RelayExecutable
 from mirstack.support.diagnostics import MirError
 
 X = "Tensor[(3), float32]"

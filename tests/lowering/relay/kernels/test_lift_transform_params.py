@@ -8,7 +8,7 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack import relay
-from mirstack.api.native_relay import RelayExecutable
+from mirstack.lowering.driver.loading.relay_executable import RelayExecutable
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]

@@ -7,8 +7,8 @@ from typing import Any
 
 import mirstack
 import numpy as np
-from mirstack.api.executable import flatten
 from mirstack.dialects.relay import ir as relay
+from mirstack.lowering.driver.loading.executable import flatten
 from mirstack.lowering.pipeline import Options, graph_passes
 from mirstack.lowering.relay.memory.frame import Frame, plan_frame
 from mirstack.support.walk import walk_ops

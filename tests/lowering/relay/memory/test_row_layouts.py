@@ -9,7 +9,8 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.dialects.relay.operator import OperatorOp
-from mirstack.lowering.pipeline import Options, graph_passes, llvm_text
+from mirstack.lowering.driver.build import llvm_text
+from mirstack.lowering.pipeline import Options, graph_passes
 from mirstack.lowering.relay.memory.storage_views import Rows, piece_offsets, piece_rows, view_offsets, view_rows
 from mirstack.lowering.te.lower_te_to_tir import LowerTEToTIR
 from mirstack.passes.tir.buffers.param_strides import PARAM_STRIDES

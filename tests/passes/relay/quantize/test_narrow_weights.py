@@ -11,7 +11,8 @@ import pytest
 from mirstack import relay
 from mirstack.dialects.relay import ir
 from mirstack.dialects.relay.operator import OperatorOp
-from mirstack.lowering.pipeline import Options, assembly_text
+from mirstack.lowering.driver.build import assembly_text
+from mirstack.lowering.pipeline import Options
 from mirstack.passes.relay.quantize import narrow_weights
 from mirstack.passes.relay.quantize.narrow_weights import NarrowWeights
 from mirstack.support.target import named

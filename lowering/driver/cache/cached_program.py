@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
-from ..dialects.array import ArrayBox
-from ..lowering.driver.cache.keys import digest
-from ..lowering.driver.cache.programs import described, load_program, save_program
-from ..lowering.driver.cache.store import Store
-from ..support.external_names import names_one
-from ..support.stopwatch import current_span, in_background, timed
+from ....dialects.array import ArrayBox
+from ....support.external_names import names_one
+from ....support.stopwatch import current_span, in_background, timed
+from .keys import digest
+from .programs import described, load_program, save_program
+from .store import Store
 
 if TYPE_CHECKING:
-    from ..lowering.driver.program import Program
+    from ..program import Program
 
 HASHED_TOGETHER = 1 << 20
 """Bytes of arrays from which on it pays to hash them in several threads."""
@@ -42,7 +42,7 @@ class CachedProgram:
     def of_module(module: ModuleOp, context: bytes, entry: str | None, store: Store) -> CachedProgram | None:
         """Of a module: the key is its generic text, places in the source included, which messages tell; None where it names what
         code from outside defines."""
-        from ..lowering.driver.cache.module_text import module_text
+        from .module_text import module_text
 
         text, boxes = module_text(module)
         if names_one(text):
@@ -55,7 +55,7 @@ class CachedProgram:
     ) -> CachedProgram | None:
         """Of a `.mir` text, which is not parsed; None where a side file that it may name cannot be read, and where it names what code
         from outside defines."""
-        from ..parser.relay.side_file import SideFile
+        from ....parser.relay.side_file import SideFile
 
         if names_one(text):
             return None

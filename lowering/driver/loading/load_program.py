@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..lowering.driver.program import Program, RelayProgram
-from ..support.allocator import keep_freed_memory
-from ..support.stopwatch import timed
+from ....support.allocator import keep_freed_memory
+from ....support.stopwatch import timed
+from ...runtime import runtime_symbols, thread_count
+from ..program import Program, RelayProgram
 from .executable import Executable
-from .threads import thread_count
 
 if TYPE_CHECKING:
-    from ..lowering.pipeline import Options
+    from ...pipeline import Options
 
 
 def load_program(program: Program, options: Options) -> Executable:
     """The program's code linked into this process, ready to be called."""
-    from ..lowering.llvm.jit.load import link_objects
+    from ...llvm.jit.load import link_objects
 
     with timed("link"):
-        code = link_objects(program.objects)
+        code = link_objects(program.objects, runtime=runtime_symbols)
     if "aligned_alloc" in code.imports:
         keep_freed_memory()
     threads = thread_count(code, options.threads)
     if isinstance(program, RelayProgram):
-        from .native_relay import RelayExecutable
+        from .relay_executable import RelayExecutable
 
         with timed("prepare constants"):
             return RelayExecutable(program, code, threads)
-    from .native_kernel import KernelExecutable
+    from .kernel_executable import KernelExecutable
 
     return KernelExecutable(program, code, threads)

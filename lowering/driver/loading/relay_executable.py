@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from ..dialects.array import ArrayBox, numpy_dtype
-from ..dialects.extents import MOST_EXTENT
-from ..lowering.driver.program import RelayProgram, no_memory_for
-from ..lowering.llvm.jit.call import address_of, diagnostic_of
-from ..lowering.llvm.jit.load import CompiledModule
-from ..lowering.relay.functions.calling_convention import DEPTH, ENTRY, FINISH, PREPARE, SIZES, WORD
-from ..support.diagnostics import MirError
-from ..support.text import counted
-from .entry import Arguments, flatten_tree, rebuild
+from ....dialects.array import ArrayBox, numpy_dtype
+from ....dialects.extents import MOST_EXTENT
+from ....support.diagnostics import MirError
+from ....support.text import counted
+from ...llvm.jit.call import address_of, diagnostic_of
+from ...llvm.jit.load import CompiledModule
+from ...relay.functions.calling_convention import DEPTH, ENTRY, FINISH, PREPARE, SIZES, WORD
+from ...runtime import use_threads
+from ..entry import Arguments, flatten_tree, rebuild
+from ..program import RelayProgram, no_memory_for
+from .call_memory import Context, DynamicOutput, Output, Prepared, output_of
+from .direct_call import DirectCall, direct_call
 from .executable import Array, Executable, Param, as_array, check_array
-from .native_call import DirectCall, direct_call
-from .native_memory import Context, DynamicOutput, Output, Prepared, output_of
-from .threads import use_threads
 
 _CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 
@@ -161,7 +161,7 @@ class RelayExecutable(Executable):
 
     def _failure(self, status: int, context: Context) -> MirError:
         """What a status other than 0 means; the context is ready for the next call then."""
-        from ..dialects.relay.operators.common.result_sizes import with_sizes
+        from ....dialects.relay.operators.common.result_sizes import with_sizes
 
         context.words[DEPTH // WORD] = 0
         if self._finish is not None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr, TensorType, TupleType
 from xdsl.ir import Attribute, Operation
 
-from ..support.diagnostics import error_at, location_of, source_position
-from ..support.text import counted, did_you_mean
-from .executable import Kind, Param
+from ...support.diagnostics import error_at, location_of, source_position
+from ...support.text import counted, did_you_mean
+from .loading.executable import Kind, Param
 
 if TYPE_CHECKING:
-    from ..lowering.driver.program import Tensor, Tree
+    from .program import Tensor, Tree
 
 LEVELS: dict[str, Kind] = {"relay.func": "relay", "te.func": "te", "tir.prim_func": "tir", "func.func": "func"}
 
@@ -35,7 +35,7 @@ def functions_of(module: ModuleOp, *, lower: bool = False) -> dict[str, Operatio
 
 def places_of(entry: Operation) -> dict[str, str]:
     """Returns where the buffer parameters of a TE or TIR function are declared, `file:line:column` by parameter name."""
-    from ..dialects import te, tir
+    from ...dialects import te, tir
 
     found: dict[str, str] = {}
     if isinstance(entry, te.FuncOp):
@@ -53,15 +53,18 @@ def places_of(entry: Operation) -> dict[str, str]:
     return found
 
 
+def default_entry(functions: Collection[str]) -> str:
+    """Returns the name of the only function, otherwise `main`."""
+    return next(iter(functions)) if len(functions) == 1 else "main"
+
+
 def find_entry(module: ModuleOp, name: str | None = None) -> Operation:
     """The function called `name`; without a name the only one, else `main`. Raises MirError when there is none.
 
     Beside functions of Relay, TE and TIR a `func.func` is an entry only by its name.
     """
     functions = (functions_of(module) if name is None else None) or functions_of(module, lower=True)
-    if name is None and len(functions) == 1:
-        return next(iter(functions.values()))
-    entry = functions.get("main" if name is None else name)
+    entry = functions.get(default_entry(functions) if name is None else name)
     if entry is None:
         if not functions:
             raise error_at(
@@ -95,8 +98,8 @@ def relay_params(entry: Operation) -> tuple[tuple[str, Tree], ...]:
 
     Raises MirError for a parameter that holds anything but tensors: an entry takes only arrays.
     """
-    from ..dialects.relay.ir import FuncOp
-    from ..lowering.driver.program import tree_of
+    from ...dialects.relay.ir import FuncOp
+    from .program import tree_of
 
     assert isinstance(entry, FuncOp)
     params: list[tuple[str, Tree]] = []
@@ -179,12 +182,12 @@ def _flat(path: str, tree: Tree, value: Any) -> Iterator[Any]:
 
 def relay_result(type: Attribute, entry: Operation | None = None) -> Tree:
     """What a Relay entry gives. Raises MirError for a result that holds anything but tensors."""
-    from ..lowering.driver.program import tree_of
+    from .program import tree_of
 
     tree = tree_of(type)
     if tree is not None:
         return tree
-    from ..dialects.relay.text import is_known, type_text
+    from ...dialects.relay.text import is_known, type_text
 
     wrong = next(leaf for _, leaf in _leaves("", type) if not isinstance(leaf, TensorType))
     if not is_known(wrong):

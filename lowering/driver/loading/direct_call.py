@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .native_memory import Context
-from .threads import POOL
+from ...runtime import POOL
+from .call_memory import Context
 
 if TYPE_CHECKING:
-    from ..lowering.llvm.jit.load import CompiledModule
+    from ...llvm.jit.load import CompiledModule
 
 METH_FASTCALL = 0x0080
 """Python's C interface: a builtin that takes the address and the number of its arguments."""
@@ -114,7 +114,7 @@ def _functions() -> _Functions | None:
     """The compiled functions; None where this Python or this numpy keeps objects another way than `call.ll` reads them."""
     if not (_reads_objects() and all(hasattr(ctypes.pythonapi, name) for name in PYTHON)):
         return None
-    from ..lowering.llvm.jit.load import compile_shipped
+    from ...llvm.jit.load import compile_shipped
 
     text = files("mirstack.lowering.runtime").joinpath("call.ll").read_text()
     symbols = {name: _address(name) for name in PYTHON}

@@ -9,16 +9,16 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ..dialects import te, tir
-from ..dialects.array import numpy_dtype
-from ..lowering.tir.signature import BufferParam, KernelSignature, ScalarParam
-from ..support.deep_stack import in_deep_stack
-from ..support.diagnostics import error_at
-from ..support.text import counted
-from ..support.walk import all_ops
-from .entry import Arguments, entry_kind, find_entry, name_of, places_of, relay_params
+from ....dialects import te, tir
+from ....dialects.array import numpy_dtype
+from ....support.deep_stack import in_deep_stack
+from ....support.diagnostics import error_at
+from ....support.walk import all_ops
+from ....support.text import counted
+from ...tir.signature import BufferParam, KernelSignature, ScalarParam
+from ..entry import Arguments, entry_kind, find_entry, name_of, places_of, relay_params
 from .executable import Array, Executable, Param, as_array, as_scalar, check_array
-from .native_kernel import C_TYPES, bind_sizes, check_overlap, param_of, unpassed_scalar
+from .kernel_executable import C_TYPES, bind_sizes, check_overlap, param_of, unpassed_scalar
 
 
 class InterpretedExecutable(Executable):
@@ -35,7 +35,7 @@ class InterpretedExecutable(Executable):
             )
         for function in module.body.block.ops:
             if isinstance(function, tir.PrimFuncOp):
-                from ..passes.tir.threads.thread_memory import check_exchanges
+                from ....passes.tir.threads.thread_memory import check_exchanges
 
                 check_exchanges(function)
         self._module, self._entry = module, entry
@@ -82,19 +82,19 @@ class InterpretedExecutable(Executable):
 
     def _interpret(self, values: Mapping[str, Any]) -> Any:
         if self.kind == "relay":
-            from ..dialects.relay.interpreter import interpret
+            from ....dialects.relay.interpreter import interpret
 
             assert self._arguments is not None
             result = interpret(self._module, self.name, self._arguments.nested(list(values.values())))
             return _owned(result)
         if isinstance(self._entry, te.FuncOp):
-            from ..dialects.te.interpreter import interpret_te_func
+            from ....dialects.te.interpreter import interpret_te_func
 
             results = interpret_te_func(self._entry, dict(values))
             for name, array in results.items():
                 values[name][...] = array
             return None
-        from ..dialects.tir.interpreter import interpret_prim_func
+        from ....dialects.tir.interpreter import interpret_prim_func
 
         assert isinstance(self._entry, tir.PrimFuncOp)
         return interpret_prim_func(self._entry, dict(values), self._module)
@@ -115,18 +115,18 @@ def _refuse_early_returns(function: tir.PrimFuncOp) -> None:
             while isinstance(around, tir.BlockOp | tir.ScopeOp):
                 around = around.parent_op()
             if around is not function:
-                from ..lowering.tir.intrinsics import early_return
+                from ...tir.intrinsics import early_return
 
                 raise early_return(op)
 
 
 def kernel_signature(entry: Operation) -> KernelSignature:
     """Returns how the compiled form of a TIR or TE function is called."""
-    from ..lowering.tir.lower_to_scf import signature_of
+    from ...tir.lower_to_scf import signature_of
 
     function = entry
     if isinstance(entry, te.FuncOp):
-        from ..lowering.te.create_prim_func import create_prim_func
+        from ...te import create_prim_func
 
         function = create_prim_func(entry)
     assert isinstance(function, tir.PrimFuncOp)

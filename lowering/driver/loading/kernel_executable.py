@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from ..dialects.array import numpy_dtype
-from ..lowering.driver.program import KernelProgram
-from ..lowering.llvm.jit.call import address_of, diagnostic_of
-from ..lowering.llvm.jit.load import CompiledModule
-from ..lowering.mangle_symbols import linked_name
-from ..lowering.tir.signature import BufferParam, HandleParam, KernelSignature, ScalarParam, Size, known_strides
-from ..support.diagnostics import MirError
-from ..support.text import counted
+from ....dialects.array import numpy_dtype
+from ....support.diagnostics import MirError
+from ....support.text import counted
+from ...llvm.jit.call import address_of, diagnostic_of
+from ...llvm.jit.load import CompiledModule
+from ...mangle_symbols import linked_name
+from ...runtime import use_threads
+from ...tir.signature import BufferParam, HandleParam, KernelSignature, ScalarParam, Size, known_strides
+from ..program import KernelProgram
 from .executable import Array, Executable, Param, as_array, as_scalar, check_array
-from .threads import use_threads
 
 C_TYPES: dict[str, Any] = {
     "bool": ctypes.c_bool,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 from math import prod
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 
-from ..lowering.llvm.jit.call import address_of
-from ..lowering.relay.functions.calling_convention import (
+from ...llvm.jit.call import address_of
+from ...relay.functions.calling_convention import (
     CONSTANTS,
     CONTEXT_BYTES,
     DEPTH,
@@ -25,9 +26,8 @@ from ..lowering.relay.functions.calling_convention import (
     TOP,
     WORD,
 )
-from ..lowering.relay.memory.memory_plan import ALIGNMENT, align
+from ...relay.memory.memory_plan import ALIGNMENT, align
 from .executable import Array
-from .stack import stack_limit
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -38,6 +38,10 @@ MOST_ARENA = 1 << 30
 """Bytes of heap that a context keeps between calls at most, beyond what is planned."""
 KEPT = 2
 """How many arrays an output keeps: the one that the caller still looks at, and the one to write next."""
+STACK_MARGIN = 256 * 1024
+"""Bytes kept free below the limit, for kernels and signal handlers."""
+
+_LOCAL = threading.local()
 
 
 def allocator() -> Callable[[tuple[int, ...] | int, DTypeLike], Array]:
@@ -185,3 +189,29 @@ class DynamicOutput:
 def output_of(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Output | DynamicOutput:
     """The output of this type."""
     return DynamicOutput(shape, dtype) if DYNAMIC_INDEX in shape else Output(shape, dtype)
+
+
+def stack_limit() -> int:
+    """The lowest address that native code may use on this thread's stack."""
+    limit = getattr(_LOCAL, "limit", None)
+    if limit is None:
+        limit = _LOCAL.limit = _lowest_address() + STACK_MARGIN
+    return limit
+
+
+def _lowest_address() -> int:
+    """The end of this thread's stack, as the system's thread library tells it."""
+    library = ctypes.CDLL(None)
+    library.pthread_self.restype = ctypes.c_void_p
+    thread = ctypes.c_void_p(library.pthread_self())
+    if sys.platform == "darwin":
+        library.pthread_get_stackaddr_np.restype = ctypes.c_void_p
+        library.pthread_get_stacksize_np.restype = ctypes.c_size_t
+        top = library.pthread_get_stackaddr_np(thread)
+        return top - library.pthread_get_stacksize_np(thread)
+    attributes = ctypes.create_string_buffer(256)
+    address, size = ctypes.c_void_p(), ctypes.c_size_t()
+    library.pthread_getattr_np(thread, attributes)
+    library.pthread_attr_getstack(attributes, ctypes.byref(address), ctypes.byref(size))
+    library.pthread_attr_destroy(attributes)
+    return address.value or 0

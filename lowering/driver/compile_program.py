@@ -10,22 +10,22 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, Module
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from ..dialects import relay, te, tir
-from ..dialects.array import ArrayValueAttr
-from ..lowering.driver.build import Built, build
-from ..lowering.driver.program import KernelProgram, Program, RelayProgram, Tree
-from ..lowering.func_entry import expose
-from ..lowering.mangle_symbols import linked_name
-from ..lowering.pipeline import Observer, Options
-from ..lowering.relay.functions.lower_relay_to_llvm import CONSTANTS, MEMORY
-from ..lowering.relay.functions.prepare_constants import PREPARE_ONLY, PREPARED
-from ..lowering.tir.signature import KernelSignature
-from ..support.diagnostics import source_position
+from ...dialects import relay, te, tir
+from ...dialects.array import ArrayValueAttr
+from ...support.diagnostics import source_position
+from ..func_entry import expose
+from ..mangle_symbols import linked_name
+from ..pipeline import Observer, Options
+from ..relay.functions.lower_relay_to_llvm import CONSTANTS, MEMORY
+from ..relay.functions.prepare_constants import PREPARE_ONLY, PREPARED
+from ..tir.signature import KernelSignature
+from .build import Built, build
 from .entry import places_of, relay_params, relay_result
-from .executable import Kind
+from .loading.executable import Kind
+from .program import KernelProgram, Program, RelayProgram, Tree
 
 if TYPE_CHECKING:
-    from ..lowering.driver.cache.kernels import KernelCache
+    from .cache.kernels import KernelCache
 
 
 def compile_program(

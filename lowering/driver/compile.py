@@ -1,0 +1,179 @@
+"""From a program to an executable: the one way that `mirstack.compile`, `mirstack.build` and `mir-run` take.
+
+    SourceText or module → cache: a program of this text, these options and this machine?
+                         → parse, the entry and what it calls (`entry.py`)
+                         → compile_program: build.py lowers, LLVM compiles
+                         → load_program: linked, ready to be called (`loading`)
+
+`mir-opt -t llvm|asm` shares the lowering (`build.lower`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.ir import Operation
+
+from ...dialects.array import ArrayBox, ArrayValueAttr
+from ...support.diagnostics import Sources
+from ...support.garbage import no_collection
+from ...support.stopwatch import current_span, timed
+from ...support.target import named, require_host
+from ...support.walk import walk_ops
+from .entry import entry_kind, find_entry, functions_of, name_of
+from .loading.executable import Executable
+from .source import SourceText, TargetName, check_functions
+
+if TYPE_CHECKING:
+    from ..pipeline import Observer, Options
+
+
+def compile_source(
+    source: SourceText | ModuleOp,
+    target: TargetName,
+    entry: str | None,
+    options: Options,
+    observers: Sequence[Observer] = (),
+    *,
+    cache: bool = True,
+) -> Executable:
+    """Compiles the entry called `entry`, by default the only one or `main`; a module is used up.
+
+    Raises MirError for what cannot be compiled, or would not run on this machine.
+    """
+    if options.caches:
+        # Refused here, whether or not the program has a schedule that asks for the sizes.
+        named(options.cpu or "", options.threads, options.caches)
+    if target == "interp":
+        return _interpreted(source, entry)
+    require_host(options.cpu)
+    return _native(source, entry, options, observers, cache)
+
+
+def _interpreted(source: SourceText | ModuleOp, entry: str | None) -> Executable:
+    from .loading.interpreted_executable import InterpretedExecutable
+
+    module = source.parse() if isinstance(source, SourceText) else source
+    apply_ready_schedules(module)
+    return InterpretedExecutable(module, find_entry(module, entry))
+
+
+@no_collection()
+def _native(
+    source: SourceText | ModuleOp, entry: str | None, options: Options, observers: Sequence[Observer], cache: bool
+) -> Executable:
+    """Returns the executable of an entry, by way of the cache."""
+    from ..llvm.jit.codegen_process import start as start_codegen
+    from .cache.cached_program import CachedProgram, wait_for_writing
+    from .cache.keys import context_key
+    from .cache.store import Store
+    from .loading.load_program import load_program
+
+    # So that what was compiled is found, and no thread keeps this process from being forked.
+    wait_for_writing()
+    store = Store.open() if cache and not observers else None
+    context = None if store is None else context_key(options)
+    place = None
+    with timed("look up"):
+        if store is not None and context is not None:
+            if isinstance(source, SourceText):
+                place = CachedProgram.of_text(source.text, source.name, source.directory, context, entry, store)
+            else:
+                place = CachedProgram.of_module(source, context, entry, store)
+        known = None if place is None else place.load()
+    if known is not None:
+        return load_program(known, options)
+    # It readies itself while Python reads and lowers.
+    start_codegen()
+    warnings = len(Sources.current().warnings)
+    weights: list[ArrayBox] = []
+    if isinstance(source, SourceText):
+        with timed("parse"):
+            module = source.parse()
+        # Weights that were read for this program alone. The module is a cycle, which only a collection frees.
+        weights = _side_weights(module)
+    else:
+        module = source
+
+    def give_up_weights() -> None:
+        for box in weights:
+            box.give_up()
+
+    from .compile_program import compile_program
+
+    # Before what is not reached goes: declarations of tensor intrinsics are not.
+    apply_ready_schedules(module)
+    function = find_entry(module, entry)
+    name = name_of(function)
+    module = only_reachable(module, name)
+    check_functions(module, runs=True)
+    options = replace(options, entry=name)
+    kernels = None
+    if not observers:
+        from .cache.kernels import KernelCache
+
+        kernels = KernelCache(None if context is None else store, context or b"")
+    program = compile_program(module, find_entry(module, name), entry_kind(function), options, observers, kernels)
+    executable = load_program(program, options)
+    # What was warned of is warned of again the next time.
+    if place is None or len(Sources.current().warnings) > warnings:
+        give_up_weights()
+        return executable
+    place.save(program, give_up_weights)
+    if current_span() is not None:
+        # Who measures sees all of it.
+        wait_for_writing()
+    return executable
+
+
+def _side_weights(module: ModuleOp) -> list[ArrayBox]:
+    """Returns the arrays of a module that a side file has."""
+    values = (
+        attr.data for op in walk_ops(module) for attr in op.properties.values() if isinstance(attr, ArrayValueAttr)
+    )
+    return list({id(box): box for box in values if box.origin is not None}.values())
+
+
+def apply_ready_schedules(module: ModuleOp) -> None:
+    """Applies the scripts whose functions are TIR already, in place: a script may name functions that the entry does not."""
+    if any(op.name == "schedule.script" for op in module.ops):
+        from xdsl.context import Context
+
+        from ...passes.schedule.apply_schedule import ApplySchedule
+
+        ApplySchedule(mark=True, ready=True).apply(Context(), module)
+
+
+def only_reachable(module: ModuleOp, entry: str) -> ModuleOp:
+    """The functions that the entry may come to call, and what is no function, flat in one module; taken from `module`."""
+    functions = functions_of(module, lower=True)
+    wanted = {entry}
+    pending = [entry]
+    while pending:
+        for name in _callees(functions[pending.pop()]):
+            if name in functions and name not in wanted:
+                wanted.add(name)
+                pending.append(name)
+    result = ModuleOp([], attributes=dict(module.attributes))
+    every = set(functions.values())
+    left = functions.keys() - wanted
+    kept = [op for op in module.ops if op not in every and not isinstance(op, ModuleOp) and not _schedules(op, left)]
+    for op in (*kept, *(functions[name] for name in functions if name in wanted)):
+        op.detach()
+        result.body.block.add_op(op)
+    return result
+
+
+def _schedules(op: Operation, functions: Collection[str]) -> bool:
+    """Whether the op schedules one of these functions."""
+    target = op.properties.get("target") if op.name in ("te.schedule", "schedule.script") else None
+    return isinstance(target, SymbolRefAttr) and target.root_reference.data in functions
+
+
+def _callees(function: Operation) -> list[str]:
+    """The functions that a function refers to."""
+    properties = (attr for op in walk_ops(function) for attr in op.properties.values())
+    return [attr.root_reference.data for attr in properties if isinstance(attr, SymbolRefAttr)]

@@ -1,0 +1,1 @@
+"""Compiled programs loaded into this process: executables that Python calls with arrays."""

@@ -1,0 +1,93 @@
+"""The text of a program: read from a file, parsed and verified, and found again for messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Literal
+from weakref import WeakKeyDictionary
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ...support.deep_stack import in_deep_stack
+from ...support.diagnostics import Diagnostic, MirError, Sources
+from ...support.garbage import no_collection
+from ...support.source_text import source_text
+from ...support.verify import verify
+
+TargetName = Literal["cpu", "interp"]
+"""What runs a program: native code, or the interpreters."""
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """A `.mir` text: `name` stands for it in messages, and `directory` is where side files of constants are looked for."""
+
+    text: str
+    name: str
+    directory: Path | None
+
+    @staticmethod
+    def of_file(path: str | PathLike[str]) -> SourceText:
+        """Returns the text of a file. Raises MirError where it cannot be read."""
+        if not str(path):
+            raise MirError(Diagnostic("compile takes the path of a file, or a program, and this is the empty text"))
+        if any(sign in str(path) for sign in ("\n", "{", "def @")):
+            raise MirError(
+                Diagnostic("compile takes the path of a file, and this is the text of a program").with_note(
+                    "parse it first: mirstack.compile(mirstack.parse(text))"
+                )
+            )
+        file = Path(path)
+        try:
+            text = source_text(file.read_bytes())
+        except UnicodeDecodeError:
+            raise MirError(Diagnostic(f"{file} cannot be read: it is not UTF-8 text")) from None
+        except (OSError, ValueError) as exception:
+            reason = exception.strerror if isinstance(exception, OSError) else str(exception)
+            raise MirError(Diagnostic(f"{file} cannot be read: {reason}")) from None
+        return SourceText(text, str(path), file.parent)
+
+    @no_collection()
+    def parse(self) -> ModuleOp:
+        """Returns the verified module. Raises MirError with everything that is wrong in the text."""
+        from ...parser import parse_mir
+
+        sources = Sources()
+        sources.add(self.name, self.text)
+        folder = None if self.directory is None else str(self.directory)
+
+        def verified() -> ModuleOp:
+            module = parse_mir(self.text, self.name, directory=folder)
+            verify(module)
+            check_functions(module)
+            return module
+
+        with sources.reading():
+            module = in_deep_stack(verified)
+        _PARSED[module] = sources
+        return module
+
+
+_PARSED: WeakKeyDictionary[ModuleOp, Sources] = WeakKeyDictionary()
+"""The text of each module that was parsed and is still there: an error in compiling it is shown in this text."""
+
+
+def sources_of(source: object) -> Sources:
+    """Returns the text of a program that is to be compiled; no text where it is not known."""
+    sources = Sources()
+    if isinstance(source, SourceText):
+        sources.add(source.name, source.text)
+    return _PARSED.get(source, sources) if isinstance(source, ModuleOp) else sources
+
+
+def check_functions(module: ModuleOp, *, runs: bool = False) -> None:
+    """Verifies the rules that hold across the ops of a TIR function; `runs`: also those that only a program that runs must keep.
+
+    Raises MirError with all that is broken; warnings go to the current sources.
+    """
+    if any(op.name == "tir.prim_func" for op in module.ops):
+        from ...dialects.tir.verify import check_module
+
+        check_module(module, runs=runs)

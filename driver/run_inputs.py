@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol
 
 import numpy as np
 
+from ..dialects import array as arrays
 from ..parser.relay.side_file import SideFile, read_npy
 from ..support.memory import why_no_memory
 from ..support.numerals import natural
@@ -30,19 +31,14 @@ class Parameter(Protocol):
     def dtype(self) -> str: ...
 
 
-def numpy_dtype(name: str) -> np.dtype:
-    """The numpy type of a dtype name; bfloat16 and the 8-bit floats come from ml_dtypes."""
+def numpy_dtype(name: str) -> np.dtype[np.generic]:
+    """Returns the numpy type of a dtype name. Raises UsageError for a name that no array has, such as `handle`."""
     try:
-        return np.dtype(name)
+        return arrays.numpy_dtype(name)
     except TypeError:
-        import ml_dtypes
-
-        found = getattr(ml_dtypes, name, None)
-        if found is None:
-            raise UsageError(
-                f"no array can be given for a parameter of type {name}: a buffer is A: T.Buffer(…), or T.match_buffer(a, …) of a handle"
-            ) from None
-        return np.dtype(cast(type[np.generic], found))
+        raise UsageError(
+            f"no array can be given for a parameter of type {name}: a buffer is A: T.Buffer(…), or T.match_buffer(a, …) of a handle"
+        ) from None
 
 
 def describe(array: np.ndarray) -> str:

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import ArrayAttr, FusedLoc, LocationAttr, StringAttr,
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 from xdsl.traits import ConstantLike, IsTerminator
 
+from ..support.graph import DisjointSets
 from ..support.trace import Tracer, tracer
 from ..support.walk import walk_ops
 
@@ -144,37 +145,29 @@ class _Group:
 
 
 class _Groups:
-    """Groups by place; a location of several places joins theirs (union-find)."""
+    """Groups by place; a location of several places joins theirs."""
 
     def __init__(self) -> None:
-        self.parent: dict[Attribute, Attribute] = {}
+        self.sets = DisjointSets[Attribute]()
         self.entries: list[tuple[Attribute, _Group]] = []
 
     def place(self, location: LocationAttr) -> _Group:
         """Where to note an op of this location."""
         places = _places(location)
-        for place in places:
-            self.parent.setdefault(place, place)
-        first = self._root(places[0])
         for place in places[1:]:
-            self.parent[self._root(place)] = first
+            self.sets.join(place, places[0])
         group = _Group()
-        self.entries.append((first, group))
+        self.entries.append((places[0], group))
         return group
 
     def all(self) -> Iterable[_Group]:
         """The groups, in the order of what went and came first."""
         joined: dict[Attribute, _Group] = {}
         for place, entry in self.entries:
-            group = joined.setdefault(self._root(place), _Group())
+            group = joined.setdefault(self.sets.find(place), _Group())
             group.gone += entry.gone
             group.new += entry.new
         return joined.values()
-
-    def _root(self, place: Attribute) -> Attribute:
-        while self.parent[place] is not place:
-            self.parent[place] = place = self.parent[self.parent[place]]
-        return place
 
 
 def _places(location: LocationAttr) -> list[Attribute]:

@@ -1,106 +1,18 @@
-"""Dominators of a region's blocks, and the check that every value is defined before it is used."""
+"""The check that every value is defined before it is used."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import UnregisteredOp
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsolatedFromAbove
 
 from .diagnostics import Diagnostic, MirError, location_of
+from .graph import dominator_tree
 
 # Ops whose regions are graphs: their ops have no order (MLIR language reference, "Graph Regions").
 GRAPH_REGION_OPS = frozenset({"builtin.module", "hw.module"})
-
-
-def reverse_post_order(region: Region) -> list[Block]:
-    """The blocks reachable from the entry, each before its successors except along back edges."""
-    entry = region.first_block
-    if entry is None:
-        return []
-    order: list[Block] = []
-    seen = {entry}
-    pending: list[tuple[Block, Iterator[Block]]] = [(entry, _successors(entry))]
-    while pending:
-        block, successors = pending[-1]
-        for successor in successors:
-            if successor not in seen:
-                seen.add(successor)
-                pending.append((successor, _successors(successor)))
-                break
-        else:
-            order.append(block)
-            pending.pop()
-    order.reverse()
-    return order
-
-
-def _successors(block: Block) -> Iterator[Block]:
-    return iter(()) if block.last_op is None else iter(block.last_op.successors)
-
-
-def dominator_tree(entry: Block) -> dict[Block, list[Block]]:
-    """The blocks that each reachable block dominates immediately.
-
-    After Georgiadis, "Linear-Time Algorithms for Dominators and Related Problems": semidominators with path compression,
-    then the nearest common ancestor (Semi-NCA).
-    """
-    order: list[Block] = []
-    number: dict[Block, int] = {}
-    parent: list[int] = []
-    predecessors: list[list[int]] = []
-    stack: list[tuple[Block, int]] = [(entry, 0)]
-    edges: list[tuple[Block, Block]] = []
-    while stack:
-        block, above = stack.pop()
-        if block in number:
-            continue
-        number[block] = len(order)
-        order.append(block)
-        parent.append(above)
-        last = block.last_op
-        if last is not None:
-            for successor in last.successors:
-                edges.append((block, successor))
-                stack.append((successor, number[block]))
-    predecessors = [[] for _ in order]
-    for source, target in edges:
-        predecessors[number[target]].append(number[source])
-    semi = list(range(len(order)))
-    best = list(range(len(order)))
-    ancestor = [-1] * len(order)
-
-    def evaluate(node: int) -> int:
-        """The vertex of least semidominator on the linked path above `node`."""
-        if ancestor[node] < 0:
-            return node
-        path: list[int] = []
-        current = node
-        while ancestor[ancestor[current]] >= 0:
-            path.append(current)
-            current = ancestor[current]
-        for step in reversed(path):
-            up = ancestor[step]
-            if semi[best[up]] < semi[best[step]]:
-                best[step] = best[up]
-            ancestor[step] = ancestor[up]
-        return best[node]
-
-    for node in range(len(order) - 1, 0, -1):
-        for predecessor in predecessors[node]:
-            semi[node] = min(semi[node], semi[evaluate(predecessor)])
-        ancestor[node] = parent[node]
-    immediate = list(parent)
-    tree: dict[Block, list[Block]] = {}
-    for node in range(1, len(order)):
-        candidate = immediate[node]
-        while candidate > semi[node]:
-            candidate = immediate[candidate]
-        immediate[node] = candidate
-        tree.setdefault(order[candidate], []).append(order[node])
-    return tree
 
 
 @dataclass

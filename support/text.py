@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
 _HIDDEN = {
@@ -16,6 +17,11 @@ _HIDDEN = {
     )
 }
 _IRREGULAR = {"index": "indices", "axis": "axes"}
+
+
+def quoted(text: str) -> str:
+    """Returns a text as a string literal of Relay's and TE's formats, and of JSON: `a "name"` → `"a \\"name\\""`."""
+    return json.dumps(text, ensure_ascii=False)
 
 
 def counted(count: int, noun: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
 from xdsl.ir import Attribute
 
+from ...support.text import quoted
 from ..tir.types import type_to_dtype
 from .types import AdtType, FuncType, RefType, TypeVarType, UnknownType
 
@@ -76,8 +76,3 @@ def local_text(name: str) -> str:
 def global_text(name: str) -> str:
     """`@f`, or `@"a name"` for one that is no dotted identifier."""
     return f"@{name}" if _PLAIN_GLOBAL.fullmatch(name) else f"@{quoted(name)}"
-
-
-def quoted(text: str) -> str:
-    """The text as a string literal."""
-    return json.dumps(text, ensure_ascii=False)

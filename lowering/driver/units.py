@@ -22,6 +22,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects import te, tir
 from ...dialects.relay import ir as relay
+from ...support.graph import DisjointSets
 from ...support.walk import walk_ops
 from ..llvm.jit.call import messages_of
 from ..mangle_symbols import MangleSymbols
@@ -127,21 +128,15 @@ def split(module: ModuleOp) -> list[Unit] | None:
 
 def _components(functions: dict[str, te.FuncOp | tir.PrimFuncOp]) -> list[list[str]]:
     """The functions in groups that do not refer to each other, in their order."""
-    leader = {name: name for name in functions}
-
-    def find(name: str) -> str:
-        while leader[name] != name:
-            leader[name] = name = leader[leader[name]]
-        return name
-
+    sets = DisjointSets[str]()
     for name, function in functions.items():
         for op in walk_ops(function) if isinstance(function, tir.PrimFuncOp) else ():
             for attr in op.properties.values():
                 if isinstance(attr, SymbolRefAttr) and (other := attr.root_reference.data) in functions:
-                    leader[find(other)] = find(name)
+                    sets.join(other, name)
     groups: dict[str, list[str]] = {}
     for name in functions:
-        groups.setdefault(find(name), []).append(name)
+        groups.setdefault(sets.find(name), []).append(name)
     return list(groups.values())
 
 

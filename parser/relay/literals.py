@@ -13,7 +13,7 @@ from xdsl.ir import Attribute
 from ...dialects.array import ArrayBox, ArrayValueAttr
 from ...dialects.relay import ir
 from ...dialects.relay.operator import AttrValue, from_attribute
-from ...dialects.relay.text import quoted
+from ...support.text import quoted
 from .constants import CONSTANTS_FILE, ConstantError, Constants
 from .lexer import tokenize
 from .metadata import NODE, Metadata

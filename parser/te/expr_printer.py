@@ -6,7 +6,6 @@ float is float32), else with `tir.const`.
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 from collections.abc import Iterable, Sequence
@@ -17,6 +16,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ...dialects import te, tir
 from ...dialects.tir.types import F32, I1, I32, element_of, type_to_dtype
 from ...support.diagnostics import MirError, error_at
+from ...support.text import quoted
 
 POSTFIX, UNARY, PRODUCT, SUM, SHIFT, BIT_AND, BIT_XOR, BIT_OR, COMPARE = 13, 11, 10, 9, 8, 7, 6, 5, 4
 
@@ -72,11 +72,6 @@ _BINARY = {
 def constant_of(value: SSAValue) -> tir.ConstOp | None:
     """The op of a constant."""
     return value.owner if isinstance(value.owner, tir.ConstOp) else None
-
-
-def quoted(text: str) -> str:
-    """A string literal."""
-    return json.dumps(text, ensure_ascii=False)
 
 
 def float32_text(value: float) -> str:

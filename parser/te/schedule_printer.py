@@ -13,7 +13,8 @@ from ...dialects.te.schedule_ops import SCALARS
 from ...dialects.te.types import TensorType
 from ...dialects.tir.types import I1
 from ...support.diagnostics import error_at
-from .expr_printer import ExprPrinter, quoted
+from ...support.text import quoted
+from .expr_printer import ExprPrinter
 
 Line = Callable[[str], None]
 Fresh = Callable[[str], str]

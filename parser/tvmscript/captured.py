@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from ...support.text import quoted
 from ..python.tree import Assign, Expr, For, Function, Lambda, Module, Sequence, Stmt, Token, Unary, With
 
 Node = TypeVar("Node", bound=Any)
@@ -95,21 +96,16 @@ def literal(value: object, start: int) -> Expr | None:
         case float():
             return Token("NUMBER", repr(value), start) if value < float("inf") else None
         case str():
-            return Token("STRING", _quoted(value), start)
+            return Token("STRING", quoted(value), start)
         case np.dtype():
-            return Token("STRING", _quoted(value.name), start)
+            return Token("STRING", quoted(value.name), start)
         case type() if issubclass(value, np.generic):
-            return Token("STRING", _quoted(np.dtype(value).name), start)
+            return Token("STRING", quoted(np.dtype(value).name), start)
         case list() | tuple():
             items = [literal(item, start) for item in cast("AnySequence[object]", value)]
             return None if None in items else Sequence([item for item in items if item is not None])
         case _:
             return None
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
 
 
 __all__ = ["literal", "with_captured"]

@@ -14,7 +14,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import Commutative, IsolatedFromAbove, IsTerminator, SymbolOpInterface
 
-from ...support.dominance import GRAPH_REGION_OPS, dominator_tree
+from ...support.dominance import GRAPH_REGION_OPS
+from ...support.graph import dominator_tree
 from ...support.locations import fuse_locations
 from ...support.trace import Tracer, tracer
 from ...support.walk import post_order

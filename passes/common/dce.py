@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, OpResult
 from xdsl.passes import ModulePass
 from xdsl.traits import ConstantLike, IsTerminator
 
-from ...support.dominance import reverse_post_order
+from ...support.graph import reverse_postorder
 from ...support.trace import Tracer, tracer
 from ...support.walk import walk_ops
 from ..changes import op_name
@@ -57,7 +57,7 @@ def _erase_unreachable_blocks(root: Operation) -> None:
         for region in op.regions:
             if region.first_block is region.last_block:
                 continue
-            reachable = set(reverse_post_order(region))
+            reachable = set(reverse_postorder(region.blocks[0]))
             for block in [b for b in reversed(region.blocks) if b not in reachable]:
                 region.erase_block(block, safe_erase=False)
 

@@ -30,6 +30,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ....support.diagnostics import error_at, source_position
 from ....support.edit import make_op
 from ....support.fields import operands_of
+from ....support.graph import reverse_postorder
 from ....support.source_text import text_bytes
 from ....support.walk import ops_in
 from .builder import PTR, Builder, Index
@@ -410,26 +411,3 @@ class Converter(Builder):
             table = dict(known.data) if isinstance(known, DictionaryAttr) else {}
             table |= {str(code): StringAttr(text) for code, text in self.messages.items()}
             module.attributes[MESSAGES] = DictionaryAttr(table)
-
-
-def reverse_postorder(entry: Block) -> list[Block]:
-    """The blocks that control can reach, each after the blocks that dominate it."""
-    seen = {entry}
-    finished: list[Block] = []
-
-    def successors(block: Block) -> Iterator[Block]:
-        last = block.last_op
-        return iter(last.successors if last is not None else ())
-
-    stack = [(entry, successors(entry))]
-    while stack:
-        block, pending = stack[-1]
-        for successor in pending:
-            if successor not in seen:
-                seen.add(successor)
-                stack.append((successor, successors(successor)))
-                break
-        else:
-            finished.append(block)
-            stack.pop()
-    return finished[::-1]

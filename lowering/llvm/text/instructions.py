@@ -14,7 +14,7 @@ from ....support.diagnostics import error_at
 from ....support.fields import operands_of
 from ....support.memoize import memoized
 from ...externs import check_inline_asm, check_intrinsic
-from .ir_text import constant_text, mangled_type, quoted, symbol, type_text
+from .ir_text import constant_text, escaped, mangled_type, symbol, type_text
 
 if TYPE_CHECKING:
     from .translation import FunctionWriter
@@ -431,5 +431,5 @@ def write_inline_asm(w: FunctionWriter, op: llvm.InlineAsmOp) -> None:
     output = type_text(op.results[0].type) if op.results else "void"
     effects = "sideeffect " if op.has_side_effects is not None else ""
     effects += "alignstack " if op.is_align_stack is not None else ""
-    asm = f'asm {effects}"{quoted(op.asm_string.data)}", "{quoted(op.constraints.data)}"'
+    asm = f'asm {effects}"{escaped(op.asm_string.data)}", "{escaped(op.constraints.data)}"'
     _write_call(w, op, f"call {output} {asm}({', '.join(w.typed(arg) for arg in op.operands)})")

@@ -62,7 +62,7 @@ def type_text(type_: Attribute) -> str:
             raise error_at(None, f"type {type_} is not LLVM's", "run lower-std-to-llvm before translating")
 
 
-def quoted(text: str) -> str:
+def escaped(text: str) -> str:
     """Text for between LLVM's double quotes."""
     return "".join(
         chr(byte) if 32 <= byte < 127 and byte not in (34, 92) else f"\\{byte:02X}" for byte in text_bytes(text)
@@ -72,7 +72,7 @@ def quoted(text: str) -> str:
 def symbol(name: str) -> str:
     """A symbol as LLVM writes it, in quotes where it must."""
     plain = name.replace("_", "a").replace(".", "a").replace("$", "a").replace("-", "a")
-    return name if plain.isascii() and plain.isalnum() and not name[:1].isdigit() else f'"{quoted(name)}"'
+    return name if plain.isascii() and plain.isalnum() and not name[:1].isdigit() else f'"{escaped(name)}"'
 
 
 # Constants
@@ -158,14 +158,14 @@ def global_initializer(op: llvm.GlobalOp) -> str | None:
                 return f"{type_text(type_)} zeroinitializer"
             return None
         case StringAttr():
-            return f'[{len(text_bytes(value.data))} x i8] c"{quoted(value.data)}"'
+            return f'[{len(text_bytes(value.data))} x i8] c"{escaped(value.data)}"'
         case IntegerAttr() | FloatAttr():
             return f"{type_text(type_)} {constant_text(value, type_)}"
         case DenseIntOrFPElementsAttr():
             data = dense_bytes(value)
             # hex() puts its separator between bytes only; the first one is put here.
-            escaped = "\\" + data.hex("\\") if data else ""
-            return f'[{len(data)} x i8] c"{escaped}"'
+            octets = "\\" + data.hex("\\") if data else ""
+            return f'[{len(data)} x i8] c"{octets}"'
         case _:
             raise error_at(op, f"a global cannot be initialized with {value}", "use a number, a string or dense<…>")
 

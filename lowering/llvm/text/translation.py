@@ -25,7 +25,7 @@ from ....support.garbage import no_collection
 from ....support.walk import ops_in
 from ...externs import check_extern
 from .instructions import CONSTANTS, LINES
-from .ir_text import attribute_text, global_initializer, intrinsic_suffixes, quoted, symbol, type_text
+from .ir_text import attribute_text, escaped, global_initializer, intrinsic_suffixes, symbol, type_text
 
 Line = Callable[["FunctionWriter", Operation], None]
 
@@ -127,7 +127,7 @@ class ModuleWriter:
         if number is None:
             directory, _, base = name.rpartition("/")
             number = len(self.metadata)
-            self.metadata.append(f'!DIFile(filename: "{quoted(base)}", directory: "{quoted(directory or ".")}")')
+            self.metadata.append(f'!DIFile(filename: "{escaped(base)}", directory: "{escaped(directory or ".")}")')
             self.files[name] = number
         return f"!{number}"
 
@@ -144,7 +144,7 @@ class ModuleWriter:
         )
         kind = self.node("!DISubroutineType(types: !{null})")
         return self.node(
-            f'distinct !DISubprogram(name: "{quoted(op.sym_name.data)}", scope: {file}, file: {file}, line: {line}, '
+            f'distinct !DISubprogram(name: "{escaped(op.sym_name.data)}", scope: {file}, file: {file}, line: {line}, '
             f"type: {kind}, scopeLine: {line}, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: {unit})"
         )
 
@@ -162,7 +162,7 @@ class ModuleWriter:
         words.append(value if value is not None else type_text(op.global_type))
         text = " ".join(word for word in words if word)
         if op.section is not None:
-            text += f', section "{quoted(op.section.data)}"'
+            text += f', section "{escaped(op.section.data)}"'
         return text + (f", align {op.alignment.value.data}" if op.alignment is not None else "")
 
     def function(self, op: llvm.FuncOp, lines: list[str]) -> None:
@@ -229,17 +229,17 @@ def function_attributes(op: llvm.FuncOp) -> str:
         match attr:
             case StringAttr() if _ATTRIBUTE.fullmatch(attr.data):
                 # LLVM knows attributes of one word; all others are strings.
-                words.append(f'"{quoted(attr.data)}"' if "-" in attr.data else attr.data)
+                words.append(f'"{escaped(attr.data)}"' if "-" in attr.data else attr.data)
             case ArrayAttr(data=(StringAttr(data=key), StringAttr(data=value))):
-                words.append(f'"{quoted(key)}"="{quoted(value)}"')
+                words.append(f'"{escaped(key)}"="{escaped(value)}"')
             case _:
                 raise error_at(
                     op, f"passthrough holds {attr}", 'it holds attributes, such as "nounwind", and pairs of strings'
                 )
     if isinstance(cpu := attrs.get("target_cpu"), StringAttr):
-        words.append(f'"target-cpu"="{quoted(cpu.data)}"')
+        words.append(f'"target-cpu"="{escaped(cpu.data)}"')
     if isinstance(features := attrs.get("target_features"), llvm.TargetFeaturesAttr):
-        words.append(f'"target-features"="{quoted(",".join(feature.data for feature in features.features))}"')
+        words.append(f'"target-features"="{escaped(",".join(feature.data for feature in features.features))}"')
     if isinstance(pointer := attrs.get("frame_pointer"), llvm.FramePointerKindAttr):
         words.append(f'"frame-pointer"="{pointer.data.value}"')
     return " ".join(words)

@@ -16,6 +16,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects.relay import ir as relay
+from ....passes.relay.common.call_graph import called_by, recursive_functions
 from ....support.diagnostics import error_at, source_position
 from ....support.source_text import text_bytes
 from ....support.walk import all_ops, walk_ops
@@ -26,7 +27,6 @@ from ..memory import heap
 from ..memory.frame import Frame
 from ..memory.row_layouts import check_layouts
 from .adt import DataTypes
-from .call_graph import calls_of, recursive_functions
 from .calling_convention import ENTRY, FINISH, PREPARE
 from .emitter import PTR, Emitter
 from .flat_values import leaves_of, on_heap
@@ -105,7 +105,7 @@ class LowerRelayToLLVM(ModulePass):
         op.body.block.add_ops([*unit.functions, *entries, *([_finish()] if on_heap(ret_type) else [])])
         heap.add_heap(op)
         op.attributes[CONSTANTS] = ArrayAttr(list(unit.constants))
-        op.attributes[MEMORY] = _memory_report(unit, self.entry, {n: calls_of(functions[n]) for n in reachable})
+        op.attributes[MEMORY] = _memory_report(unit, self.entry, {n: called_by(functions[n]) for n in reachable})
         known = op.attributes.get(MESSAGES)
         table = dict(known.data) if isinstance(known, DictionaryAttr) else {}
         op.attributes[MESSAGES] = DictionaryAttr({**table, **messages})
@@ -116,7 +116,7 @@ def _reachable(functions: dict[str, relay.FuncOp], entry: str) -> list[str]:
     found = {entry: None}
     pending = [entry]
     while pending:
-        for name in calls_of(functions[pending.pop()]):
+        for name in called_by(functions[pending.pop()]):
             if name in functions and name not in found:
                 found[name] = None
                 pending.append(name)

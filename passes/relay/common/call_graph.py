@@ -1,11 +1,12 @@
-"""Which global functions call or name which, and which of them may come to call themselves."""
+"""Which global functions of Relay call or name which, and which of them may come to call themselves."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ....dialects.relay import ir
+from ....support import graph
 from ....support.walk import walk_ops
 
 
@@ -18,7 +19,7 @@ class Component:
 
 
 def called_by(function: ir.FuncOp) -> list[str]:
-    """The global functions that a function calls or hands on as values, each once."""
+    """Returns the global functions that a function calls or hands on as values, each once."""
     names: dict[str, None] = {}
     for op in walk_ops(function):
         match op:
@@ -32,37 +33,16 @@ def called_by(function: ir.FuncOp) -> list[str]:
 
 
 def components(functions: Mapping[str, ir.FuncOp]) -> Iterator[Component]:
-    """The strongly connected components of the call graph, each behind those that it calls (Tarjan, 1972)."""
-    calls: dict[str, Sequence[str]] = {
+    """Iterates over the strongly connected components of the call graph, each behind those that it calls."""
+    calls = {
         name: [callee for callee in called_by(function) if callee in functions] for name, function in functions.items()
     }
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    closed: set[str] = set()
-    for start in functions:
-        work = [(start, iter(calls[start]))] if start not in index else []
-        if work:
-            index[start] = low[start] = len(index)
-            stack.append(start)
-        while work:
-            name, rest = work[-1]
-            for callee in rest:
-                if callee not in index:
-                    index[callee] = low[callee] = len(index)
-                    stack.append(callee)
-                    work.append((callee, iter(calls[callee])))
-                    break
-                if callee not in closed:
-                    low[name] = min(low[name], index[callee])
-            else:
-                work.pop()
-                if work:
-                    caller = work[-1][0]
-                    low[caller] = min(low[caller], low[name])
-                if low[name] == index[name]:
-                    names: list[str] = []
-                    while not names or names[-1] != name:
-                        names.append(stack.pop())
-                    closed.update(names)
-                    yield Component(tuple(names), len(names) > 1 or name in calls[name])
+    for names in graph.components(calls):
+        yield Component(tuple(names), len(names) > 1 or names[0] in calls[names[0]])
+
+
+def recursive_functions(functions: Mapping[str, ir.FuncOp]) -> set[str]:
+    """Returns the functions that may come to call themselves: those on a cycle of the call graph, and, as a closure may be any
+    function, all those that call a closure or a parameter."""
+    recursive = {name for each in components(functions) if each.is_recursive for name in each.names}
+    return recursive | {n for n, f in functions.items() if any(isinstance(op, ir.CallOp) for op in walk_ops(f))}

@@ -108,7 +108,6 @@ def _guard_statements(loop: tir.ForOp, guard: Expr) -> None:
         return
     builder = builder_before(statements[0])
     condition = Analyzer().to_ssa(guard, builder, I1)
-    branch = tir.IfOp(condition)
     ops = list(loop.body.block.ops)
     start = ops.index(statements[0])
     body = block_of_ops(ops[start:])

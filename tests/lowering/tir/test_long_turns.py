@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mirstack.lowering.tir import lower_tir
+from compiled_ir import lower_to_scf
 from mirstack.lowering.tir.statements import LOOP_ANNOTATION, ROLLED
 from mirstack.parser import parse_mir
 from xdsl.dialects import scf
@@ -18,7 +18,7 @@ def main(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
 {body}
 """
     module = parse_mir(text)
-    lower_tir(module)
+    lower_to_scf(module)
     loop = next(op for op in module.walk() if isinstance(op, scf.ForOp | scf.ParallelOp))
     return loop.attributes.get(LOOP_ANNOTATION) == ROLLED
 

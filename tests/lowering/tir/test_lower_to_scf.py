@@ -7,9 +7,9 @@ from typing import Any
 import mirstack
 import numpy as np
 import pytest
+from compiled_ir import lower_to_scf
 from mirstack.dialects.tir import PrimFuncOp
 from mirstack.dialects.tir.interpreter import interpret_prim_func
-from mirstack.lowering.tir import lower_tir
 from mirstack.lowering.tir.signature import BufferParam, KernelSignature, ScalarParam
 from mirstack.parser import parse_mir
 from mirstack.support.diagnostics import MirError
@@ -32,7 +32,7 @@ def both(text: str, **arrays: np.ndarray[Any, Any] | int) -> dict[str, Any]:
 def lowered(text: str) -> func.FuncOp:
     """The first function after lowering."""
     module = parse_mir(text)
-    lower_tir(module)
+    lower_to_scf(module)
     module.verify()
     return next(op for op in module.body.block.ops if isinstance(op, func.FuncOp) and op.body.blocks)
 

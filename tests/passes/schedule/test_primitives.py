@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mirstack.dialects.tir import PrimFuncOp
+from mirstack.dialects.tir import ForOp, LtOp, PrimFuncOp
 from mirstack.dialects.tir.interpreter import interpret_prim_func
 from mirstack.dialects.tir.types import type_to_dtype
 from mirstack.fuzz.schedules.programs import CHAIN, MATMUL, STENCIL
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import Schedule, ScheduleError
 from mirstack.passes.schedule.engine.primitive import names
+from mirstack.passes.schedule.engine.state import State
+from mirstack.passes.schedule.primitives.split import split
 from mirstack.support.verify import verify
 
 UNIT = """
@@ -88,6 +90,23 @@ def test_split_exact() -> None:
 def test_split_predicate() -> None:
     text = scheduled(CHAIN, lambda s: s.split(s.get_loops(s.get_block("B"))[1], [None, 8]))
     assert "T.where(j_0 * 8 + j_1 < 30)" in text
+
+
+def test_split_of_a_loop_around_statements() -> None:
+    """Statements in no block run under an `if`, whose condition nothing else uses."""
+    text = """# from tvm.script import tir as T
+
+@T.prim_func
+def main(A: T.Buffer((10,), "float32")):
+    for i in range(10):
+        A[i] = T.float32(1)
+"""
+
+    module = parse_mir(text)
+    split(State(module), next(op for op in module.walk() if isinstance(op, ForOp)), [3, None])
+    verify(module)
+    assert "if i_0 * 4 + i_1 < 10:" in print_mir(module)
+    assert len([op for op in module.walk() if isinstance(op, LtOp)]) == 1
 
 
 def test_split_refusals() -> None:

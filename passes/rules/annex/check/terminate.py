@@ -23,6 +23,7 @@ from xdsl.ir import SSAValue
 from .....dialects import rule as ir
 from .....dialects.rule.levels import level_of
 from .....support.diagnostics import Diagnostic
+from .....support.graph import components
 from .path_order import order_text, path_order
 from .terms import condition_key, conditions, made_by, may_be, op_names, patterns, results, roots
 
@@ -88,24 +89,11 @@ def _take_apart(edges: dict[ir.RewriteOp, list[ir.RewriteOp]], reasons: dict[str
 
 
 def _components(edges: Mapping[ir.RewriteOp, Sequence[ir.RewriteOp]]) -> list[list[ir.RewriteOp]]:
-    """The sets of rules, of which each leads to each other; without those that do not lead back to themselves."""
-    reached = {rule: _reached(edges, rule) for rule in edges}
-    found: dict[frozenset[ir.RewriteOp], None] = {}
-    for rule in edges:
-        if rule in reached[rule]:
-            found[frozenset(other for other in reached[rule] if rule in reached[other])] = None
-    return [[rule for rule in edges if rule in component] for component in found]
-
-
-def _reached(edges: Mapping[ir.RewriteOp, Sequence[ir.RewriteOp]], start: ir.RewriteOp) -> dict[ir.RewriteOp, None]:
-    """What a rule leads to, itself only if something leads back to it."""
-    seen: dict[ir.RewriteOp, None] = {}
-    pending = [start]
-    while pending:
-        new = [rule for rule in edges[pending.pop()] if rule in edges and rule not in seen]
-        seen.update(dict.fromkeys(new))
-        pending += new
-    return seen
+    """Returns the sets of rules of which each leads to each other, in order; without those that do not lead back to themselves."""
+    inside = {rule: [other for other in targets if other in edges] for rule, targets in edges.items()}
+    place = {rule: number for number, rule in enumerate(edges)}
+    found = [each for each in components(inside) if len(each) > 1 or each[0] in inside[each[0]]]
+    return sorted((sorted(each, key=place.__getitem__) for each in found), key=lambda each: place[each[0]])
 
 
 def _to_blame(

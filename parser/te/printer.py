@@ -12,8 +12,8 @@ from ...dialects import te, tir
 from ...dialects.te.common_subexpr import EXPRESSIONS, shared_values
 from ...dialects.tir.types import F32, I1, I32, I64, type_to_dtype
 from ...support.diagnostics import error_at
-from ...support.walk import walk_ops
 from ...support.text import quoted
+from ...support.walk import walk_ops
 from .expr_printer import ExprPrinter, constant_of, explicit, index_types, number_text
 from .names import LOOPS, globals_of_te
 from .schedule_printer import SchedulePrinter, print_schedule

@@ -13,8 +13,8 @@ from ....dialects import te, tir
 from ....dialects.array import numpy_dtype
 from ....support.deep_stack import in_deep_stack
 from ....support.diagnostics import error_at
-from ....support.walk import all_ops
 from ....support.text import counted
+from ....support.walk import all_ops
 from ...tir.signature import BufferParam, KernelSignature, ScalarParam
 from ..entry import Arguments, entry_kind, find_entry, name_of, places_of, relay_params
 from .executable import Array, Executable, Param, as_array, as_scalar, check_array
@@ -126,7 +126,7 @@ def kernel_signature(entry: Operation) -> KernelSignature:
 
     function = entry
     if isinstance(entry, te.FuncOp):
-        from ...te import create_prim_func
+        from ...te.create_prim_func import create_prim_func
 
         function = create_prim_func(entry)
     assert isinstance(function, tir.PrimFuncOp)

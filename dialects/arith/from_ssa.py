@@ -9,32 +9,15 @@ from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, IntegerType, Sign
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from ...support.fields import operands_of
-from ..tir.arithmetic import (
-    AddOp,
-    AndOp,
-    DivOp,
-    EqOp,
-    FloorDivOp,
-    FloorModOp,
-    GeOp,
-    GtOp,
-    LeOp,
-    LtOp,
-    MaxOp,
-    MinOp,
-    ModOp,
-    MulOp,
-    NeOp,
-    NotOp,
-    OrOp,
-    SubOp,
-)
+from ..tir import scalar_ops
+from ..tir.arithmetic import AndOp, NotOp, OrOp
 from ..tir.buffer import BufferGetOp, BufferOp
 from ..tir.expr import CallOp, CastOp, ConstOp, IfThenElseOp, LetOp, SelectOp, YieldOp
 from ..tir.intrinsics import Effect, intrinsic_effect
 from ..tir.types import I1, BufferType, is_unsigned
+from . import conditions
 from . import expr as x
-from .conditions import eq, ge, gt, le, logical_and, logical_not, logical_or, lt, ne, select
+from .conditions import ne, select
 from .expr import Expr, Function
 
 
@@ -43,26 +26,18 @@ def is_index_type(type: Attribute) -> bool:
     return isinstance(type, IntegerType) and type.width.data >= 32 and type.signedness.data is not Signedness.UNSIGNED
 
 
-ARITHMETIC: dict[type[Operation], Callable[..., Expr]] = {
-    AddOp: Expr.__add__,
-    SubOp: Expr.__sub__,
-    MulOp: Expr.__mul__,
-    DivOp: x.truncdiv,
-    ModOp: x.truncmod,
-    FloorDivOp: x.floordiv,
-    FloorModOp: x.floormod,
-    MinOp: x.minimum,
-    MaxOp: x.maximum,
+def _constructor(name: str) -> Callable[..., Expr]:
+    """Returns the analyzer's constructor that a row of the table names: `floordiv`, `logical_and`, `Expr.__add__`."""
+    found = getattr(Expr, name.removeprefix("Expr."), None) if name.startswith("Expr.") else None
+    return found or getattr(x, name, None) or getattr(conditions, name)
+
+
+CONSTRUCTORS: dict[type[Operation], Callable[..., Expr]] = {
+    op: _constructor(row.analyzer) for op, row in scalar_ops.OPERATORS.items()
 }
-COMPARISONS: dict[type[Operation], Callable[[Expr, Expr], Expr]] = {
-    EqOp: eq,
-    NeOp: ne,
-    LtOp: lt,
-    LeOp: le,
-    GtOp: gt,
-    GeOp: ge,
-}
-LOGIC: dict[type[Operation], Callable[..., Expr]] = {AndOp: logical_and, OrOp: logical_or, NotOp: logical_not}
+ARITHMETIC = {op: CONSTRUCTORS[op] for op in scalar_ops.ARITHMETIC}
+COMPARISONS = {op: CONSTRUCTORS[op] for op in scalar_ops.COMPARISONS}
+LOGIC: dict[type[Operation], Callable[..., Expr]] = {op: CONSTRUCTORS[op] for op in (AndOp, OrOp, NotOp)}
 """The analyzer's expression of each operator, by its op."""
 # Operators of other dtypes wrap around or round: all that is known is that they are functions of their operands.
 _PURE = frozenset([*ARITHMETIC, *COMPARISONS, *LOGIC, SelectOp, CastOp])

@@ -14,7 +14,7 @@ from math import gcd
 from .. import tir
 from ..te import arithmetic as ar
 from ..te.expr import Apply, Call, Const, Expr, IfThenElse, IterVar, Var
-from ..te.expr_mutator import BUILD, map_children
+from ..te.expr_mutator import map_children
 from ..te.value_numbering import Numbering
 from . import Analyzer
 from . import expr as x
@@ -427,7 +427,7 @@ class Arith:
         difference = Sum().add(a).add(b, -1)
         if not difference.terms:
             left, right = number(difference.const, dtype), number(0, dtype)
-            return BUILD[op](left, right)
+            return ar.BUILD[op](left, right)
         known = self.analyzer.simplify(COMPARISONS[op](self.analyzed(left), self.analyzed(right)))
         if not known.terms:
             return Const(int(known.const != 0), "bool")
@@ -449,7 +449,7 @@ class Arith:
             op, b.const = tir.LeOp, 0
         elif op is tir.LeOp and a.terms and b.terms and a.const == 1 and not b.const:
             op, a.const = tir.LtOp, 0
-        return BUILD[op](self._present(a, dtype), self._present(b, dtype))
+        return ar.BUILD[op](self._present(a, dtype), self._present(b, dtype))
 
     def _divided(self, difference: Sum, dtype: str) -> Expr | None:
         """d*x + y - d*c < 0 with -d < y < d as x < c; with one y beyond that as x + y // d < c."""

@@ -10,7 +10,6 @@ from ..te import arithmetic as ar
 from ..te import tensor as te
 from ..te.axes import Range
 from ..te.expr import Apply, Call, Const, Expr, IfThenElse, IterVar, Var
-from ..te.expr_mutator import BUILD
 from .ordered import Arith, is_zero, number
 
 
@@ -130,8 +129,7 @@ class Interval:
         if a.min is not None and b.min is not None and a.is_point and b.is_point:
             if a.min is e.args[0] and b.min is e.args[1]:
                 return IntSet.point(e)
-            build = ar.truncdiv if e.op is tir.DivOp else ar.truncmod if e.op is tir.ModOp else BUILD.get(e.op)
-            return EVERYTHING if build is None else IntSet.point(build(a.min, b.min))
+            return IntSet.point(ar.BUILD[e.op](a.min, b.min))
         if e.op is tir.AddOp:
             return IntSet(_with(ar.add, a.min, b.min), _with(ar.add, a.max, b.max))
         if e.op is tir.SubOp:

@@ -13,16 +13,13 @@ from xdsl.rewriter import InsertPoint
 from ..tir.arithmetic import (
     AddOp,
     AndOp,
-    DivOp,
+    BinaryOp,
     EqOp,
-    FloorDivOp,
-    FloorModOp,
     GeOp,
     LeOp,
     LtOp,
     MaxOp,
     MinOp,
-    ModOp,
     MulOp,
     NeOp,
     NotOp,
@@ -30,6 +27,7 @@ from ..tir.arithmetic import (
     SubOp,
 )
 from ..tir.expr import CallOp, CastOp, ConstOp, IfThenElseOp, SelectOp, YieldOp, single_block
+from ..tir.scalar_ops import BINARY_ROWS
 from ..tir.types import I1, I32, I64, is_unsigned
 from . import expr as x
 from .conditions import logical_not
@@ -317,9 +315,4 @@ class _Emitter:
         return self.add(build(*operands))
 
 
-_EMIT: dict[Kind, type[FloorDivOp] | type[FloorModOp] | type[DivOp] | type[ModOp]] = {
-    Kind.FLOORDIV: FloorDivOp,
-    Kind.FLOORMOD: FloorModOp,
-    Kind.TRUNCDIV: DivOp,
-    Kind.TRUNCMOD: ModOp,
-}
+_EMIT: dict[Kind, type[BinaryOp]] = {Kind[row.analyzer.upper()]: op for op, row in BINARY_ROWS.items() if row.divides}

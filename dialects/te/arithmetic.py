@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeAlias
 
+from xdsl.ir import Operation
+
 from .. import tir
 from ..arith.const_fold import NumberType, Operand, fold, fold_cast
 from .expr import (
@@ -27,6 +29,9 @@ from .expr import (
 )
 
 _Build: TypeAlias = "Callable[[ExprLike, ExprLike], Expr]"
+
+BUILD: dict[type[Operation], Callable[..., Expr]] = {}
+"""What makes the expression of each op, constants folded."""
 
 
 def match_types(a: Expr, b: Expr, symbol: str) -> tuple[Expr, Expr]:
@@ -95,7 +100,6 @@ def _operator(op: type[tir.BinaryOp], symbol: str, doc: str, *, integers: bool =
     """Returns the function that builds `a op b`, its operands in one dtype. With `integers` it refuses floats."""
     compares = issubclass(op, tir.CompareOp)
     node = Equality if op in (tir.EqOp, tir.NeOp) else Apply
-    is_extremum = op in (tir.MinOp, tir.MaxOp)
 
     def build(a: ExprLike, b: ExprLike) -> Expr:
         a, b = _operands(a, b, symbol)
@@ -103,11 +107,10 @@ def _operator(op: type[tir.BinaryOp], symbol: str, doc: str, *, integers: bool =
             raise fail(
                 f"{symbol} is for integers, not {a.dtype}", "for floats write a / b, te.floor(a / b) or te.fmod(a, b)"
             )
-        if a is b and is_extremum:
-            return a
         return _made(node, op, a, b, "bool" if compares else a.dtype)
 
     build.__doc__ = doc
+    BUILD[op] = build
     return build
 
 
@@ -137,6 +140,13 @@ def divide(a: ExprLike, b: ExprLike) -> Expr:
         )
     a, b = match_types(a, b, "/")
     return _made(Apply, tir.DivOp, a, b, a.dtype)
+
+
+def _quotient(a: Expr, b: Expr) -> Expr:
+    return divide(a, b) if is_float(a.dtype) else truncdiv(a, b)
+
+
+BUILD[tir.DivOp] = _quotient
 
 
 def as_condition(value: ExprLike, where: str) -> Expr:
@@ -170,6 +180,9 @@ def Select(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) -> 
     chosen = as_condition(condition, "the condition of Select")
     a, b = _operands(true_value, false_value, "Select")
     return Apply(tir.SelectOp, (chosen, a, b), a.dtype)
+
+
+BUILD.update({tir.AndOp: logical_and, tir.OrOp: logical_or, tir.NotOp: logical_not, tir.SelectOp: Select})
 
 
 def if_then_else(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) -> Expr:

@@ -7,20 +7,11 @@ from typing import TypeAlias
 
 from .. import tir
 from . import arithmetic as ar
-from . import expr as ex
 from . import extern as ext
 from . import tensor as te
 from .expr import Apply, Call, Expr, IfThenElse
 
 Op: TypeAlias = type[tir.BinaryOp | tir.NotOp | tir.SelectOp | tir.CastOp]
-
-BUILD: dict[Op, Callable[[ex.ExprLike, ex.ExprLike], Expr]] = {
-    tir.AddOp: ar.add, tir.SubOp: ar.subtract, tir.MulOp: ar.multiply, tir.FloorDivOp: ar.floordiv,
-    tir.FloorModOp: ar.floormod, tir.MinOp: ar.minimum, tir.MaxOp: ar.maximum, tir.LtOp: ar.less, tir.LeOp: ar.less_equal,
-    tir.GtOp: ar.greater, tir.GeOp: ar.greater_equal, tir.EqOp: ar.equal, tir.NeOp: ar.not_equal,
-    tir.AndOp: ar.logical_and, tir.OrOp: ar.logical_or,
-}  # fmt: skip
-"""What makes the expression of each op, constants folded."""
 
 
 def map_children(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
@@ -30,16 +21,7 @@ def map_children(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
             args = tuple(map(change, e.args))
             if all(a is b for a, b in zip(args, e.args, strict=True)):
                 return e
-            build = BUILD.get(e.op)
-            if build is not None:
-                return build(args[0], args[1])
-            if e.op is tir.SelectOp:
-                return ar.Select(args[0], args[1], args[2])
-            if e.op is tir.CastOp:
-                return ar.cast(e.dtype, args[0])
-            if e.op is tir.NotOp:
-                return ar.logical_not(args[0])
-            return Apply(e.op, args, e.dtype)
+            return ar.cast(e.dtype, args[0]) if e.op is tir.CastOp else ar.BUILD[e.op](*args)
         case IfThenElse():
             parts = change(e.args[0]), change(e.then_value), change(e.else_value)
             if parts[0] is e.args[0] and parts[1] is e.then_value and parts[2] is e.else_value:

@@ -6,211 +6,65 @@ The names are those that TVMScript 0.16 prints behind `T.`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum, auto
 
 from xdsl.dialects.builtin import IntegerType, NoneType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...support.diagnostics import error_at
 from ..c_mathematics import why_not_called
+from .scalar_ops import INTRINSICS, Effect, Operands, Result
 from .types import I1, I32, HandleType, StringType, dtype_to_type, element_of, type_to_dtype, with_lanes_of
 
-
-class Effect(Enum):
-    """What an intrinsic does besides giving a value."""
-
-    PURE = auto()
-    READ = auto()
-    OPAQUE = auto()
+_PURE_ROWS = [row for row in INTRINSICS.values() if row.effect is Effect.PURE]
 
 
-# Unary mathematics: floats to floats of the same dtype.
-UNARY_MATH = frozenset(
-    [
-        "exp",
-        "exp2",
-        "exp10",
-        "log",
-        "log2",
-        "log10",
-        "log1p",
-        "sqrt",
-        "rsqrt",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "erf",
-        "sigmoid",
-        "floor",
-        "ceil",
-        "trunc",
-        "round",
-        "nearbyint",
-        "fabs",
-        "abs",
-    ]
-)
-# Mathematics on two values of the same dtype.
-BINARY_MATH = frozenset(["pow", "power", "atan2", "fmod", "hypot", "copysign", "nextafter", "ldexp"])
-# Of these, what is computed in floats only, and not of integers.
-OF_FLOATS = (UNARY_MATH | BINARY_MATH) - {
-    "floor", "ceil", "trunc", "round", "nearbyint", "fabs", "abs", "pow", "power",
-}  # fmt: skip
-# All lanes of a vector combined, in any order; not in TVMScript, but what reductions in lanes end in.
-HORIZONTAL = frozenset(["vector_reduce_add", "vector_reduce_mul", "vector_reduce_min", "vector_reduce_max"])
-BITWISE = frozenset(["bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right"])
-# Of the bits of integers.
-OF_INTEGERS = BITWISE | {"bitwise_not", "popcount", "clz"}
-# Tests of one float, giving bool.
-FLOAT_TESTS = frozenset(["isnan", "isinf", "isfinite"])
-OTHER_PURE = frozenset(
-    [
-        "bitwise_not",
-        "popcount",
-        "clz",
-        "q_multiply_shift",
-        "q_multiply_shift_per_axis",
-        "likely",
-        "reinterpret",
-        "large_uint_imm",
-        "isnullptr",
-        "call_pure_extern",
-        "call_llvm_pure_intrin",
-        "type_annotation",
-        "vscale",
-        "min_value",
-        "max_value",
-        "infinity",
-        "undef",
-        "ceildiv",
-        "fma",
-        "vectorlow",
-        "vectorhigh",
-        "vectorcombine",
-        "vector_dot",
-        "address_of",
-        "tvm_access_ptr",
-        "tvm_thread_invariant",
-        "target",
-    ]
-)
+def _names(operands: tuple[Operands, ...], arity: int, result: Result = Result.SAME) -> frozenset[str]:
+    return frozenset(
+        row.name for row in _PURE_ROWS if row.operands in operands and row.arity == arity and row.result is result
+    )
+
+
+_ON_FLOATS = (Operands.FLOATS, Operands.NUMBERS)
+UNARY_MATH = _names(_ON_FLOATS, 1)
+"""Mathematics on one value: floats to floats of the same dtype."""
+BINARY_MATH = _names(_ON_FLOATS, 2)
+"""Mathematics on two values of the same dtype."""
+OF_FLOATS = frozenset(row.name for row in _PURE_ROWS if row.operands is Operands.FLOATS)
+"""Of these, what is computed in floats only, and not of integers."""
+HORIZONTAL = _names((Operands.ANY,), 1, Result.ELEMENT)
+BITWISE = _names((Operands.INTEGERS,), 2)
+OF_INTEGERS = frozenset(row.name for row in _PURE_ROWS if row.operands is Operands.INTEGERS)
+FLOAT_TESTS = _names((Operands.ANY,), 1, Result.BOOL)
+"""Tests of one float, giving bool."""
+OTHER_PURE = (
+    frozenset(row.name for row in _PURE_ROWS)
+    - UNARY_MATH - BINARY_MATH - BITWISE - FLOAT_TESTS - HORIZONTAL
+    | frozenset(["reinterpret", "large_uint_imm", "isnullptr", "call_pure_extern", "call_llvm_pure_intrin", "type_annotation", "vscale", "min_value", "max_value", "infinity", "undef", "vectorlow", "vectorhigh", "vectorcombine", "address_of", "tvm_access_ptr", "tvm_thread_invariant", "target"])
+)  # fmt: skip
 READING = frozenset(["tvm_struct_get", "lookup_param"])
 
 # Those whose dtype the text gives, as first or as last argument.
 DTYPE_FIRST = frozenset(
-    [
-        "call_extern",
-        "call_intrin",
-        "call_llvm_intrin",
-        "call_llvm_pure_intrin",
-        "call_pure_extern",
-        "call_spirv_pure_glsl450",
-        "get_active_lane_mask",
-        "masked_load",
-        "mma_fill",
-        "mma_store",
-        "ptx_cp_async",
-        "ptx_cp_async_bulk",
-        "ptx_ldmatrix",
-        "ptx_mma",
-        "ptx_mma_sp",
-        "reinterpret",
-        "type_annotation",
-        "vectorcombine",
-        "vectorhigh",
-        "vectorlow",
-    ]
-)
+    ["call_extern", "call_intrin", "call_llvm_intrin", "call_llvm_pure_intrin", "call_pure_extern", "call_spirv_pure_glsl450", "get_active_lane_mask", "masked_load", "mma_fill", "mma_store", "ptx_cp_async", "ptx_cp_async_bulk", "ptx_ldmatrix", "ptx_mma", "ptx_mma_sp", "reinterpret", "type_annotation", "vectorcombine", "vectorhigh", "vectorlow"]
+)  # fmt: skip
 DTYPE_LAST = frozenset(["tvm_struct_get"])
 # Those that give bool, whatever they are given.
 BOOLEAN = FLOAT_TESTS | frozenset(["isnullptr", "assume"])
 # Those that give a handle.
 HANDLES = frozenset(
-    [
-        "TVMBackendAllocWorkspace",
-        "address_of",
-        "anylist_getitem",
-        "end_profile_intrinsic",
-        "lookup_param",
-        "simdgroup_load",
-        "simdgroup_multiply_accumulate",
-        "simdgroup_store",
-        "start_profile_intrinsic",
-        "tvm_access_ptr",
-        "tvm_bmma_sync",
-        "tvm_fill_fragment",
-        "tvm_load_matrix_sync",
-        "tvm_mma_sync",
-        "tvm_stack_alloca",
-        "tvm_stack_make_array",
-        "tvm_stack_make_shape",
-        "tvm_store_matrix_sync",
-        "tvm_thread_allreduce",
-        "tvm_throw_last_error",
-        "tvm_tuple",
-        "make_filled_simdgroup_matrix",
-    ]
-)
+    ["TVMBackendAllocWorkspace", "address_of", "anylist_getitem", "end_profile_intrinsic", "lookup_param", "simdgroup_load", "simdgroup_multiply_accumulate", "simdgroup_store", "start_profile_intrinsic", "tvm_access_ptr", "tvm_bmma_sync", "tvm_fill_fragment", "tvm_load_matrix_sync", "tvm_mma_sync", "tvm_stack_alloca", "tvm_stack_make_array", "tvm_stack_make_shape", "tvm_store_matrix_sync", "tvm_thread_allreduce", "tvm_throw_last_error", "tvm_tuple", "make_filled_simdgroup_matrix"]
+)  # fmt: skip
 # Those of the dtype of their first number.
-SAME_DTYPE = (
-    UNARY_MATH
-    | BINARY_MATH
-    | BITWISE
-    | frozenset(["bitwise_not", "fma", "likely", "popcount", "ret", "tvm_thread_context", "tvm_thread_invariant"])
-    | frozenset(["vector_dot"])
+SAME_DTYPE = frozenset(row.name for row in _PURE_ROWS if row.result is Result.SAME) | frozenset(
+    ("ret", "tvm_thread_context", "tvm_thread_invariant")
 )
 # Those of the dtype of their second argument.
 SECOND_DTYPE = frozenset(["tvm_warp_shuffle", "tvm_warp_shuffle_down", "tvm_warp_shuffle_up"])
 # Those with a dtype of their own; every other one gives int32, as TVM's Python has it.
 OWN_DTYPE = {"tvm_warp_activemask": "uint32", "anylist_setitem_call_packed": "void", "anylist_resetitem": "int32"}
 INT32 = frozenset(
-    [
-        "TVMBackendFreeWorkspace",
-        "anylist_setitem_call_cpacked",
-        "call_cpacked",
-        "call_cpacked_lowered",
-        "call_packed",
-        "call_packed_lowered",
-        "call_trace_packed",
-        "clz",
-        "create_barriers",
-        "dma_copy",
-        "dma_end_group",
-        "dma_start_group",
-        "dma_wait",
-        "ignore_loop_partition",
-        "mem_copy",
-        "prefetch",
-        "ptx_arrive_barrier",
-        "ptx_arrive_barrier_expect_tx",
-        "ptx_commit_group",
-        "ptx_cp_async_barrier",
-        "ptx_init_barrier_thread_count",
-        "ptx_wait_barrier",
-        "ptx_wait_group",
-        "q_multiply_shift",
-        "q_multiply_shift_per_axis",
-        "texture2d_load",
-        "texture2d_store",
-        "thread_return",
-        "tvm_check_return",
-        "tvm_context_id",
-        "tvm_global_barrier_kinit",
-        "tvm_storage_sync",
-        "tvm_struct_set",
-        "undef",
-        "vscale",
-    ]
-)
+    ["TVMBackendFreeWorkspace", "anylist_setitem_call_cpacked", "call_cpacked", "call_cpacked_lowered", "call_packed", "call_packed_lowered", "call_trace_packed", "clz", "create_barriers", "dma_copy", "dma_end_group", "dma_start_group", "dma_wait", "ignore_loop_partition", "mem_copy", "prefetch", "ptx_arrive_barrier", "ptx_arrive_barrier_expect_tx", "ptx_commit_group", "ptx_cp_async_barrier", "ptx_init_barrier_thread_count", "ptx_wait_barrier", "ptx_wait_group", "q_multiply_shift", "q_multiply_shift_per_axis", "texture2d_load", "texture2d_store", "thread_return", "tvm_check_return", "tvm_context_id", "tvm_global_barrier_kinit", "tvm_storage_sync", "tvm_struct_set", "undef", "vscale"]
+)  # fmt: skip
 KNOWN = (
     DTYPE_FIRST | DTYPE_LAST | BOOLEAN | HANDLES | SAME_DTYPE | SECOND_DTYPE | frozenset(OWN_DTYPE) | INT32 | HORIZONTAL
 )
@@ -219,15 +73,8 @@ KNOWN = (
 
 def intrinsic_arity(name: str) -> int | None:
     """How many arguments `T.name(…)` takes, a dtype that is named first or last not counted; None where it is not fixed."""
-    if name in UNARY_MATH or name in FLOAT_TESTS or name in HORIZONTAL:
-        return 1
-    return 2 if name in BINARY_MATH or name in BITWISE else _ARITIES.get(name)
-
-
-_ARITIES = {
-    "bitwise_not": 1, "popcount": 1, "clz": 1, "likely": 1, "reinterpret": 1, "isnullptr": 1, "ceildiv": 2, "fma": 3,
-    "q_multiply_shift": 4, "q_multiply_shift_per_axis": 7, "vector_dot": 3,
-}  # fmt: skip
+    row = INTRINSICS.get(name)
+    return row.arity if row is not None else 1 if name in ("reinterpret", "isnullptr") else None
 
 
 def intrinsic_type(name: str, arguments: Sequence[Attribute]) -> Attribute:
@@ -245,7 +92,7 @@ def intrinsic_type(name: str, arguments: Sequence[Attribute]) -> Attribute:
     return dtype_to_type(OWN_DTYPE[name]) if name in OWN_DTYPE else I32
 
 
-PURE = UNARY_MATH | BINARY_MATH | BITWISE | FLOAT_TESTS | OTHER_PURE | HORIZONTAL
+PURE = frozenset(row.name for row in _PURE_ROWS) | OTHER_PURE
 
 
 def check_call(name: str, arguments: Sequence[SSAValue], result: Attribute | None, where: Operation) -> None:

@@ -15,32 +15,15 @@ from xdsl.ir import Attribute
 
 from ..arith import Expr
 from ..arith import expr as x
-from ..arith.conditions import eq, ge, gt, le, logical_and, logical_not, logical_or, lt, ne, select
+from ..arith.conditions import select
+from ..arith.from_ssa import CONSTRUCTORS
 
 SIZES = "mirstack.sizes"
 
 RULES = ("equal", "within", "expand")
 
-OPERATIONS: dict[str, Callable[..., Expr]] = {
-    "tir.add": Expr.__add__,
-    "tir.sub": Expr.__sub__,
-    "tir.mul": Expr.__mul__,
-    "tir.floordiv": x.floordiv,
-    "tir.floormod": x.floormod,
-    "tir.div": x.truncdiv,
-    "tir.mod": x.truncmod,
-    "tir.min": x.minimum,
-    "tir.max": x.maximum,
-    "tir.eq": eq,
-    "tir.ne": ne,
-    "tir.lt": lt,
-    "tir.le": le,
-    "tir.gt": gt,
-    "tir.ge": ge,
-    "tir.and": logical_and,
-    "tir.or": logical_or,
-    "tir.not": logical_not,
-    "tir.select": select,
+OPERATIONS: dict[str, Callable[..., Expr]] = {op.name: build for op, build in CONSTRUCTORS.items()} | {
+    "tir.select": select
 }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,10 @@ from xdsl.ir import Attribute, Operation
 
 from ....support.diagnostics import error_at
 from ... import numeric
-from ...elementary import float64_power, in_float64
+from ...elementary import in_float64
+from ..scalar_ops import BOOL, INTRINSICS
 from ..types import element_of, is_unsigned, lanes_of, type_to_dtype
-from .scalar import scalar_or_array
+from .scalar import meaning, scalar_or_array
 from .values import Array, as_array, dtype_of, is_integer, is_vector, wrapper
 
 Function = Callable[..., Any]
@@ -37,7 +37,7 @@ def _in_float64(function: Callable[..., Array]) -> Callable[..., Any]:
     return lambda *values: scalar_or_array(rounded(*values))
 
 
-def _half_away_from_zero(value: Any) -> Any:
+def half_away_from_zero(value: Any) -> Any:
     if not _exact(value):
         return value
     # Not floor(|x| + 0.5): the sum rounds up for the number just below 0.5.
@@ -45,7 +45,7 @@ def _half_away_from_zero(value: Any) -> Any:
     return whole + np.copysign(as_array(np.abs(value - whole) >= one(0.5), np.dtype(one)), value)
 
 
-def _copysign(value: Any, sign: Any) -> Any:
+def copysign(value: Any, sign: Any) -> Any:
     # Which NaN an op computes depends on the processor: its sign must not be seen.
     return scalar_or_array(
         np.copysign(value, as_array(np.where(np.isnan(sign), np.abs(sign), sign), np.asarray(sign).dtype))
@@ -56,30 +56,30 @@ def _exact(value: Any) -> bool:
     return bool(np.asarray(value).dtype.kind == "f") or np.asarray(value).dtype.name == "bfloat16"
 
 
-def _exp10(a: Array) -> Array:
+def exp10(a: Array) -> Array:
     return np.power(10.0, a)
 
 
-def _reciprocal_root(a: Array) -> Array:
+def reciprocal_root(a: Array) -> Array:
     return 1.0 / np.sqrt(a)
 
 
-def _sigmoid(a: Array) -> Array:
+def sigmoid(a: Array) -> Array:
     return 1.0 / (1.0 + np.exp(-a))
 
 
-def _scaled(value: Any, exponent: Any) -> Any:
+def scaled(value: Any, exponent: Any) -> Any:
     """`T.ldexp`: the value times a power of two, which is rounded to the value's dtype before it is multiplied."""
     value = np.asarray(value)
     return scalar_or_array(value * np.exp2(np.asarray(exponent).astype(value.dtype)))
 
 
-def _nextafter(a: Any, b: Any) -> Any:
+def nextafter(a: Any, b: Any) -> Any:
     """The next number of the dtype, as C's: of two equal numbers, 0 and -0 among them, the second."""
     return scalar_or_array(np.where(np.equal(a, b), b, np.nextafter(a, b)))
 
 
-def _fma(a: Any, b: Any, c: Any) -> Any:
+def fma(a: Any, b: Any, c: Any) -> Any:
     """a * b + c, rounded once (twice for float64)."""
     wide = (np.asarray(v).astype(np.float64) for v in (a, b, c))
     x, y, z = wide
@@ -94,54 +94,20 @@ def _log_gamma(a: float) -> float:
     return math.lgamma(a) if a > 0 or a != math.floor(a) else math.inf
 
 
-UNARY: dict[str, Function] = {
-    "exp": _in_float64(np.exp),
-    "exp2": _in_float64(np.exp2),
-    "exp10": _in_float64(_exp10),
-    "log": _in_float64(np.log),
-    "log2": _in_float64(np.log2),
-    "log10": _in_float64(np.log10),
-    "log1p": _in_float64(np.log1p),
-    "sqrt": np.sqrt,
-    "rsqrt": _in_float64(_reciprocal_root),
-    "sin": _in_float64(np.sin),
-    "cos": _in_float64(np.cos),
-    "tan": _in_float64(np.tan),
-    "asin": _in_float64(np.arcsin),
-    "acos": _in_float64(np.arccos),
-    "atan": _in_float64(np.arctan),
-    "sinh": _in_float64(np.sinh),
-    "cosh": _in_float64(np.cosh),
-    "tanh": _in_float64(np.tanh),
-    "asinh": _in_float64(np.arcsinh),
-    "acosh": _in_float64(np.arccosh),
-    "atanh": _in_float64(np.arctanh),
-    "erf": _elementwise(math.erf),
-    "sigmoid": _in_float64(_sigmoid),
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "trunc": np.trunc,
-    "round": _half_away_from_zero,
-    "nearbyint": np.rint,
-    "fabs": np.abs,
-    "isnan": np.isnan,
-    "isinf": np.isinf,
-    "isfinite": np.isfinite,
-}
-BINARY: dict[str, Function] = {
-    "pow": _in_float64(float64_power),
-    "power": _in_float64(float64_power),
-    "atan2": _in_float64(np.arctan2),
-    "fmod": numeric.trunc_mod,
-    "hypot": _in_float64(np.hypot),
-    "copysign": _copysign,
-    "nextafter": _nextafter,
-    "ldexp": _scaled,
-}
+_IN_OWN_DTYPE = "own_dtype "
+"""Before the name of a function that knows bfloat16 and float8 itself, and is not computed by way of float32."""
+
+
+def _meaning(path: str) -> Function:
+    """Returns the function of floats that a row of the table names: `float64 numpy.exp`, `elementwise math.erf`."""
+    how, _, path = path.rpartition(" ")
+    function = meaning(path)
+    return _in_float64(function) if how == "float64" else _elementwise(function) if how == "elementwise" else function
+
+
 # C's names for them, as `call_extern` and `call_pure_extern` use; those of float end in "f".
 EXTERNS: dict[str, Function] = {
-    **UNARY,
-    **BINARY,
+    **{row.name: _meaning(row.numpy) for row in INTRINSICS.values() if row.numpy},
     "rint": np.rint,
     "cbrt": np.cbrt,
     "expm1": np.expm1,
@@ -149,11 +115,9 @@ EXTERNS: dict[str, Function] = {
     "fmin": np.fmin,
     "max": np.maximum,
     "min": np.minimum,
-    "fma": _fma,
     "erfc": _elementwise(math.erfc),
     "tgamma": _elementwise(_gamma),
     "lgamma": _elementwise(_log_gamma),
-    "abs": np.abs,
 }
 
 
@@ -171,9 +135,10 @@ EXTERN_NAMES = frozenset([*EXTERNS, *(f"{name}f" for name in EXTERNS)])
 
 def integer_call(name: str, result: Attribute, operand: Attribute, op: Operation) -> Function | None:
     """The function of a call on integers; None when `name` is none."""
-    if not is_integer(element_of(result)) or name not in _INTEGER:
+    row = INTRINSICS.get(name)
+    if row is None or not row.numpy_integer or not is_integer(element_of(result)):
         return None
-    return partial(_INTEGER[name], _IntegerCalls(result, operand, op))
+    return getattr(_IntegerCalls(result, operand, op), row.numpy_integer)
 
 
 class _IntegerCalls:
@@ -185,6 +150,9 @@ class _IntegerCalls:
         self.bits = numeric.width(dtype_of(operand, op))
         self.mask = (1 << self.bits) - 1
         self.unsigned = is_unsigned(operand)
+
+    def identity(self, a: Any) -> Any:
+        return a
 
     def bitwise_and(self, a: Any, b: Any) -> Any:
         return a & b
@@ -236,24 +204,6 @@ class _IntegerCalls:
     def power(self, a: Any, b: Any) -> Any:
         power = numeric.integer_power(as_array(a, self.dtype), as_array(b, self.dtype))
         return power if _any_array(a, b) else scalar_or_array(power)
-
-
-_INTEGER: dict[str, Function] = {
-    "bitwise_and": _IntegerCalls.bitwise_and,
-    "bitwise_or": _IntegerCalls.bitwise_or,
-    "bitwise_xor": _IntegerCalls.bitwise_xor,
-    "bitwise_not": _IntegerCalls.bitwise_not,
-    "shift_left": _IntegerCalls.shift_left,
-    "shift_right": _IntegerCalls.shift_right,
-    "abs": _IntegerCalls.absolute,
-    "popcount": _IntegerCalls.popcount,
-    "clz": _IntegerCalls.leading_zeros,
-    "q_multiply_shift": _IntegerCalls.multiply_shift,
-    "q_multiply_shift_per_axis": _IntegerCalls.multiply_shift_per_axis,
-    "ceildiv": _IntegerCalls.ceil_quotient,
-    "pow": _IntegerCalls.power,
-    "power": _IntegerCalls.power,
-}
 
 
 def _any_array(*values: Any) -> bool:
@@ -308,15 +258,16 @@ def reinterpret(source: Attribute, target: Attribute, op: Operation) -> Function
 
 def float_call(name: str, operand: Attribute, op: Operation) -> Function | None:
     """The function of a call on floats, or a test of one; None when `name` is none."""
-    function = UNARY.get(name) or BINARY.get(name)
-    if name == "abs":
-        function = np.abs
-    if name == "fma":
-        function = EXTERNS["fma"]
-    if function is None:
+    row = INTRINSICS.get(name)
+    if row is None or not row.numpy:
         return None
-    if name != "nextafter" and not is_integer(element_of(operand)) and dtype_of(operand, op).kind not in "f":
-        return _through_float32(function, dtype_of(operand, op), name.startswith("is"))
+    function = EXTERNS[name]
+    if (
+        not row.numpy.startswith(_IN_OWN_DTYPE)
+        and not is_integer(element_of(operand))
+        and dtype_of(operand, op).kind not in "f"
+    ):
+        return _through_float32(function, dtype_of(operand, op), row.result is BOOL)
     return function
 
 

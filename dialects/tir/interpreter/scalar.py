@@ -2,38 +2,19 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Operation
 
-from ... import numeric
-from ..arithmetic import (
-    AddOp,
-    AndOp,
-    BinaryOp,
-    CompareOp,
-    DivOp,
-    EqOp,
-    FloorDivOp,
-    FloorModOp,
-    GeOp,
-    GtOp,
-    LeOp,
-    LtOp,
-    MaxOp,
-    MinOp,
-    ModOp,
-    MulOp,
-    NeOp,
-    NotOp,
-    OrOp,
-    SubOp,
-)
+from ... import elementary, numeric
+from ..arithmetic import BinaryOp, NotOp
 from ..expr import BroadcastOp, CastOp, ConstOp, RampOp, SelectOp, ShuffleOp
+from ..scalar_ops import BINARY_ROWS, BOOL, BOOLS, ScalarOp
 from ..types import I1, element_of, lanes_of
 from .frame import Frame, Step
 from .values import Array, Value, as_array, dtype_of, integer_limits, is_integer, is_vector, scalar_of, wrapper
@@ -43,14 +24,16 @@ if TYPE_CHECKING:
 
 Binary = Callable[[Any, Any], Any]
 
-_COMPARE: dict[type[CompareOp], Binary] = {
-    EqOp: operator.eq,
-    NeOp: operator.ne,
-    LtOp: operator.lt,
-    LeOp: operator.le,
-    GtOp: operator.gt,
-    GeOp: operator.ge,
-}
+_OWN = ("scalar", "intrinsics")
+"""The modules of this package that rows of the table name functions of."""
+
+
+@cache
+def meaning(path: str) -> Callable[..., Any]:
+    """Returns the function that a row of the table names: `numpy.floor`, `scalar.floored_quotient`."""
+    module, _, name = path.rpartition(".")
+    found = {"numpy": np, "numeric": numeric, "elementary": elementary}.get(module)
+    return getattr(found or import_module(f".{module}" if module in _OWN else module, __package__), name)
 
 
 def constant(op: ConstOp) -> Value:
@@ -104,117 +87,50 @@ def _compile_binary(c: Compiler, op: BinaryOp) -> Step:
 
 
 def binary_function(op: BinaryOp) -> Binary:
-    """What the op computes, in its operands' dtype."""
-    type = element_of(op.lhs.type)
-    if isinstance(op, CompareOp):
-        return _COMPARE[op.__class__]
-    if isinstance(op, AndOp | OrOp):
-        return _and if isinstance(op, AndOp) else _or
-    return _integer_function(op, type) if is_integer(type) else _float_function(op)
+    """Returns the function that the op computes, in its operands' dtype."""
+    type, row = element_of(op.lhs.type), BINARY_ROWS[op.__class__]
+    return _integer_function(row, type) if row.result is not BOOL and is_integer(type) else meaning(row.numpy)
 
 
-def _and(a: Any, b: Any) -> Any:
-    return np.logical_and(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else bool(a) and bool(b)
+def _integer_function(row: ScalarOp, type: Attribute) -> Binary:
+    assert row.integers is not None
+    scalars, arrays = row.integers, meaning(row.numpy_integer)
+    wrap = bool if type == I1 else wrapper(type)
 
+    # What is chosen of two numbers needs no wrapping around.
+    def choose_one(a: Any, b: Any) -> Any:
+        return arrays(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else scalars(a, b)
 
-def _or(a: Any, b: Any) -> Any:
-    return np.logical_or(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else bool(a) or bool(b)
-
-
-def _integer_function(op: BinaryOp, type: Attribute) -> Binary:
-    wrap = wrapper(type)
-    if type == I1:
-        wrap = bool
-    scalar: Binary
-    arrays: Binary
-    match op:
-        case AddOp():
-            scalar = arrays = operator.add
-        case SubOp():
-            scalar = arrays = operator.sub
-        case MulOp():
-            scalar = arrays = operator.mul
-        case FloorDivOp():
-            scalar, arrays = _floor_quotient, np.floor_divide
-        case FloorModOp():
-            scalar, arrays = _floor_remainder, np.remainder
-        case DivOp():
-            scalar, arrays = _truncated_quotient, _array_truncated_quotient
-        case ModOp():
-            scalar, arrays = _truncated_remainder, _array_truncated_remainder
-        case MinOp():
-            scalar, arrays = min, np.minimum
-        case _:
-            scalar, arrays = max, np.maximum
-
-    if isinstance(op, MinOp | MaxOp):
-
-        def pick(a: Any, b: Any) -> Any:
-            return arrays(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else scalar(a, b)
-
-        return pick
-
-    def function(a: Any, b: Any) -> Any:
+    # An integer divided by 0, and what that leaves, is 0: as numpy has it for arrays, and native code.
+    def divide(a: Any, b: Any) -> Any:
         if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
             return arrays(a, b)
-        return wrap(scalar(a, b))
+        return wrap(scalars(a, b) if b else 0)
 
-    return function
+    def compute(a: Any, b: Any) -> Any:
+        if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+            return arrays(a, b)
+        return wrap(scalars(a, b))
 
+    def connect(a: Any, b: Any) -> Any:
+        if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+            return arrays(a, b)
+        return bool(scalars(bool(a), bool(b)))
 
-# An integer divided by 0, and what that leaves, is 0: as numpy has it for arrays, and native code.
-def _floor_quotient(a: int, b: int) -> int:
-    return a // b if b else 0
-
-
-def _floor_remainder(a: int, b: int) -> int:
-    return a % b if b else 0
-
-
-def _truncated_quotient(a: int, b: int) -> int:
-    quotient = abs(a) // abs(b) if b else 0
-    return quotient if (a < 0) == (b < 0) else -quotient
-
-
-def _truncated_remainder(a: int, b: int) -> int:
-    return a - b * _truncated_quotient(a, b) if b else 0
+    if row.operands is BOOLS:
+        return connect
+    if row.name in ("min", "max"):
+        return choose_one
+    return divide if row.divides else compute
 
 
-def _array_truncated_remainder(a: Any, b: Any) -> Array:
-    return np.fmod(a, b)
-
-
-def _array_truncated_quotient(a: Any, b: Any) -> Array:
+def truncated_quotient(a: Any, b: Any) -> Array:
+    """Returns arrays of integers divided, rounded toward zero."""
     return (a - np.fmod(a, b)) // b
 
 
-def _float_function(op: BinaryOp) -> Binary:
-    match op:
-        case AddOp():
-            return operator.add
-        case SubOp():
-            return operator.sub
-        case MulOp():
-            return operator.mul
-        case DivOp():
-            return _quotient
-        case ModOp():
-            return numeric.trunc_mod
-        case FloorDivOp():
-            return _floored_quotient
-        case FloorModOp():
-            return numeric.floor_mod
-        case MinOp():
-            return numeric.smaller
-        case _:
-            return numeric.larger
-
-
-def _quotient(a: Any, b: Any) -> Any:
-    return a / b
-
-
-def _floored_quotient(a: Any, b: Any) -> Any:
+def floored_quotient(a: Any, b: Any) -> Any:
+    """Returns floats divided, rounded down."""
     return np.floor(a / b)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from ..dialects import array as arrays
 from ..parser.relay.side_file import SideFile, read_npy
 from ..support.memory import why_no_memory
-from ..support.numerals import natural
+from ..support.text import natural
 from .errors import UsageError, did_you_mean
 
 Arrays = dict[str, np.ndarray]

@@ -80,18 +80,3 @@ def _index(table: Operation) -> dict[str, Operation]:
 
 # Verifiers inside xDSL's dialects call the static method by its name on the class.
 SymbolTable.lookup_symbol = staticmethod(lookup_symbol)
-
-
-def take_name(wanted: str, taken: set[str], numbers: dict[str, int] | None = None) -> str:
-    """`wanted`, or with the first number behind it that makes it a name of its own; it is in `taken` from then on.
-
-    `numbers` keeps, where many names are taken from one set that only grows, the last number of each: what is below is taken.
-    """
-    name, number = wanted, 0 if numbers is None else numbers.get(wanted, 0)
-    while name in taken:
-        number += 1
-        name = f"{wanted}_{number}"
-    taken.add(name)
-    if numbers is not None:
-        numbers[wanted] = number
-    return name

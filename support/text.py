@@ -1,4 +1,4 @@
-"""English of messages: numbers with their noun, words with their article."""
+"""Words of messages and texts: numbers with their noun, the nearest known word, string literals, names that are free."""
 
 from __future__ import annotations
 
@@ -23,6 +23,32 @@ def quoted(text: str) -> str:
     """Returns a text as a string literal of Relay's and TE's formats, and of JSON: `a "name"` → `"a \\"name\\""`."""
     return json.dumps(text, ensure_ascii=False)
 
+    """Returns a string literal with JSON's escapes, as Relay's and TE's texts have it: `"a \\"b\\""`."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def natural(text: str, digits: int = 18) -> int | None:
+    """Returns the number that decimal digits write; None for any other text and for more than `digits` digits.
+
+    "037" → 37, "" and "-1" and "²" → None. Python's `int` raises ValueError for digits beyond 4300, and for `²`.
+    """
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= digits else None
+
+
+def take_name(wanted: str, taken: set[str], numbers: dict[str, int] | None = None) -> str:
+    """Returns `wanted`, or `wanted_1`, `wanted_2`, … if it is taken, and adds it to `taken`.
+
+    `numbers` keeps, where many names are taken from one set that only grows, the last number of each: what is below is taken.
+    """
+    name, number = wanted, 0 if numbers is None else numbers.get(wanted, 0)
+    while name in taken:
+        number += 1
+        name = f"{wanted}_{number}"
+    taken.add(name)
+    if numbers is not None:
+        numbers[wanted] = number
+    return name
+
 
 def counted(count: int, noun: str) -> str:
     """`1 argument`, `2 arguments`, `0 indices`: a number with its noun, of which the last word takes the plural."""
@@ -46,12 +72,18 @@ def with_article(word: str) -> str:
     return f"{article} {word}"
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """ "; did you mean 'x'?" for the known word nearest to `word`, or nothing when none is near."""
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Returns the known word nearest to `word`; None if none is as similar to it as `cutoff` says, of 1 for equal ones."""
     import difflib
 
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.7)
-    return f"; did you mean '{near[0]}'?" if near else ""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)
+    return near[0] if near else None
+
+
+def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.7) -> str:
+    """Returns "; did you mean 'x'?" for the known word nearest to `word`, or "" if none is near."""
+    near = nearest(word, known, cutoff)
+    return "" if near is None else f"; did you mean '{near}'?"
 
 
 def nearest_or_all(word: str, known: Iterable[str]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, cast, get_type_hints
 
@@ -16,6 +15,7 @@ from ...passes.pass_info import camel_case, pass_info
 from ...passes.registry import PASSES, Entry
 from ...support.arguments import shown
 from ...support.diagnostics import Diagnostic, MirError
+from ...support.text import did_you_mean
 from .layout_config import LayoutConfig
 from .transform import NamedPass, PassContext
 
@@ -37,9 +37,7 @@ def make_pass(name: str) -> NamedPass:
     """The pass of that name, TVM's or that of `-p`, with its default options. Raises MirError where there is none."""
     found = pass_constructor(name) or pass_constructor(camel_case(name))
     if found is None:
-        near = get_close_matches(name, pass_names(), n=1)
-        hint = f"; did you mean '{near[0]}'?" if near else ""
-        raise MirError(Diagnostic(f"there is no pass '{name}'{hint}"))
+        raise MirError(Diagnostic(f"there is no pass '{name}'{did_you_mean(name, pass_names(), 0.6)}"))
     return found()
 
 
@@ -66,8 +64,7 @@ class ConfiguredPass(NamedPass):
         changes = {name: value for name, value in follow(context).items() if name not in self.given}
         for name in changes:
             if name not in options:
-                near = get_close_matches(name, options, n=1)
-                hint = f"; did you mean '{near[0]}'?" if near else ""
+                hint = did_you_mean(name, options, 0.6)
                 raise MirError(Diagnostic(f"the pass {self.info.name} has no option '{name}'{hint}"))
         hints = get_type_hints(type(self.module_pass))
         for name, value in changes.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import LocationAttr
@@ -11,6 +10,7 @@ from xdsl.dialects.builtin import LocationAttr
 from ...dialects.relay.operator import Attrs, AttrValue, Operator, all_operators, get_operator
 from ...support.arguments import check
 from ...support.diagnostics import Diagnostic, MirError, error_at
+from ...support.text import did_you_mean
 from .node import Node
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ class Op(Node):
             check(op_name, "op_name", "the name of an operator, such as 'nn.dense'", str)
             operator = get_operator(op_name)
             if operator is None and op_name != CALL_TIR:
-                near = get_close_matches(op_name, list(all_operators()), n=1, cutoff=0.7)
-                hint = f"; did you mean '{near[0]}'?" if near else ""
-                raise MirError(Diagnostic(f"there is no operator '{op_name}'{hint}"))
+                raise MirError(Diagnostic(f"there is no operator '{op_name}'{did_you_mean(op_name, all_operators())}"))
             found = _OPS[op_name] = Op(op_name, None if operator is None else OpEntry(operator))
         return found
 

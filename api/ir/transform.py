@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
-from difflib import get_close_matches
 from types import NoneType
 from typing import Any, cast, overload
 
@@ -24,6 +23,7 @@ from ...support.arguments import check, integer, items
 from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.garbage import no_collection
+from ...support.text import did_you_mean
 from ...support.trace import listening, to_stderr
 from ..relay.expr import Function
 from .instrument import PassInstrument
@@ -86,8 +86,7 @@ class PassContext:
             elif key in CONFIG and CONFIG[key][0] == "bool":
                 check(value, key, "True or False", int)
             if key not in CONFIG:
-                near = get_close_matches(key, list(CONFIG), n=1)
-                hint = f"; did you mean '{near[0]}'?" if near else ""
+                hint = did_you_mean(key, CONFIG, 0.6)
                 raise MirError(Diagnostic(f"a pass context has no setting '{key}'{hint}"))
         self._traced = _topics("mirstack.trace", self.config.get("mirstack.trace", ()), _registered())
         self._explained = _topics("mirstack.explain", self.config.get("mirstack.explain", ()), EXPLAINED)
@@ -175,8 +174,7 @@ def _topics(setting: str, names: Iterable[str], known: Sequence[str]) -> list[st
     given = [names] if isinstance(names, str) else list(names)
     for name in given:
         if name not in by_name:
-            near = get_close_matches(name, by_name, n=1)
-            hint = f"; did you mean '{near[0]}'?" if near else ""
+            hint = did_you_mean(name, by_name, 0.6)
             message = f"{setting}: there is no pass '{name}' to tell something{hint}"
             raise MirError(Diagnostic(message).with_note(f"it names some of {', '.join(map(camel_case, known))}"))
     return [by_name[name] for name in given]

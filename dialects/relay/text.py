@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
 from xdsl.ir import Attribute
 
-from ...support.text import quoted
+from ...support.text import nearest, quoted
 from ..tir.types import type_to_dtype
 from .types import AdtType, FuncType, RefType, TypeVarType, UnknownType
 
@@ -76,3 +76,9 @@ def local_text(name: str) -> str:
 def global_text(name: str) -> str:
     """`@f`, or `@"a name"` for one that is no dotted identifier."""
     return f"@{name}" if _PLAIN_GLOBAL.fullmatch(name) else f"@{quoted(name)}"
+
+
+def near_global(name: str, known: Iterable[str]) -> str:
+    """Returns "; did you mean @f?" for the known function nearest to `name`, or "" if none is near."""
+    near = nearest(name, known)
+    return "" if near is None else f"; did you mean {global_text(near)}?"

@@ -7,7 +7,6 @@ stands in no module is checked without them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, TensorType, TupleType, i1
@@ -20,7 +19,7 @@ from . import ir
 from .exhaustive import missing_case
 from .infer.unify import Mismatch, Unifier
 from .patterns import ConstructorPattern, TuplePattern, bound_names
-from .text import global_text, type_text
+from .text import global_text, near_global, type_text
 from .types import AdtType, FuncType, RefType, why_no_tensor
 
 _BOOL = TensorType(i1, [])
@@ -306,8 +305,7 @@ def _hint(op: Operation, name: str) -> str:
         parent = parent.parent_op()
     symbols = [] if parent is None else [o.properties.get("sym_name") for o in parent.ops]
     names = [symbol.data for symbol in symbols if isinstance(symbol, StringAttr)]
-    close = get_close_matches(name, names, 1)
-    return f"; did you mean {global_text(close[0])}?" if close else ""
+    return near_global(name, names)
 
 
 def _type_of(function: ir.FuncOp) -> FuncType:

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
 from ...support.diagnostics import error_at
-from ...support.text import counted
+from ...support.text import counted, nearest
 from ..relay.operator import from_attribute
 from .functions import FUNCTIONS, LAZY
 from .levels import LEVELS, level_of
@@ -134,10 +134,8 @@ def _verify_function(op: ComputeOp) -> None:
     if arity is None:
         function = FUNCTIONS.get(name)
         if function is None:
-            import difflib
-
-            close = difflib.get_close_matches(name, FUNCTIONS, 1)
-            hint = f"did you mean '{close[0]}'?" if close else "docs/rules.md lists those that there are"
+            near = nearest(name, FUNCTIONS)
+            hint = f"did you mean '{near}'?" if near else "docs/rules.md lists those that there are"
             raise error_at(op, f"there is no function '{name}'", hint)
         arity = function.arity
     if arity is not None and len(op.args) != arity:

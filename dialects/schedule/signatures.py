@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import cast
 
-from ...support.text import counted
+from ...support.text import counted, did_you_mean, nearest
 from .kinds import Kinds, fits, parse_kind, spoken, spoken_value
 
 # `name(parameter: kind = default, …) -> result`; a star marks the parameter that takes all positional arguments.
@@ -170,8 +170,7 @@ class Signature:
             if name in bound and not (self.variadic and name == self.variadic.name):
                 raise SignatureError(f"{self.name} is given the argument '{name}' twice", self._usage, name)
             if name not in self.by_name or self.by_name[name].variadic:
-                near = _close_matches(name, [p.name for p in plain], 0.6)
-                also = f"; did you mean '{near[0]}'?" if near else ""
+                also = did_you_mean(name, [p.name for p in plain], 0.6)
                 raise SignatureError(f"{self.name} has no parameter '{name}'{also}", self._usage, name)
             bound[name] = value
         for parameter in plain:
@@ -221,15 +220,7 @@ def signature(name: str) -> Signature | None:
 
 def nearest_primitive(name: str) -> str | None:
     """The primitive whose name is nearest to one that is none."""
-    near = _close_matches(name, list(signatures()), 0.5)
-    return near[0] if near else None
-
-
-def _close_matches(name: str, known: list[str], cutoff: float) -> list[str]:
-    # Imported for messages only.
-    from difflib import get_close_matches
-
-    return get_close_matches(name, known, n=1, cutoff=cutoff)
+    return nearest(name, signatures(), 0.5)
 
 
 def _read(line: str) -> Signature:

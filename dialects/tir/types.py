@@ -27,8 +27,7 @@ from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 
 from ...support.diagnostics import Diagnostic, MirError
-from ...support.numerals import natural
-from ...support.text import did_you_mean
+from ...support.text import did_you_mean, natural
 from ..interned import integer, string, vector_type
 
 Dim: TypeAlias = "IntegerAttr | NoneType"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -23,7 +22,7 @@ from ...dialects.relay.types import MAX_DIMENSION, UNKNOWN, AdtType, FuncType, R
 from ...dialects.tir.types import dtype_to_type
 from ...support.diagnostics import MirError, error_at
 from ...support.source_text import characters
-from ...support.text import counted
+from ...support.text import counted, did_you_mean
 from ..items import Item, ParseContext
 from ..lalr import Tokens
 from .lexer import SCALARS
@@ -300,8 +299,7 @@ def unquote(text: str) -> str:
 
 def suggest(name: str, known: Sequence[str]) -> str:
     """`; did you mean 'x'?`, or nothing when no known name is close."""
-    close = [other for other in get_close_matches(name, known, 2) if other != name]
-    return f"; did you mean '{close[0]}'?" if close else ""
+    return did_you_mean(name, [other for other in known if other != name], 0.6)
 
 
 def array_of(items: Sequence[str]) -> ArrayAttr[StringAttr]:

@@ -15,6 +15,7 @@ from ...dialects.relay.operator import AttrValue, to_attribute
 from ...dialects.rule.functions import FUNCTIONS, LAZY
 from ...dialects.rule.levels import LEVELS, Level, level_of, named_level
 from ...support.diagnostics import MirError, error_at
+from ...support.text import nearest
 from ..source import Source
 from . import tree
 
@@ -349,13 +350,11 @@ class _Rule:
                     f"'{name}' is an op, which has no place in a condition",
                     "conditions call functions of captured values",
                 )
-            import difflib
-
-            close = difflib.get_close_matches(name, FUNCTIONS, 1)
+            near = nearest(name, FUNCTIONS)
             raise self.error(
                 node.at,
                 f"there is no function '{name}'",
-                f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(sorted(FUNCTIONS))}",
+                f"did you mean '{near}'?" if near else f"there are: {', '.join(sorted(FUNCTIONS))}",
             )
         return self.compute(name, [self.expression(arg) for arg in node.args], node.at)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping as MappingABC
 from dataclasses import dataclass
 from typing import NoReturn
@@ -30,7 +29,7 @@ from ...dialects.schedule import (
 )
 from ...dialects.schedule.ops import check_call, check_results, name_results
 from ...support.diagnostics import MirError, error_at
-from ...support.text import counted
+from ...support.text import counted, did_you_mean
 from ..items import Item, ParseContext
 from ..python.tree import (
     Assign,
@@ -336,8 +335,7 @@ class ScriptReader:
             raise MirError(())
         if token == self.schedule:
             self.fail(token, f"the schedule itself is no argument; call its primitives: {token}.split(…)")
-        near = difflib.get_close_matches(token, list(self.names), n=1)
-        self.fail(token, f"'{token}' is not defined" + (f"; did you mean '{near[0]}'?" if near else ""))
+        self.fail(token, f"'{token}' is not defined{did_you_mean(token, self.names, 0.6)}")
 
     def key(self, node: Expr) -> str:
         """A key of a dictionary."""

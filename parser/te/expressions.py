@@ -13,6 +13,7 @@ from ...dialects.te import extern as ext
 from ...dialects.te import tensor as te
 from ...dialects.te.expr import fail, location_scope
 from ...dialects.te.schedule_interface import ScheduleBase, StageBase
+from ...support.text import nearest
 from ..python import tree
 from ..python.literals import is_string, number, string
 from ..source import Source
@@ -167,16 +168,14 @@ class Expressions:
                 self.refuse(node, "comparisons cannot be chained here", "write te.all(a < b, b < c)")
 
     def _unknown(self, name: str, scope: Mapping[str, Any]) -> Exception:
-        from difflib import get_close_matches
-
         names = list(scope)
         while isinstance(scope, Scope):
             scope = scope.outer
             names += scope
-        close = get_close_matches(name, names, n=1)
+        near = nearest(name, names)
         if name == "output_tensor":
             return fail("'output_tensor' belongs to hybrid script", "write it as an item: @te.hybrid.script")
-        return fail(f"'{name}' is not defined", *([f"did you mean '{close[0]}'?"] if close else []))
+        return fail(f"'{name}' is not defined", *([f"did you mean '{near}'?"] if near else []))
 
     def _key(self, node: tree.Expr, scope: Mapping[str, Any]) -> str:
         key = self.value(node, scope)
@@ -245,12 +244,8 @@ class Expressions:
                     f"'{base.name}.{name}' is for Python, where mirstack.te has it",
                     "describe the tensors, and their schedule, and return them: return s, [A, B]",
                 )
-            from difflib import get_close_matches
-
-            close = get_close_matches(name, base.members, n=1)
-            raise fail(
-                f"there is no '{base.name}.{name}'", *([f"did you mean {base.name}.{close[0]}?"] if close else [])
-            )
+            near = nearest(name, base.members)
+            raise fail(f"there is no '{base.name}.{name}'", *([f"did you mean {base.name}.{near}?"] if near else []))
         if isinstance(base, (ScheduleBase, StageBase)):
             value = member(base, name)
             return Builtin(name, value) if callable(value) else value

@@ -10,6 +10,7 @@ from ...dialects.te import tensor as te
 from ...dialects.te.expr import fail
 from ...dialects.te.schedule_interface import ScheduleBase, StageBase
 from ...dialects.te.schedule_signatures import signatures
+from ...support.text import nearest
 
 STAGE = tuple(name for name, signature in signatures().items() if signature.owner == "stage")
 SCHEDULE = tuple(name for name, signature in signatures().items() if signature.owner == "schedule")
@@ -31,11 +32,9 @@ def member(base: ScheduleBase | StageBase, name: str) -> Any:
     what = "stage" if isinstance(base, StageBase) else "schedule"
     if name in NOT_IN_TEXT:
         raise fail(f"a {what} has no '.{name}' in text", NOT_IN_TEXT[name])
-    from difflib import get_close_matches
-
-    close = get_close_matches(name, known, n=1)
+    near = nearest(name, known)
     other = SCHEDULE if isinstance(base, StageBase) else STAGE
-    notes = [f"did you mean .{close[0]}?"] if close else []
+    notes = [f"did you mean .{near}?"] if near else []
     if name in other:
         notes = [f"write s.{name}(…)" if isinstance(base, StageBase) else f"write s[B].{name}(…): it is of one stage"]
     raise fail(f"a {what} has no '.{name}'", *notes)

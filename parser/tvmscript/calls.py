@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 
 from xdsl.dialects.builtin import (
@@ -45,7 +44,7 @@ from ...dialects.tir.types import (
     type_to_dtype,
     with_lanes,
 )
-from ...support.text import counted
+from ...support.text import counted, nearest
 from ..python.tree import Call, Expr, Keyword, Member, Token
 from ..python.tree import Sequence as Items
 from .constructs import READERS, Constructs
@@ -152,8 +151,8 @@ class Calls(Constructs):
                 return self.value(self.method(Token("NAME", base, name.start), attribute, node))
             if name in self.names:
                 self.fail(name, f"'{name}' is no function")
-            close = difflib.get_close_matches(name, [*self.functions.callees, *(f"T.{k}" for k in KNOWN)], n=1)
-            notes = [f"did you mean '{close[0]}'?"] if close else []
+            near = nearest(name, [*self.functions.callees, *(f"T.{k}" for k in KNOWN)])
+            notes = [f"did you mean '{near}'?"] if near else []
             self.fail(name, f"there is no function '{name}'", *notes, "intrinsics are written with 'T.' before them")
         if node.keywords:
             self.fail(node.keywords[0].name, "arguments of a function are given by position")
@@ -253,11 +252,11 @@ class Calls(Constructs):
     def intrinsic_call(self, node: Call, name: str) -> Value:
         """`T.exp(x)`, `T.call_extern("float32", "f", x)` and their like."""
         if name not in KNOWN and not name.startswith("tir."):
-            close = difflib.get_close_matches(name, [*KNOWN, *READERS, *_MATCHING, *_FOLDING, *_NODES, *_OTHERS], n=1)
+            near = nearest(name, [*KNOWN, *READERS, *_MATCHING, *_FOLDING, *_NODES, *_OTHERS])
             self.fail(
                 node,
                 f"T has no '{name}'",
-                *([f"did you mean 'T.{close[0]}'?"] if close else []),
+                *([f"did you mean 'T.{near}'?"] if near else []),
                 'an operator of TVM that is not listed is called T.call_intrin("float32", "tir.name", …)',
             )
         positional = list(node.arguments)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -47,7 +46,7 @@ from ...dialects.tir.types import (
     type_to_dtype,
 )
 from ...support.diagnostics import MirError
-from ...support.text import counted, with_article
+from ...support.text import counted, nearest, with_article
 from ..python.tree import Binary, Call, Expr, Index, Lambda, Member, Slice, Token, Unary
 from ..python.tree import Sequence as Items
 from .linear import difference, literal_int
@@ -134,9 +133,9 @@ class Expressions(Literals, ABC):
             self.fail(token, f"'{token}' is a function", f"call it: {token}(…)")
         if token in self.poisoned or base in self.poisoned:
             raise MirError(())
-        close = difflib.get_close_matches(token, list(self.names), n=1)
+        near = nearest(token, self.names)
         self.fail(
-            token, f"'{token}' is not defined", f"did you mean '{close[0]}'?" if close else self.what_is_defined(token)
+            token, f"'{token}' is not defined", f"did you mean '{near}'?" if near else self.what_is_defined(token)
         )
 
     def what_is_defined(self, name: str) -> str:

@@ -14,8 +14,8 @@ from xdsl.passes import ModulePass
 
 from ...dialects import tir
 from ...dialects.schedule import ScriptOp
-from ...support.symbols import take_name
 from ...support.target import Target, named
+from ...support.text import take_name
 from ..option_range import require_range
 from ..schedule import BlockRV, Schedule
 from ..schedule.analysis.structure import child_blocks, consumers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -15,6 +14,7 @@ from ...dialects.schedule import ScriptOp
 from ...dialects.tir.types import I1
 from ...support.diagnostics import MirError, error_at
 from ...support.source_places import decorator_place
+from ...support.text import did_you_mean
 from .analysis.structure import function_of
 from .engine.schedule import Schedule
 from .engine.script import run_script
@@ -105,8 +105,7 @@ def _check_target(script: ScriptOp, functions: dict[str, tir.PrimFuncOp], module
 
 def no_function(script: ScriptOp, target: str, functions: dict[str, tir.PrimFuncOp]) -> MirError:
     """The error for a schedule of a function that is not there."""
-    near = difflib.get_close_matches(target, functions, n=1)
-    also = f"; did you mean '{near[0]}'?" if near else ""
+    also = did_you_mean(target, functions, 0.6)
     there = ", ".join(f"'{name}'" for name in functions) or "none"
     return error_at(
         decorator_place(script.location, target),

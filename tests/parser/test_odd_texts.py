@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from mirstack.driver.expected import read_expectations
-from mirstack.support.numerals import natural
+from mirstack.support.text import natural
 
 NINES = "9" * 5000
 TIR = "@T.prim_func\ndef main(A: T.Buffer((8,), {dtype})):\n    {body}\n"

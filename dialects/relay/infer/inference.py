@@ -8,7 +8,6 @@ Each op is thus asked once, plus once for each hole it waited for; a chain takes
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from xdsl.dialects.builtin import ArrayAttr, LocationAttr, ModuleOp, StringAttr, TensorType, TupleType, i1
@@ -21,7 +20,7 @@ from ....support.text import counted
 from ....support.walk import walk_ops
 from .. import ir
 from ..operator import OperatorOp, attribute_place
-from ..text import global_text, is_known, local_text, type_text
+from ..text import global_text, is_known, local_text, near_global, type_text
 from ..types import UNKNOWN, FuncType, RefType
 from .patterns import PatternTyping
 from .relation import Postponed, Use
@@ -350,9 +349,7 @@ class Inference:
                 [p.type for p in symbol.params], symbol.ret_type, [p.data for p in symbol.type_params.data]
             )
         if symbol is None:
-            close = get_close_matches(name, self._symbols, 1)
-            hint = f"; did you mean {global_text(close[0])}?" if close else ""
-            raise error_at(op, f"there is no function {global_text(name)}{hint}")
+            raise error_at(op, f"there is no function {global_text(name)}{near_global(name, self._symbols)}")
         call = f"write call_tir({global_text(name)}, …)"
         raise error_at(op, f"{global_text(name)} is no Relay function but a '{symbol.name}'", call)
 
@@ -413,9 +410,7 @@ class Inference:
         name = op.callee.root_reference.data
         callee = self._symbols.get(name)
         if callee is None:
-            close = get_close_matches(name, self._symbols, 1)
-            hint = f"; did you mean {global_text(close[0])}?" if close else ""
-            raise error_at(op, f"there is no function {global_text(name)}{hint}")
+            raise error_at(op, f"there is no function {global_text(name)}{near_global(name, self._symbols)}")
         types: list[TensorType[Attribute]] = []
         for index, argument in enumerate(op.arguments):
             type = self.unifier.head(self.type_of(argument))

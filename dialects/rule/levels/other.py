@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any, cast
@@ -13,7 +12,7 @@ from xdsl.irdl import IRDLOperation
 from xdsl.traits import Commutative, ConstantLike
 
 from ....support.diagnostics import error_at
-from ....support.text import nearest_or_all
+from ....support.text import nearest, nearest_or_all
 from ..functions import NoMatch, element_of
 
 _INFIX = {
@@ -60,8 +59,7 @@ class OtherLevel:
 
     def close_to(self, name: str) -> str | None:
         names = [*self.classes, *(n.removeprefix(f"{self.name}.") for n in self.classes)]
-        found = difflib.get_close_matches(name, names, 1)
-        return found[0] if found else None
+        return nearest(name, names)
 
     def spelled(self, op_name: str) -> str:
         return op_name.removeprefix(f"{self.name}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, cast
@@ -11,6 +10,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....support.diagnostics import MirError
+from ....support.text import nearest
 from ...array import ArrayValueAttr, numpy_dtype
 from ...relay import (
     ConstantOp,
@@ -46,8 +46,7 @@ class RelayLevel:
     def close_to(self, name: str) -> str | None:
         names = list(all_operators())
         same_end = [n for n in names if n.rpartition(".")[2] == name]
-        found = same_end or difflib.get_close_matches(name, names, 1)
-        return found[0] if found else None
+        return same_end[0] if same_end else nearest(name, names)
 
     def spelled(self, op_name: str) -> str:
         return op_name.removeprefix("relay.")

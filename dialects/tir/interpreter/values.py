@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import IntegerType, VectorType
 from xdsl.ir import Attribute, Operation
 
 from ....support.diagnostics import error_at
+from ...array import numpy_dtype
 from ..types import HandleType, element_of, is_unsigned, type_to_dtype
 
 Array: TypeAlias = "NDArray[Any]"
@@ -32,13 +33,8 @@ def dtype_of(type: Attribute, where: Operation) -> np.dtype[Any]:
     name = type_to_dtype(type)
     if isinstance(type, HandleType):
         return np.dtype(np.uint64)
-    name = _ODD_NAMES.get(name, name)
-    if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4"):
-        import ml_dtypes
-
-        return np.dtype(getattr(ml_dtypes, name))
     try:
-        return np.dtype(name)
+        return numpy_dtype(_ODD_NAMES.get(name, name))
     except TypeError:
         raise error_at(where, f"the interpreter has no arithmetic on {name}") from None
 

@@ -24,7 +24,7 @@ from ....passes.tir.buffers.constant_params import constant_params, set_constant
 from ....passes.tir.rewriting import prim_funcs
 from ....support.edit import append_op, copy_nested, erase_op
 from ....support.fields import operands_of
-from ....support.symbols import take_name
+from ....support.text import take_name
 from ....support.walk import all_ops
 from ..functions.flat_values import TensorLeaf, leaves_of
 from .constant_arguments import kernel_calls

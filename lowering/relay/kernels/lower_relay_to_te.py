@@ -22,7 +22,7 @@ from ....dialects.relay.operator import OperatorOp
 from ....passes.relay.fusion.fuse_ops import call_tir_instead, is_kernel, outline
 from ....passes.tir.buffers.param_strides import Strides
 from ....support.garbage import no_collection
-from ....support.symbols import take_name
+from ....support.text import take_name
 from ....support.walk import walk_ops
 from ..functions.flat_values import leaves_of
 from ..memory.frame import Sources

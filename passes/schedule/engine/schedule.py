@@ -25,7 +25,7 @@ from .state import State
 from .trace import Trace, handles_in
 
 if TYPE_CHECKING:
-    from ..methods import Primitives  # pyright: ignore[reportMissingModuleSource]
+    from .methods import Primitives  # pyright: ignore[reportMissingModuleSource]
 else:
     Primitives = object
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
-from .....support.numerals import natural
+from .....support.text import natural
 from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
 from .numpy_meanings import Array
 from .relations import divide_dims, is_multiple, multiply_dims, rank_must_be, same_dim, shape_of, tensor_type

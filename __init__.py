@@ -36,6 +36,9 @@ IMPORTED_AT = time.time_ns()
 # Modules of `api` that can also be imported as `mirstack.NAME`.
 _MODULES = ("ir", "nd", "relay", "rules", "script", "te", "tir", "topi", "transform")
 
+# Those whose own import does not import xDSL: what they hold does, and patches it then.
+_LAZY = ("ir", "relay", "script", "tir")
+
 # Where each public name lives: "module" for a module itself, "module:name" for something in it.
 _PUBLIC = {
     **{name: f"api.{name}" for name in _MODULES},
@@ -59,15 +62,10 @@ __all__ = [
 
 
 class _Finder:
-    """Hands imports of `mirstack.relay` and the like on to `mirstack.api`, and has xDSL read formats of ops when they are needed;
-    what makes the specs is imported when there is such an import."""
+    """Hands imports of `mirstack.relay` and the like on to `mirstack.api`; what makes the specs is imported when there is such an import."""
 
     @staticmethod
     def find_spec(fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        if fullname == "xdsl.irdl.declarative_assembly_format":
-            from .support.op_formats import spec_of_formats
-
-            return spec_of_formats(path)
         if not fullname.startswith(f"{__name__}.") or fullname.split(".")[1] not in _MODULES:
             return None
         from .api.aliases import alias_spec
@@ -91,6 +89,10 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'{hint}")
     from .support.garbage import no_collection
 
+    if name not in _LAZY:
+        from .support.xdsl_patches import apply
+
+        apply()
     module, _, attribute = _PUBLIC[name].partition(":")
     with no_collection():
         found: object = import_module(f"{__name__}.{module}")

@@ -16,6 +16,9 @@ from ..support.deep_stack import in_deep_stack
 from ..support.diagnostics import MirError, error_at, file_loc
 from ..support.garbage import no_collection
 from ..support.source_text import source_text, where_not_utf8
+from ..support.xdsl_patches import apply
+
+apply()
 
 if TYPE_CHECKING:
     from ..lowering.pipeline import Observer

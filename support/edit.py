@@ -14,9 +14,6 @@ from typing import TypeVar
 from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues, Use
 
-from . import identity as identity
-from .direct import unlink_operands
-
 OpT = TypeVar("OpT", bound=Operation)
 
 
@@ -170,6 +167,24 @@ def erase_op(op: Operation) -> None:
         op.drop_all_references()
 
 
+def unlink_operands(op: Operation) -> None:
+    """Has an op use its operands no more, though it still names them. There are no uses any more where it is done a second time."""
+    for operand, use in zip(op._operands, op._operand_uses, strict=False):
+        before, following = use._prev_use, use._next_use
+        if before is None:
+            operand.first_use = following
+        else:
+            before._next_use = following
+        if following is not None:
+            following._prev_use = before
+    op._operand_uses = ()
+
+
+def set_type(value: SSAValue, type: Attribute) -> None:
+    """Changes the type of `value` in place; its uses stay."""
+    value._type = type
+
+
 def replace_uses(value: SSAValue, other: SSAValue) -> None:
     """Has all that uses `value` use `other`, which gets its name unless it has one."""
     if value is other:
@@ -201,5 +216,7 @@ __all__ = [
     "put_after",
     "put_before",
     "replace_uses",
+    "set_type",
     "take_out",
+    "unlink_operands",
 ]

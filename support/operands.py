@@ -1,4 +1,4 @@
-"""Operands of ops that may have very many: one of them is replaced in constant time.
+"""Operands of an op, read directly or by segment, and replaced in constant time where an op may have very many.
 
 xDSL keeps an op's operands as a tuple and makes a new one for each operand that is replaced: rewriting each of the
 100,000 ops that a tuple gathers would copy the tuple as often.
@@ -7,13 +7,47 @@ xDSL keeps an op's operands as a tuple and makes a new one for each operand that
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import cast, overload
+from itertools import accumulate
+from struct import unpack
+from typing import Any, cast, overload
 
-from xdsl.ir import Operation, OpOperands, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase
+from xdsl.ir import Attribute, Operation, OpOperands, SSAValue
 from xdsl.ir.core import SSAValues
+from xdsl.irdl import AttrSizedOperandSegments
+
+from .memoize import memoized
 
 MANY = 64
 """Up to so many operands a copy is as cheap."""
+
+
+def operands_of(op: Operation) -> tuple[SSAValue, ...]:
+    """The operands of an op as they are now."""
+    return op._operands  # pyright: ignore[reportPrivateUsage]
+
+
+_take = tuple[Any, ...].__getitem__
+_SIZES: str = AttrSizedOperandSegments.attribute_name
+
+
+def places_of(op: Operation) -> tuple[int, ...]:
+    """Returns where the operand segments of `op` begin, and the last of them ends."""
+    return _starts(op.properties[_SIZES])
+
+
+@memoized
+def _starts(sizes: Attribute) -> tuple[int, ...]:
+    """Computed once for all ops of the same sizes."""
+    assert isinstance(sizes, DenseArrayBase)
+    data = sizes.data.data
+    return tuple(accumulate(unpack(f"<{len(data) // 4}i", data), initial=0))
+
+
+def segment(op: Operation, index: int) -> tuple[SSAValue, ...]:
+    """The operands of one segment of an op that has such."""
+    places = places_of(op)
+    return _take(operands_of(op), slice(places[index], places[index + 1]))
 
 
 class _Held(list[SSAValue]):
@@ -30,11 +64,11 @@ class ManyOperands(OpOperands):
     def __getitem__(self, idx: slice) -> Sequence[SSAValue]: ...
 
     def __getitem__(self, idx: int | slice) -> SSAValue | Sequence[SSAValue]:
-        operands = _operands(self._op)
+        operands = operands_of(self._op)
         return operands[idx] if isinstance(idx, int) else SSAValues(operands[idx])
 
     def __setitem__(self, idx: int, operand: SSAValue) -> None:
-        op, operands = self._op, _operands(self._op)
+        op, operands = self._op, operands_of(self._op)
         if len(operands) <= MANY:
             super().__setitem__(idx, operand)
             return
@@ -47,7 +81,7 @@ class ManyOperands(OpOperands):
         operands[idx] = operand
 
     def __iter__(self) -> Iterator[SSAValue]:
-        operands = _operands(self._op)
+        operands = operands_of(self._op)
         # What is replaced meanwhile does not change what a loop sees, as with a tuple.
         return iter(tuple(operands) if isinstance(operands, _Held) else operands)
 
@@ -61,7 +95,3 @@ class ManyOperands(OpOperands):
 def set_operands(op: Operation, new: Sequence[SSAValue]) -> None:
     """`op.operands = new`, for a class that gives the property anew."""
     cast("property", Operation.operands).__set__(op, new)
-
-
-def _operands(op: Operation) -> Sequence[SSAValue]:
-    return op._operands  # pyright: ignore[reportPrivateUsage]

@@ -76,7 +76,3 @@ def _index(table: Operation) -> dict[str, Operation]:
         if name is not None:
             symbols.setdefault(name.data, child)
     return symbols
-
-
-# Verifiers inside xDSL's dialects call the static method by its name on the class.
-SymbolTable.lookup_symbol = staticmethod(lookup_symbol)

@@ -1,5 +1,4 @@
 """Walks over IR that take a bounded stack however deep regions nest."""
-# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
@@ -36,10 +35,10 @@ def all_ops(root: Operation) -> list[Operation]:
     pending: list[Operation | Block] = blocks_of(root)
     while pending:
         place = pending.pop()
-        op = place._first_op if isinstance(place, Block) else place
+        op = place.first_op if isinstance(place, Block) else place
         while op is not None:
             add(op)
-            following = op._next_op
+            following = op.next_op
             if op.regions:
                 if following is not None:
                     pending.append(following)
@@ -55,7 +54,7 @@ def ops_in(block: Block) -> list[Operation]:
     op = block.first_op
     while op is not None:
         ops.append(op)
-        op = op._next_op
+        op = op.next_op
     return ops
 
 

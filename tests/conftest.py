@@ -12,6 +12,10 @@ import pytest
 from foreign_code import cannot_run
 from hypothesis import HealthCheck, settings
 from mirstack.fuzz.steady import forget_constants
+from mirstack.support.xdsl_patches import apply
+
+# As the commands and the API do, before there is any IR; `MIRSTACK_XDSL_PATCHES=0` runs the tests without.
+apply()
 
 # Tests compile what they test: programs are not taken from the cache on disk, nor left there. Its own tests turn it on, and those
 # that ask for `kept_kernels`.

@@ -8,6 +8,9 @@ from pathlib import Path
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 
 from ...support.diagnostics import file_loc, source_position
+from ...support.xdsl_patches import apply
+
+apply()
 
 _PACKAGE = str(Path(__file__).parent.parent.parent)
 

@@ -13,12 +13,15 @@ from ...dialects.te.axes import thread_axis as _thread_axis
 from ...dialects.te.builder import *  # noqa: F403
 from ...dialects.te.tensor_intrin import TensorIntrin as TensorIntrin
 from ...dialects.te.tensor_intrin import decl_tensor_intrin as decl_tensor_intrin
+from ...support.xdsl_patches import apply as _apply
 from . import hybrid as hybrid
 from .prim_func import create_prim_func as create_prim_func
 from .schedule import Schedule as Schedule
 from .schedule import Stage as Stage
 from .schedule import create_schedule as create_schedule
 from .schedule import located as _located
+
+_apply()
 
 if TYPE_CHECKING:
     from ...dialects.te.axes import thread_axis as thread_axis

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, IntegerType, Signedness
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
-from ...support.fields import operands_of
+from ...support.operands import operands_of
 from ..tir import scalar_ops
 from ..tir.arithmetic import AndOp, NotOp, OrOp
 from ..tir.buffer import BufferGetOp, BufferOp

@@ -6,7 +6,7 @@ expressions in `expr` (their intrinsics in `intrinsics`), buffers in `buffer`, s
 
 from xdsl.ir import Dialect
 
-from ...support.fields import read_directly
+from ...support.xdsl_patches.fields import read_directly
 from .arithmetic import (
     BINARY_OPS,
     AddOp,

@@ -12,7 +12,7 @@ from ...dialects.llvm_ext import LoopAnnotationAttr
 from ...dialects.plain_op import SEGMENTS
 from ...support.diagnostics import error_at
 from ...support.edit import make_op
-from ...support.fields import operands_of
+from ...support.operands import operands_of
 from .emitter import INDEX
 from .function import FunctionLowering, lowers
 from .intrinsics import lower_call

@@ -14,8 +14,8 @@ from xdsl.ir import OpResult, SSAValue
 from ...dialects import tir
 from ...dialects.arith import Analyzer, Expr
 from ...dialects.arith.expr import free_vars
-from ...support.fields import operands_of
 from ...support.op_kinds import Kinds
+from ...support.operands import operands_of
 from ...support.walk import all_ops
 from ..schedule.analysis.block_kind import why_neither
 from ..schedule.analysis.structure import child_blocks, const_int, loops_above

@@ -16,8 +16,8 @@ from ...dialects.interned import i32_array
 from ...dialects.tir.buffer import AccessOp
 from ...support.edit import append_op, erase_op, put_before, replace_uses, take_out
 from ...support.effects import is_side_effect_free
-from ...support.fields import operands_of
 from ...support.op_kinds import Kinds
+from ...support.operands import operands_of
 from ...support.walk import all_ops, ops_in, post_order
 
 OpT = TypeVar("OpT", bound=Operation)

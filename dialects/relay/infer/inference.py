@@ -15,6 +15,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 
 from ....support.deep_stack import in_deep_stack
 from ....support.diagnostics import UNKNOWN_LOC, Diagnostic, MirError, error_at, source_position
+from ....support.edit import set_type
 from ....support.source_places import result_type_place
 from ....support.text import counted
 from ....support.walk import walk_ops
@@ -44,7 +45,7 @@ def infer_types(module: ModuleOp, *, fresh: bool = False) -> None:
     if fresh:
         for op in walk_ops(module):
             if isinstance(op, ir.LetOp):
-                op.result._type = UNKNOWN  # pyright: ignore[reportPrivateUsage]
+                set_type(op.result, UNKNOWN)
             elif isinstance(op, ir.FuncOp | ir.FnOp):
                 op.properties["ret_type"] = UNKNOWN
     errors = infer_ops(module.ops, symbols)
@@ -137,7 +138,8 @@ class Inference:
     def _open_argument(self, value: SSAValue, annotation: Attribute) -> Attribute:
         type = self.unifier.open(annotation)
         if isinstance(type, TensorType):
-            type = value._type = self._one_of_equals(type)  # pyright: ignore[reportPrivateUsage]
+            type = self._one_of_equals(type)
+            set_type(value, type)
         elif type is not annotation:
             self._types[value] = type
         return type
@@ -164,7 +166,7 @@ class Inference:
                     f"incompatible types: {mismatch.detail}",
                 ) from None
         elif isinstance(type, TensorType) or self.unifier.first_hole(type) is None:
-            value._type = self.unifier.close(type)  # pyright: ignore[reportPrivateUsage]
+            set_type(value, self.unifier.close(type))
         else:
             self._types[value] = type
 
@@ -260,7 +262,7 @@ class Inference:
                 if isinstance(value, BlockArgument)
                 else UNKNOWN_LOC
             )
-            value._type = self._closed(type, location)  # pyright: ignore[reportPrivateUsage]
+            set_type(value, self._closed(type, location))
         for function, result in self._results.items():
             function.properties["ret_type"] = self._closed(result, function.location)
         self._patterns.finish()
@@ -287,7 +289,8 @@ class Inference:
         result = op.results[0]
         if result not in self._types and all(isinstance(type, TensorType) for type in types):
             # Equal types become one object, so that the next use is found; the objects are kept, so that ids stay theirs.
-            one = result._type = self._one_of_equals(result.type)  # pyright: ignore[reportPrivateUsage]
+            one = self._one_of_equals(result.type)
+            set_type(result, one)
             self._results_of_uses[key] = (one, types, list(attributes.values()))
 
     def _one_of_equals(self, type: Attribute) -> Attribute:
@@ -309,7 +312,7 @@ class Inference:
             raise error_at(op, f"{operator.name}: the attributes do not fit ({written}): {error}") from error
 
     def _constant(self, op: ir.ConstantOp) -> None:
-        op.result._type = self._one_of_equals(op.result.type)  # pyright: ignore[reportPrivateUsage]
+        set_type(op.result, self._one_of_equals(op.result.type))
 
     def _let(self, op: ir.LetOp) -> None:
         own, value = op.result.type, self.type_of(op.value)

@@ -6,6 +6,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
 from ....support.diagnostics import MirError, error_at
+from ....support.edit import set_type
 from ..operator import OperatorOp, attribute_place
 from .relation import Postponed, Use
 from .unify import Unifier
@@ -58,4 +59,4 @@ def infer_result(op: OperatorOp) -> None:
         if len(_RESULTS) >= _MAX_REMEMBERED:
             _RESULTS.clear()
         known = _RESULTS[key] = types.result, seen
-    op.result._type = known[0]  # pyright: ignore[reportPrivateUsage]
+    set_type(op.result, known[0])

@@ -19,7 +19,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.printer import Printer
 
 from ....support.diagnostics import source_position
-from ....support.fields import operands_of
+from ....support.operands import operands_of
 from ....support.walk import walk_ops
 
 Places = list[tuple[str, int, int] | None]

@@ -28,6 +28,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects import llvm_ext
 from ....dialects.interned import integer, vector_type
+from ....support.edit import set_type
 from ....support.walk import walk_ops
 from ..text.ir_text import bf16_bits
 from .builder import wrap
@@ -122,7 +123,7 @@ class _Types:
         """Gives a value its type."""
         type_ = self(value.type)
         if type_ is not value.type:
-            value._type = type_  # pyright: ignore[reportPrivateUsage]
+            set_type(value, type_)
 
     def _change(self, attribute: Attribute) -> Attribute:
         match attribute:

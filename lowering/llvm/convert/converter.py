@@ -29,8 +29,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ....support.diagnostics import error_at, source_position
 from ....support.edit import make_op
-from ....support.fields import operands_of
 from ....support.graph import reverse_postorder
+from ....support.operands import operands_of
 from ....support.source_text import text_bytes
 from ....support.walk import ops_in
 from .builder import PTR, Builder, Index

@@ -25,7 +25,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from ....dialects import llvm_ext
 from ....dialects.interned import integer
 from ....support.diagnostics import error_at
-from ....support.fields import operands_of
+from ....support.operands import operands_of
 from .builder import NO_WRAP_SIGNED, Builder, Index
 from .converter import Converter, HandlerTable
 from .memref_descriptor import MemRefValue, from_bare_pointer

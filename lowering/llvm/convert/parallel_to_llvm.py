@@ -27,7 +27,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from ....support.diagnostics import error_at
 from ....support.edit import make_op
-from ....support.fields import operands_of
+from ....support.operands import operands_of
 from ....support.walk import all_ops
 from .arith_to_llvm import divide
 from .builder import NO_WRAP_SIGNED, WRAPS, Index

@@ -8,7 +8,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ....dialects import llvm_ext
 from ....support.diagnostics import error_at
-from ....support.fields import operands_of
+from ....support.operands import operands_of
 from ....support.walk import op_around
 from .builder import NO_WRAP_SIGNED
 from .converter import Converter, HandlerTable

@@ -26,7 +26,7 @@ from xdsl.ir.affine import AffineMap
 from ....dialects import llvm_ext, vector_ext
 from ....dialects.interned import i32_array, vector_type
 from ....support.diagnostics import error_at
-from ....support.fields import operands_of
+from ....support.operands import operands_of
 from ....support.target import named
 from .arith_to_llvm import extend_float, fastmath_of, in_f32, resize_integer, truncate_float
 from .builder import GEP_ANYWHERE, NO_FASTMATH, NO_WRAP_SIGNED, WRAPS, Index

@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects import llvm_ext
 from ....support.diagnostics import error_at
-from ....support.fields import operands_of
 from ....support.memoize import memoized
+from ....support.operands import operands_of
 from ...externs import check_inline_asm, check_intrinsic
 from .ir_text import constant_text, escaped, mangled_type, symbol, type_text
 

@@ -20,8 +20,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ....dialects import llvm_ext
 from ....support.diagnostics import error_at, source_position
-from ....support.fields import operands_of, segment
 from ....support.garbage import no_collection
+from ....support.operands import operands_of, segment
 from ....support.walk import ops_in
 from ...externs import check_extern
 from .instructions import CONSTANTS, LINES

@@ -23,7 +23,7 @@ from ....dialects.tir.intrinsics import Effect, intrinsic_effect
 from ....passes.tir.buffers.constant_params import constant_params, set_constant_params
 from ....passes.tir.rewriting import prim_funcs
 from ....support.edit import append_op, copy_nested, erase_op
-from ....support.fields import operands_of
+from ....support.operands import operands_of
 from ....support.text import take_name
 from ....support.walk import all_ops
 from ..functions.flat_values import TensorLeaf, leaves_of

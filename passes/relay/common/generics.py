@@ -12,6 +12,7 @@ from ....dialects.relay.infer.unify import Mismatch, Unifier
 from ....dialects.relay.substitution import substitute
 from ....dialects.relay.types import AdtType, FuncType, RefType, TypeVarType
 from ....support.diagnostics import error_at
+from ....support.edit import set_type
 from ....support.walk import walk_ops
 
 
@@ -50,7 +51,7 @@ def substitute_types(ops: Iterable[Operation], types: Mapping[str, Attribute]) -
 
 def _substitute_in(value: SSAValue, types: Mapping[str, Attribute]) -> None:
     if not isinstance(value.type, TensorType):
-        value._type = substitute(value.type, types)  # pyright: ignore[reportPrivateUsage]
+        set_type(value, substitute(value.type, types))
 
 
 def type_variables(types: Iterable[Attribute]) -> list[str]:

@@ -23,6 +23,7 @@ from ....dialects.relay import ir
 from ....dialects.relay.patterns import ConstructorPattern, TuplePattern, VarPattern
 from ....dialects.relay.types import AdtType, FuncType, RefType, tuple_of
 from ....support.diagnostics import error_at
+from ....support.edit import set_type
 from ....support.walk import walk_ops
 from ..common.function_attributes import is_primitive
 from ..common.rewriting import FreshNames, free_values, functions_of, place_leaves, replace, take_leaves_in
@@ -164,7 +165,7 @@ class _Program:
 
     def _retype(self, value: SSAValue) -> None:
         if value not in self.kept:
-            value._type = self._data(value.type)  # pyright: ignore[reportPrivateUsage]
+            set_type(value, self._data(value.type))
 
     def _retype_op(self, op: Operation) -> None:
         """Gives what the op defines its new types."""
@@ -177,9 +178,9 @@ class _Program:
                 op.properties["ret_type"] = self._data(op.ret_type)
             case ir.FnOp():
                 op.properties["ret_type"] = self._data(op.ret_type)
-                op.result._type = FuncType.get([p.type for p in op.params], op.ret_type)  # pyright: ignore[reportPrivateUsage]
+                set_type(op.result, FuncType.get([p.type for p in op.params], op.ret_type))
                 if op.self_name is not None:
-                    op.body.block.args[0]._type = op.result.type  # pyright: ignore[reportPrivateUsage]
+                    set_type(op.body.block.args[0], op.result.type)
             case ir.MatchOp():
                 op.properties["patterns"] = ArrayAttr([self._pattern(pattern) for pattern in op.patterns.data])
             case _:

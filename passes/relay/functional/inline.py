@@ -21,6 +21,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from ....dialects.relay import ir
 from ....dialects.relay.types import FuncType
 from ....support.diagnostics import error_at
+from ....support.edit import set_type
 from ....support.trace import Tracer, tracer
 from ....support.walk import walk_ops
 from ...changes import op_name
@@ -202,5 +203,5 @@ def _local_copy(function: ir.FuncOp, before: Operation, type: Attribute) -> ir.F
     substitute_types([made], types)
     Rewriter.insert_op(made, InsertPoint.before(before))
     if types:
-        made.result._type = type  # pyright: ignore[reportPrivateUsage]
+        set_type(made.result, type)
     return made

@@ -19,6 +19,7 @@ from ....dialects.relay import ir
 from ....dialects.relay.infer import infer_types
 from ....dialects.relay.operator import OperatorOp, get_operator, is_operator, operator_class
 from ....support.diagnostics import error_at
+from ....support.edit import set_type
 from ....support.walk import walk_ops
 from ..common.rewriting import replace
 from ..functional.infer_type import ensure_types
@@ -84,7 +85,7 @@ def _replace(op: OperatorOp, joined: ir.TupleOp, parts: Sequence[Sequence[SSAVal
     before: list[SSAValue] = []
     for part in parts:
         before = [_concatenation(op, [*before, *part])]
-    before[0]._type = op.result.type  # pyright: ignore[reportPrivateUsage]
+    set_type(before[0], op.result.type)
     replace(op, before[0])
     if joined.result.first_use is None:
         joined.detach()

@@ -23,6 +23,7 @@ from ....dialects.relay.layouts import SCALAR, Layouts, LayoutUse, expanded, is_
 from ....dialects.relay.operator import AttrValue, Operator, OperatorOp, get_operator, operator_class
 from ....dialects.relay.operators.common.layout_strings import Layout
 from ....dialects.relay.types import TupleType, tuple_of
+from ....support.edit import set_type
 from ....support.walk import walk_ops
 from ..algebra.combine_parallel import Maker
 from ..common.rewriting import place_leaves, replace
@@ -175,14 +176,14 @@ class LayoutRewriter(ABC):
 
     def _tuple(self, op: ir.TupleOp) -> None:
         self.state[op.result] = [self.state.get(field) for field in op.fields]
-        op.result._type = tuple_of([field.type for field in op.fields])  # pyright: ignore[reportPrivateUsage]
+        set_type(op.result, tuple_of([field.type for field in op.fields]))
 
     def _field(self, op: ir.TupleGetItemOp) -> None:
         known = self.state.get(op.tuple_value)
         if not isinstance(known, list) or not isinstance(op.tuple_value.type, TupleType):
             return
         index = op.index.value.data
-        op.result._type = op.tuple_value.type.types.data[index]  # pyright: ignore[reportPrivateUsage]
+        set_type(op.result, op.tuple_value.type.types.data[index])
         state = known[index]
         if state is not None:
             self.state[op.result] = state

@@ -26,6 +26,7 @@ from ....dialects.relay.types import FuncType, tuple_of
 from ....dialects.tir.types import type_to_dtype
 from ....support.deep_stack import in_deep_stack
 from ....support.diagnostics import error_at, warn_at
+from ....support.edit import set_type
 from ....support.text import counted
 from ....support.trace import Tracer, tracer
 from ....support.walk import walk_ops
@@ -153,7 +154,7 @@ class _Rewriter:
         result = op.results[0]
         if result.type != type:
             self.types.setdefault(result, result.type)
-            result._type = type  # pyright: ignore[reportPrivateUsage]
+            set_type(result, type)
 
     # Operators -----------------------------------------------------------------------------------------------------
 
@@ -276,7 +277,7 @@ class _Rewriter:
         )
         self.function(op, keep=not only_called)
         type = FuncType.get([p.type for p in op.params], op.ret_type, [p.data for p in op.type_params.data])
-        op.result._type = type  # pyright: ignore[reportPrivateUsage]
+        set_type(op.result, type)
 
     def branches(self, op: ir.IfOp | ir.MatchOp) -> None:
         blocks = [region.block for region in op.regions]

@@ -12,6 +12,7 @@ from ....dialects.arith import Analyzer
 from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.tir.operators import Const, ExprBuilder, as_const
 from ....dialects.tir.types import BufferType, HandleType, is_scalable, lanes_of, with_lanes_of
+from ....support.edit import set_type
 from ....support.walk import walk_ops
 from ..rewriting import builder_before, set_indices
 
@@ -152,4 +153,4 @@ def _gets(memory: _Memory) -> list[Operation]:
 
 
 def _retype(value: SSAValue, type: Attribute) -> None:
-    value._type = type  # pyright: ignore[reportPrivateUsage]
+    set_type(value, type)

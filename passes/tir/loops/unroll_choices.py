@@ -29,7 +29,7 @@ from ....dialects.arith.substitution import substitute
 from ....dialects.tir.operators import as_const
 from ....support.edit import copy_nested, erase_op, put_before, take_out
 from ....support.effects import is_side_effect_free
-from ....support.fields import operands_of
+from ....support.operands import operands_of
 from ....support.walk import ops_in
 from ..clone_body import hoist_views
 from ..rewriting import builder_before, erase_dead, ops_of, prim_funcs

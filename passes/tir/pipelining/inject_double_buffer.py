@@ -21,6 +21,7 @@ from ....dialects.tir.buffer import buffer_name
 from ....dialects.tir.operators import Const, ExprBuilder, Value, as_const
 from ....dialects.tir.types import BufferType, HandleType, element_of
 from ....support.diagnostics import error_at
+from ....support.edit import set_type
 from ....support.effects import is_side_effect_free
 from ....support.walk import walk_ops
 from ..clone_body import copy_ops, variables_of
@@ -302,7 +303,7 @@ class Injector:
         extent = type_.shape.data[0]
         if isinstance(extent, IntegerAttr):
             shape = ArrayAttr([IntegerAttr(extent.value.data * 2, extent.type)])
-            view.result._type = BufferType(shape, type_.dtype, type_.scope)  # pyright: ignore[reportPrivateUsage]
+            set_type(view.result, BufferType(shape, type_.dtype, type_.scope))
             return
         builder = self.builder(view)
         size = builder.value(builder.binary(tir.MulOp, view.shape[0], Const(2, view.shape[0].type)))

@@ -12,6 +12,7 @@ from ....dialects.tir.buffer import buffer_name
 from ....dialects.tir.operators import Const, ExprBuilder, Value, as_const
 from ....dialects.tir.types import I32, BufferType
 from ....support.diagnostics import error_at
+from ....support.edit import set_type
 from ..rewriting import set_indices, set_operands
 
 Turn = Callable[[ExprBuilder], Value]
@@ -57,7 +58,7 @@ class Versions:
             assert isinstance(stride, IntegerAttr) and isinstance(extent, IntegerAttr)
             outer = IntegerAttr(stride.value.data * extent.value.data, stride.type)
             op.stride_dims = ArrayAttr([outer, *op.stride_dims.data])
-        op.result._type = BufferType(ArrayAttr(dims), type_.dtype, type_.scope)  # pyright: ignore[reportPrivateUsage]
+        set_type(op.result, BufferType(ArrayAttr(dims), type_.dtype, type_.scope))
 
     def rewrite(self, ops: Iterable[Operation], turn: Turn) -> None:
         """Has the accesses of one turn go to its version."""

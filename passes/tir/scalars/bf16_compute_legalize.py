@@ -18,6 +18,7 @@ from ....dialects import tir
 from ....dialects.tir.intrinsics import BINARY_MATH, FLOAT_TESTS, UNARY_MATH
 from ....dialects.tir.operators import as_const
 from ....dialects.tir.types import F32, BufferType, HandleType, element_of, with_lanes_of
+from ....support.edit import set_type
 from ....support.walk import walk_ops
 from ..rewriting import builder_before, erase_dead, prim_funcs
 
@@ -37,7 +38,7 @@ def _widened(type: Attribute) -> Attribute:
 
 
 def _retype(value: SSAValue, type: Attribute) -> None:
-    value._type = type  # pyright: ignore[reportPrivateUsage]
+    set_type(value, type)
 
 
 class ComputeLegalizer:

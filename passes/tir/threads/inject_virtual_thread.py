@@ -19,6 +19,7 @@ from ....dialects.arith import Analyzer
 from ....dialects.tir.operators import Const, ExprBuilder, Value, as_const
 from ....dialects.tir.types import BufferType, HandleType, lanes_of
 from ....support.diagnostics import error_at
+from ....support.edit import set_type
 from ....support.walk import walk_ops
 from ..analyzed_walk import analyzer_at
 from ..clone_body import copy_ops
@@ -236,7 +237,7 @@ class VirtualThreads:
         extent = type_.shape.data[0]
         if isinstance(extent, IntegerAttr):
             shape = ArrayAttr([IntegerAttr(extent.value.data * self.count, extent.type)])
-            op.result._type = BufferType(shape, type_.dtype, type_.scope)  # pyright: ignore[reportPrivateUsage]
+            set_type(op.result, BufferType(shape, type_.dtype, type_.scope))
             return
         builder = self.builder(op)
         size = builder.value(builder.binary(tir.MulOp, op.shape[0], Const(self.count, op.shape[0].type)))

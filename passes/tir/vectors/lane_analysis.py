@@ -18,7 +18,7 @@ from ....dialects.arith.expr import Atom, Kind, free_vars
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.types import lanes_of
-from ....support.fields import operands_of
+from ....support.operands import operands_of
 from ....support.walk import all_ops
 from ..analyzed_walk import analyzer_at
 from ..rewriting import PlacedBuilder, builder_before

@@ -23,8 +23,8 @@ from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.intrinsics import Effect, intrinsic_effect
 from ....dialects.tir.types import I1, element_of, is_vector, lanes_of, with_lanes
 from ....support.edit import erase_op, make_op, replace_uses, take_out
-from ....support.fields import operands_of
 from ....support.op_kinds import Kinds
+from ....support.operands import operands_of
 from ....support.trace import tracer
 from ....support.walk import all_ops, op_around, ops_in
 from ...pass_info import explanation

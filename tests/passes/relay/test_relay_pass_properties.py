@@ -12,6 +12,7 @@ from mirstack.dialects.relay.types import UNKNOWN
 from mirstack.driver.pipeline import read_pipeline
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.registry import pass_factories
+from mirstack.support.edit import set_type
 from mirstack.support.verify import find_errors
 from mirstack.support.walk import walk_ops
 from xdsl.context import Context
@@ -143,7 +144,7 @@ def test_types_are_found(pipeline: str) -> None:
     typed, untyped = parse_mir(text), parse_mir(text)
     for op in walk_ops(untyped):
         for result in () if isinstance(op, ConstantOp | RefWriteOp) else op.results:
-            result._type = UNKNOWN  # pyright: ignore[reportPrivateUsage]
+            set_type(result, UNKNOWN)
         if isinstance(op, FuncOp | FnOp):
             op.properties["ret_type"] = UNKNOWN
     for module in (typed, untyped):

@@ -25,6 +25,7 @@ from .....dialects.relay.operator import AttrValue, OperatorOp, from_attribute
 from .....dialects.relay.types import UNKNOWN
 from .....dialects.rule.functions import FUNCTIONS, dtype_name
 from .....support.diagnostics import MirError
+from .....support.edit import set_type
 from .inputs import draw
 from .types import Choices
 
@@ -266,7 +267,7 @@ def _is_closed(type: Attribute) -> bool:
 
 
 def _set_type(value: SSAValue, type: Attribute) -> None:
-    value._type = type  # pyright: ignore[reportPrivateUsage]
+    set_type(value, type)
 
 
 def _element_and_shape(choices: Choices) -> tuple[Attribute, Sequence[int]]:

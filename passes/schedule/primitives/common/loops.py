@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from .....dialects import tir
 from .....support.edit import append_op, put_before
-from .....support.fields import operands_of
+from .....support.operands import operands_of
 from .....support.walk import all_ops
 from ....tir.rewriting import builder_before, move_to_end
 from ...analysis.structure import child_under, const_int, is_inside, scope_of

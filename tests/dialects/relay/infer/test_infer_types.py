@@ -10,6 +10,7 @@ from mirstack.dialects.relay.text import type_text
 from mirstack.dialects.relay.types import UNKNOWN
 from mirstack.parser import parse_mir, print_mir
 from mirstack.support.diagnostics import MirError
+from mirstack.support.edit import set_type
 from mirstack.support.walk import walk_ops
 from xdsl.dialects.builtin import ModuleOp, TensorType, f32
 from xdsl.ir import Block, Region
@@ -76,7 +77,7 @@ def test_inference_again_changes_nothing() -> None:
 def test_lets_and_results_are_found_anew_when_asked() -> None:
     module = parse_mir("def @main(%x: Tensor[(2), float32]) { let %y = exp(%x); %y }")
     function = next(op for op in module.ops if isinstance(op, ir.FuncOp))
-    function.params[0]._type = TensorType(f32, [5])
+    set_type(function.params[0], TensorType(f32, [5]))
     with pytest.raises(MirError, match=r"%y must be Tensor\[\(2\), float32\], not Tensor\[\(5\), float32\]"):
         infer_types(module)
     infer_types(module, fresh=True)

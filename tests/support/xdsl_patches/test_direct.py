@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from mirstack.dialects.tir import ConstOp
-from mirstack.support import edit as edit
-from mirstack.support.direct import FIELDS
+from mirstack.support.xdsl_patches.direct import FIELDS
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
     ArrayAttr,

@@ -1,4 +1,4 @@
-"""Named operands, results and regions of ops, read without detours.
+"""Reads named operands, results and regions of mirstack's own ops without detours; no class of xDSL is changed.
 
 xDSL finds an operand through a view of all operands, and where there are segments unpacks their sizes anew at each read. Passes read
 little else: here an operand is taken from the op's tuple, and the places of segments are computed once for all ops of the same sizes.
@@ -6,12 +6,9 @@ little else: here an operand is taken from the op's tuple, and the places of seg
 
 from __future__ import annotations
 
-from itertools import accumulate
-from struct import unpack
 from typing import Any, TypeVar
 
-from xdsl.dialects.builtin import DenseArrayBase
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.ir.core import SSAValues
 from xdsl.irdl.operations import (
     AttrSizedOperandSegments,
@@ -22,20 +19,21 @@ from xdsl.irdl.operations import (
     VarIRConstruct,
 )
 
-from .memoize import memoized
+from ..operands import operands_of, places_of
+from . import installed, switched_on
 
 Kind = TypeVar("Kind", bound=type[Operation])
+
+WRITTEN_FOR = ("0.74.0",)
+"""The versions of xDSL whose accessors these stand for."""
 
 _one = tuple[Any, ...].__getitem__
 
 
-def operands_of(op: Operation) -> tuple[SSAValue, ...]:
-    """The operands of an op as they are now."""
-    return op._operands  # pyright: ignore[reportPrivateUsage]
-
-
 def read_directly(kind: Kind) -> Kind:
-    """Has the fields of a class of ops be read directly; what cannot be stays as it is."""
+    """Makes the fields of a class of ops be read directly; what cannot be stays as it is, as do all where patches are left off."""
+    if not (switched_on() and installed(WRITTEN_FOR)):
+        return kind
     for name, field in list(vars(kind).items()):
         direct = _direct(field)
         if direct is not None:
@@ -72,40 +70,19 @@ class _Region(BeforeVariadicSingleAccessor):
         return obj.regions[self.idx]
 
 
-_SIZES: str = AttrSizedOperandSegments.attribute_name
-
-
-def _places(op: Operation) -> tuple[int, ...]:
-    return _places_of(op.properties[_SIZES])
-
-
-@memoized
-def _places_of(sizes: Attribute) -> tuple[int, ...]:
-    """Where the segments of such sizes begin, and the last of them ends."""
-    assert isinstance(sizes, DenseArrayBase)
-    data = sizes.data.data
-    return tuple(accumulate(unpack(f"<{len(data) // 4}i", data), initial=0))
-
-
-def segment(op: Operation, index: int) -> tuple[SSAValue, ...]:
-    """The operands of one segment of an op that has such."""
-    places = _places(op)
-    return _one(operands_of(op), slice(places[index], places[index + 1]))
-
-
 class _OneOfSegments(SingleAttrAccessor):
     def __get__(self, obj: Operation, objtype: type | None = None) -> SSAValue:
-        return _one(operands_of(obj), _places(obj)[self.idx])
+        return _one(operands_of(obj), places_of(obj)[self.idx])
 
 
 class _Segment(VariadicAttrAccessor):
     def __get__(self, obj: Operation, objtype: type | None = None) -> SSAValues[SSAValue]:
-        places = _places(obj)
+        places = places_of(obj)
         return SSAValues(_one(operands_of(obj), slice(places[self.idx], places[self.idx + 1])))
 
 
 class _OptionalSegment(OptionalAttrAccessor):
     def __get__(self, obj: Operation, objtype: type | None = None) -> SSAValue | None:
-        places = _places(obj)
+        places = places_of(obj)
         start = places[self.idx]
         return _one(operands_of(obj), start) if places[self.idx + 1] > start else None

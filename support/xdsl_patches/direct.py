@@ -1,6 +1,6 @@
-"""xDSL's fields read, its blocks made and its attributes checked without calls of Python that add nothing: compiling makes millions.
+"""Reads xDSL's fields, makes its blocks and checks its attributes without calls of Python that add nothing: compiling makes millions.
 
-What is put into xDSL's classes here means what it replaces; `tests/support/test_direct.py` holds it to that.
+What is put into xDSL's classes here means what it replaces; `tests/support/xdsl_patches/test_direct.py` holds it to that.
 """
 # pyright: reportPrivateUsage=false
 
@@ -10,12 +10,15 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Any, cast
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, IntegerType
+from xdsl.dialects.builtin import UNKNOWN_LOC, IntegerType, Signedness
 from xdsl.ir import Attribute, Block, BlockArgument, IRNode, Operation, OpResult, ParametrizedAttribute, SSAValue
 from xdsl.ir.core import BlockOps, SSAValues, _IRNode
 from xdsl.irdl import AnyAttr, AnyOf, AttrConstraint, BaseAttr, TypeVarConstraint
 from xdsl.irdl.constraints import VerificationContext
 from xdsl.utils.exceptions import VerifyException
+
+from ..edit import unlink_operands
+from . import Patch
 
 FIELDS: tuple[tuple[type, str, str], ...] = (
     (SSAValue, "type", "_type"),
@@ -82,19 +85,6 @@ def _is_ancestor(self: object, op: IRNode) -> bool:
             return True
         current = current.parent
     return False
-
-
-def unlink_operands(op: Operation) -> None:
-    """Has an op use its operands no more, though it still names them. There are no uses any more where it is done a second time."""
-    for operand, use in zip(op._operands, op._operand_uses, strict=False):
-        before, following = use._prev_use, use._next_use
-        if before is None:
-            operand.first_use = following
-        else:
-            before._next_use = following
-        if following is not None:
-            following._prev_use = before
-    op._operand_uses = ()
 
 
 def _drop_references(self: Operation) -> None:
@@ -180,9 +170,20 @@ def _asks_for_class(constraint: AttrConstraint) -> bool:
             return False
 
 
+_hash_of_integer_type = IntegerType.__hash__
+_hashes: dict[int, int] = {}
+"""Of signless types, by width."""
+
+
 def _hash(self: IntegerType) -> int:
-    # The same number for `int8` and `uint8`: nothing looks for both in one place so often that it would matter.
-    return hash(self.width.data)
+    if self.signedness.data is not Signedness.SIGNLESS:
+        return _hash_of_integer_type(self)
+    width = self.width.data
+    known = _hashes.get(width)
+    if known is None:
+        # The same number as before: there may be dictionaries with such keys.
+        known = _hashes[width] = _hash_of_integer_type(self)
+    return known
 
 
 METHODS: tuple[tuple[type, str, object], ...] = (
@@ -198,6 +199,8 @@ METHODS: tuple[tuple[type, str, object], ...] = (
     (IntegerType, "__hash__", _hash),
 )
 
-replace_methods()
-
-__all__ = ["FIELDS", "METHODS", "replace_methods", "unlink_operands"]
+PATCH = Patch(
+    reason="properties, iteration over a block's ops and checks of attributes are Python calls that add nothing to the field behind them",
+    gain="5 % of the compile time of SqueezeNet (of 1.09 s), 10 % together with `identity`",
+    apply=replace_methods,
+)

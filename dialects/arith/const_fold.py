@@ -19,7 +19,7 @@ import struct
 from enum import Enum, auto
 from typing import NamedTuple, TypeAlias
 
-from ..tir.scalar_ops import BOOL, SCALAR_OPS, ScalarOp
+from ..tir.scalar_ops import BOOL, SCALAR_OPS, Precedence, ScalarOp
 
 
 class Operand(Enum):
@@ -65,6 +65,8 @@ def fold(op: str, x: float | None, y: float | None, type: NumberType) -> Folded:
     # Constants of unsigned dtypes may be held as the signed numbers of the same bits.
     a = None if x is None else int(x) if type.is_signed else type.wrap(int(x))
     b = None if y is None else int(y) if type.is_signed else type.wrap(int(y))
+    if row.precedence is Precedence.SHIFT and b is not None and not 0 <= b < type.bits:
+        return None
     if a is not None and b is not None:
         assert row.integers is not None
         result = row.integers(a, b)

@@ -79,8 +79,10 @@ def number_type(type: Attribute) -> NumberType:
     return NumberType(True, type.bitwidth)
 
 
-def fold(op: type[BinaryOp], lhs: Value, rhs: Value) -> Value | None:
+def fold(op: type[BinaryOp] | str, lhs: Value, rhs: Value) -> Value | None:
     """Returns what TVM's operator makes of operands of one dtype instead of a node, or None when it makes the node.
+
+    `op` is an op, or the name of an intrinsic of bits.
 
     Raises ZeroDivisionError for an integer division by the constant zero.
     """
@@ -88,12 +90,14 @@ def fold(op: type[BinaryOp], lhs: Value, rhs: Value) -> Value | None:
     if a is None and b is None:
         return lhs if lhs is rhs and op in (MinOp, MaxOp) else None
     type = lhs.type
-    folded = const_fold.fold(op.name, a.value if a else None, b.value if b else None, number_type(type))
+    folded = const_fold.fold(
+        op if isinstance(op, str) else op.name, a.value if a else None, b.value if b else None, number_type(type)
+    )
     if folded is None:
         return None
     if isinstance(folded, Operand):
         return lhs if folded is Operand.LEFT else rhs
-    return Const(folded, op.type_of(type))
+    return Const(folded, type if isinstance(op, str) else op.type_of(type))
 
 
 class ExprBuilder:

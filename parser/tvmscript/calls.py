@@ -11,30 +11,12 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, SSAValue
 
-from ...dialects.tir.arithmetic import (
-    AddOp,
-    AndOp,
-    BinaryOp,
-    DivOp,
-    EqOp,
-    FloorDivOp,
-    FloorModOp,
-    GeOp,
-    GtOp,
-    LeOp,
-    LtOp,
-    MaxOp,
-    MinOp,
-    ModOp,
-    MulOp,
-    NeOp,
-    OrOp,
-    SubOp,
-)
+from ...dialects.tir.arithmetic import AddOp, FloorDivOp, SubOp
 from ...dialects.tir.buffer import BufferOp, LoadOp, buffer_name
 from ...dialects.tir.expr import CallOp, ConstOp
 from ...dialects.tir.intrinsics import BINARY_MATH, BITWISE, DTYPE_FIRST, DTYPE_LAST, KNOWN, intrinsic_arity
 from ...dialects.tir.operators import Const, Value
+from ...dialects.tir.scalar_ops import BINARY_ROWS, INTRINSICS
 from ...dialects.tir.types import (
     I32,
     BufferType,
@@ -50,15 +32,10 @@ from ..python.tree import Sequence as Items
 from .constructs import READERS, Constructs
 
 # Functions that make the node as it stands, folding nothing.
-_NODES: dict[str, type[BinaryOp]] = {
-    "Add": AddOp, "Sub": SubOp, "Mul": MulOp, "Div": DivOp, "Mod": ModOp, "FloorDiv": FloorDivOp, "FloorMod": FloorModOp,
-    "Min": MinOp, "Max": MaxOp, "EQ": EqOp, "NE": NeOp, "LT": LtOp, "LE": LeOp, "GT": GtOp, "GE": GeOp, "And": AndOp, "Or": OrOp,
-}  # fmt: skip
+_NODES = {row.node: op for op, row in BINARY_ROWS.items()}
 # Functions that match dtypes but, in their printed form, fold nothing.
-_MATCHING: dict[str, type[BinaryOp]] = {"min": MinOp, "max": MaxOp, "truncdiv": DivOp, "truncmod": ModOp, "div": DivOp}
-_FOLDING: dict[str, type[BinaryOp]] = {
-    "floordiv": FloorDivOp, "floormod": FloorModOp, "indexdiv": FloorDivOp, "indexmod": FloorModOp,
-}  # fmt: skip
+_MATCHING = {name: op for op, row in BINARY_ROWS.items() for name in row.matching}
+_FOLDING = {name: op for op, row in BINARY_ROWS.items() for name in row.folding}
 # What else stands behind `T.`, for suggestions.
 _OTHERS = (
     "Assert", "Buffer", "LetStmt", "ProducerRealize", "alloc_buffer", "allocate", "allocate_const", "attr", "axis.opaque",
@@ -67,7 +44,7 @@ _OTHERS = (
     "int8", "launch_thread", "match_buffer", "parallel", "prefetch", "prim_func", "reads", "realize", "serial",
     "thread_binding", "uint16", "uint32", "uint64", "uint8", "unroll", "vectorized", "where", "writes",
 )  # fmt: skip
-_INTEGER_IDENTITIES = frozenset(["floor", "ceil", "round", "trunc", "nearbyint"])
+_INTEGER_IDENTITIES = frozenset(row.name for row in INTRINSICS.values() if row.numpy_integer == "identity")
 
 
 _TYPED_BY_ARGUMENTS = frozenset(

@@ -16,27 +16,12 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
-from ...dialects.tir.arithmetic import (
-    AddOp,
-    AndOp,
-    BinaryOp,
-    DivOp,
-    EqOp,
-    FloorDivOp,
-    FloorModOp,
-    GeOp,
-    GtOp,
-    LeOp,
-    LtOp,
-    MulOp,
-    NeOp,
-    OrOp,
-    SubOp,
-)
+from ...dialects.tir.arithmetic import BinaryOp, DivOp
 from ...dialects.tir.buffer import BufferGetOp, LoadOp, accessed_type, buffer_name
 from ...dialects.tir.expr import CallOp, LetOp, RampOp
 from ...dialects.tir.intrinsics import intrinsic_type
-from ...dialects.tir.operators import Const, Value, is_float
+from ...dialects.tir.operators import Const, Value, fold, is_float
+from ...dialects.tir.scalar_ops import BINARY_ROWS, INTRINSICS
 from ...dialects.tir.types import (
     I1,
     I32,
@@ -52,19 +37,8 @@ from ..python.tree import Sequence as Items
 from .linear import difference, literal_int
 from .literals import Literals
 
-_OPERATORS: dict[str, type[BinaryOp]] = {
-    "+": AddOp, "-": SubOp, "*": MulOp, "//": FloorDivOp, "%": FloorModOp, "<": LtOp, "<=": LeOp, ">": GtOp, ">=": GeOp,
-    "==": EqOp, "!=": NeOp, "and": AndOp, "or": OrOp,
-}  # fmt: skip
-_BIT_OPERATORS: dict[str, str] = {
-    "&": "bitwise_and",
-    "|": "bitwise_or",
-    "^": "bitwise_xor",
-    "<<": "shift_left",
-    ">>": "shift_right",
-}
-
-
+_OPERATORS = {row.symbol: op for op, row in BINARY_ROWS.items() if row.symbol not in ("", "/")}
+_BIT_OPERATORS = {row.symbol: row.name for row in INTRINSICS.values() if row.symbol and row.arity == 2}
 _KNOWN_OPERATORS = frozenset(["/", *_OPERATORS, *_BIT_OPERATORS])
 
 
@@ -198,6 +172,9 @@ class Expressions(Literals, ABC):
                 )
             return self.folding(DivOp, a, b, start)
         if node.op in _BIT_OPERATORS:
+            folded = fold(_BIT_OPERATORS[node.op], a, b) if a.type == b.type else None
+            if folded is not None:
+                return folded
             with self.before(position):
                 x = self.value(a)
             return self.intrinsic(_BIT_OPERATORS[node.op], [x, self.value(b)])

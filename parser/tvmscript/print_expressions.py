@@ -18,27 +18,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from ...dialects.tir.arithmetic import (
-    AddOp,
-    AndOp,
-    BinaryOp,
-    DivOp,
-    EqOp,
-    FloorDivOp,
-    FloorModOp,
-    GeOp,
-    GtOp,
-    LeOp,
-    LtOp,
-    MaxOp,
-    MinOp,
-    ModOp,
-    MulOp,
-    NeOp,
-    NotOp,
-    OrOp,
-    SubOp,
-)
+from ...dialects.tir.arithmetic import BinaryOp, DivOp, NotOp, SubOp
 from ...dialects.tir.buffer import BufferGetOp, BufferRegionOp, LoadOp
 from ...dialects.tir.expr import (
     BroadcastOp,
@@ -55,6 +35,7 @@ from ...dialects.tir.expr import (
 )
 from ...dialects.tir.intrinsics import DTYPE_FIRST, DTYPE_LAST, KNOWN, intrinsic_type
 from ...dialects.tir.operators import as_const, fold, wrap
+from ...dialects.tir.scalar_ops import BINARY_ROWS, Precedence
 from ...dialects.tir.stmt import IterVarOp, TargetOp
 from ...dialects.tir.types import (
     I1,
@@ -73,17 +54,7 @@ from ...support.diagnostics import error_at
 from .names import Names
 from .plan import Plan, is_stop
 
-# How tightly an operator binds, as in Python; a text of `ATOM` needs no parentheses anywhere.
-_OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, ATOM = 1, 2, 3, 4, 9, 10, 20
-_INFIX: dict[type[Operation], tuple[str, int]] = {
-    AddOp: ("+", _SUM), SubOp: ("-", _SUM), MulOp: ("*", _PRODUCT), DivOp: ("/", _PRODUCT), FloorDivOp: ("//", _PRODUCT),
-    FloorModOp: ("%", _PRODUCT), EqOp: ("==", _COMPARISON), NeOp: ("!=", _COMPARISON), LtOp: ("<", _COMPARISON),
-    LeOp: ("<=", _COMPARISON), GtOp: (">", _COMPARISON), GeOp: (">=", _COMPARISON), AndOp: ("and", _AND), OrOp: ("or", _OR),
-}  # fmt: skip
-_CALLED: dict[type[Operation], str] = {
-    AddOp: "Add", SubOp: "Sub", MulOp: "Mul", DivOp: "Div", ModOp: "truncmod", FloorDivOp: "FloorDiv", FloorModOp: "FloorMod",
-    MinOp: "min", MaxOp: "max", EqOp: "EQ", NeOp: "NE", LtOp: "LT", LeOp: "LE", GtOp: "GT", GeOp: "GE", AndOp: "And", OrOp: "Or",
-}  # fmt: skip
+_COMPARISON, _NOT, _SUM, ATOM = Precedence.COMPARISON, Precedence.NOT, Precedence.SUM, Precedence.ATOM
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
@@ -238,13 +209,14 @@ class ExpressionPrinter:
     def binary(self, op: BinaryOp) -> tuple[str, int]:
         """An infix operator where Python gives the same node back, else a function."""
         kind = type(op)
-        symbol, precedence = _INFIX.get(kind, ("", 0))
-        if symbol and self.as_operator(op):
+        row = BINARY_ROWS[kind]
+        precedence = row.precedence
+        if row.symbol and self.as_operator(op):
             # Comparisons chain in Python: one inside another is always in parentheses.
             chained = precedence == _COMPARISON
             left = self.within(op.lhs, precedence, right=chained)
-            return f"{left} {symbol} {self.within(op.rhs, precedence, right=True)}", precedence
-        return f"T.{_CALLED[kind]}({self.text(op.lhs)}, {self.text(op.rhs)})", ATOM
+            return f"{left} {row.symbol} {self.within(op.rhs, precedence, right=True)}", precedence
+        return f"T.{row.printed or row.node}({self.text(op.lhs)}, {self.text(op.rhs)})", ATOM
 
     def as_operator(self, op: BinaryOp) -> bool:
         if isinstance(op, DivOp) and isinstance(element_of(op.lhs.type), IntegerType):

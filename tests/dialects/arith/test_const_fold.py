@@ -5,12 +5,16 @@ from collections.abc import Callable
 
 import pytest
 from mirstack import te
+from mirstack.dialects import tir
 from mirstack.dialects.arith.const_fold import NumberType, fold, fold_cast
 from mirstack.dialects.te import arithmetic as ar
 from mirstack.dialects.te.expr import Const as Number
 from mirstack.dialects.te.expr import Expr, bits_of, is_float
 from mirstack.dialects.tir import BINARY_OPS, BinaryOp, dtype_to_type
-from mirstack.dialects.tir.operators import Const, ExprBuilder
+from mirstack.dialects.tir.operators import Const, ExprBuilder, as_const
+from mirstack.dialects.tir.scalar_ops import INTRINSICS
+from mirstack.parser import parse_mir
+from mirstack.support.walk import walk_ops
 
 OPS: dict[str, type[BinaryOp]] = {op.name.removeprefix("tir."): op for op in BINARY_OPS}
 TE: dict[str, Callable[..., Expr]] = {
@@ -20,6 +24,7 @@ TE: dict[str, Callable[..., Expr]] = {
     "bitwise_and": ar.bitwise_and, "bitwise_or": ar.bitwise_or, "bitwise_xor": ar.bitwise_xor,
     "shift_left": ar.left_shift, "shift_right": ar.right_shift,
 }  # fmt: skip
+SYMBOLS = {row.name: row.symbol for row in INTRINSICS.values()}
 STAYS = None
 INT32_MAX, INT32_MIN = 2147483647, -2147483648
 INT64_MAX, INT64_MIN = (1 << 63) - 1, -(1 << 63)
@@ -81,6 +86,7 @@ ROWS = [
     ("shift_left", "int32", 1, 31, INT32_MIN),
     ("shift_right", "int32", -8, 1, -4),
     ("shift_left", "uint8", 1, 3, STAYS),
+    ("shift_left", "int32", 2, 30, INT32_MIN),
 ]  # fmt: skip
 names = [f"{dtype} {x} {op} {y}" for op, dtype, x, y, _ in ROWS]
 
@@ -97,6 +103,11 @@ def test_two_constants(op: str, dtype: str, x: float, y: float, answer: float | 
         type = dtype_to_type(dtype)
         made = ExprBuilder().binary(OPS[op], Const(x, type), Const(y, type))
         assert (made.value if isinstance(made, Const) else STAYS) == answer
+    else:
+        read = parse_mir(f"@T.prim_func\ndef f():\n    T.evaluate(T.{dtype}({x}) {SYMBOLS[op]} T.{dtype}({y}))\n")
+        (value,) = (each.value for each in walk_ops(read) if isinstance(each, tir.EvaluateOp))
+        number = as_const(value)
+        assert (STAYS if number is None else number.value) == answer
     build = ar.divide if op == "div" and is_float(dtype) else ar.truncdiv if op == "div" else TE[op]
     built = build(Number(x, dtype), Number(y, dtype))
     assert (built.value if isinstance(built, Number) else STAYS) == answer
@@ -152,6 +163,12 @@ def test_the_smaller_of_one_value_and_itself_is_that() -> None:
     # TE's text shares what is equal, and is read as what it was printed from.
     x = te.var("x", "float32")
     assert not isinstance(te.min(x, x), te.Var)
+
+
+def test_shifts_beyond_the_width_stay() -> None:
+    # TE refuses them; native code and the interpreter shift everything out.
+    assert fold("shift_left", 1, 32, number_type("int32")) is STAYS
+    assert fold("shift_right", None, -1, number_type("int64")) is STAYS
 
 
 def test_division_by_the_constant_zero_is_refused() -> None:

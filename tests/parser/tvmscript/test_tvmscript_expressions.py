@@ -63,7 +63,7 @@ CASES = {
     "B[0] = -i": "B[0] = i * -1",
     "B[0] = -2 + +i": "B[0] = -2 + i",
     "B[0] = ~i": "B[0] = T.bitwise_not(i)",
-    "B[0] = i | 1 ^ 2 & 3 << 1": "B[0] = T.bitwise_or(i, T.bitwise_xor(1, T.bitwise_and(2, T.shift_left(3, 1))))",
+    "B[0] = i | 1 ^ i & i << 1": "B[0] = T.bitwise_or(i, T.bitwise_xor(1, T.bitwise_and(i, T.shift_left(i, 1))))",
     "F[0] = 0 <= i < 8": "F[0] = 0 <= i and i < 8",
     "F[0] = not i < 3 and i > 1 or i == 2": "F[0] = not i < 3 and i > 1 or i == 2",
     "F[0] = (i < 3) == (i < 4)": "F[0] = (i < 3) == (i < 4)",

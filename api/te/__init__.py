@@ -6,6 +6,7 @@ What describes tensors is `dialects.te.builder`, where its conventions are told;
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...dialects.te import builder as _builder
@@ -30,10 +31,13 @@ if TYPE_CHECKING:
     from ...dialects.te.builder import placeholder as placeholder
     from ...dialects.te.builder import reduce_axis as reduce_axis
     from ...dialects.te.builder import scan as scan
+    from ...dialects.te.expr import Expr
+
+    def __getattr__(name: str) -> Callable[..., Expr]: ...
 else:
     compute, extern, placeholder = map(_located, (_builder.compute, _builder.extern, _builder.placeholder))
     reduce_axis, scan, thread_axis = map(_located, (_builder.reduce_axis, _builder.scan, _thread_axis))
 
-__all__ = list(_builder.__all__)  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = list(_builder.NAMES)  # pyright: ignore[reportUnsupportedDunderAll]
 __all__ += ["Schedule", "Stage", "TensorIntrin", "create_prim_func", "create_schedule", "decl_tensor_intrin", "hybrid"]
 __all__ += ["thread_axis"]

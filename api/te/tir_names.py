@@ -11,7 +11,7 @@ _TENSORS = (
     "location_scope", "placeholder", "reduce_axis", "scan",
 )  # fmt: skip
 
-NAMES = frozenset(name for name in builder.__all__ if name not in _TENSORS)
+NAMES = frozenset(name for name in builder.NAMES if name not in _TENSORS)
 """What `mirstack.tir` has from here."""
 
 

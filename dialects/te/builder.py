@@ -22,15 +22,17 @@ is int32. `/` of two integers is refused: write //, te.truncdiv. Indices are int
 
 Names: var size_var placeholder compute reduce_axis sum prod min max all any comm_reducer scan extern const cast
 if_then_else Select likely min_value max_value infinity logical_and logical_or logical_not floordiv floormod truncdiv
-truncmod indexdiv indexmod ceildiv div abs fabs exp exp2 exp10 log log2 log10 log1p sqrt rsqrt erf sigmoid sin cos tan asin
-acos atan sinh cosh tanh asinh acosh atanh floor ceil trunc round nearbyint isnan isinf isfinite power pow atan2 fmod hypot
-copysign nextafter ldexp popcount clz q_multiply_shift q_multiply_shift_per_axis bitwise_and bitwise_or bitwise_xor
-bitwise_not left_shift right_shift reinterpret call_extern call_pure_extern call_packed call_intrin, and on an expression
-the Python operators, `.astype(dtype)`, `.equal(x)`, `.dtype`.
+truncmod indexdiv indexmod ceildiv div abs fabs isnan isinf isfinite ldexp popcount clz q_multiply_shift
+q_multiply_shift_per_axis bitwise_and bitwise_or bitwise_xor bitwise_not left_shift right_shift reinterpret call_extern
+call_pure_extern call_packed call_intrin, the mathematics of `tir.scalar_ops` (exp, floor, power, nextafter, …), and on an
+expression the Python operators, `.astype(dtype)`, `.equal(x)`, `.dtype`.
 
 `te.max(x, y)` combines two values, `te.max(x, axis=k)` reduces (`where=` condition, `init=` first value); `te.all(c, d)` and
 `te.any(c, d)` connect conditions, with `axis=` they reduce. Mistakes raise MirError at `te.location_scope(location)`.
 """
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from .arithmetic import (
     Select,
@@ -66,61 +68,27 @@ from .emit import func
 from .expr import Const, Expr, IterVar, Var, const, convert, current_location, location_scope
 from .extern import Buffer, IRBuilder, extern, ir_builder
 from .functions import (
+    OF_TABLE,
     abs,
-    acos,
-    acosh,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
     call_extern,
     call_intrin,
     call_packed,
     call_pure_extern,
-    ceil,
     ceildiv,
     clz,
-    copysign,
-    cos,
-    cosh,
-    erf,
-    exp,
-    exp2,
-    exp10,
     fabs,
-    floor,
-    fmod,
-    hypot,
     infinity,
     isfinite,
     isinf,
     isnan,
     ldexp,
     likely,
-    log,
-    log1p,
-    log2,
-    log10,
     max_value,
     min_value,
-    nearbyint,
-    nextafter,
     popcount,
-    pow,
-    power,
     q_multiply_shift,
     q_multiply_shift_per_axis,
     reinterpret,
-    round,
-    rsqrt,
-    sigmoid,
-    sin,
-    sinh,
-    sqrt,
-    tan,
-    tanh,
-    trunc,
 )
 from .reducers import CommReducer, comm_reducer
 from .reducers import te_all as all
@@ -143,15 +111,8 @@ __all__ = [
     "Tensor",
     "Var",
     "abs",
-    "acos",
-    "acosh",
     "all",
     "any",
-    "asin",
-    "asinh",
-    "atan",
-    "atan2",
-    "atanh",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
@@ -161,34 +122,23 @@ __all__ = [
     "call_packed",
     "call_pure_extern",
     "cast",
-    "ceil",
     "ceildiv",
     "clz",
     "comm_reducer",
     "compute",
     "const",
     "convert",
-    "copysign",
-    "cos",
-    "cosh",
     "current_location",
     "div",
     "divide",
     "equal",
-    "erf",
-    "exp",
-    "exp2",
-    "exp10",
     "extern",
     "fabs",
-    "floor",
     "floordiv",
     "floormod",
-    "fmod",
     "func",
     "greater",
     "greater_equal",
-    "hypot",
     "if_then_else",
     "indexdiv",
     "indexmod",
@@ -203,10 +153,6 @@ __all__ = [
     "less_equal",
     "likely",
     "location_scope",
-    "log",
-    "log1p",
-    "log2",
-    "log10",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -216,32 +162,26 @@ __all__ = [
     "min",
     "min_value",
     "minimum",
-    "nearbyint",
-    "nextafter",
     "not_equal",
     "placeholder",
     "popcount",
-    "pow",
-    "power",
     "prod",
     "q_multiply_shift",
     "q_multiply_shift_per_axis",
     "reduce_axis",
     "reinterpret",
     "right_shift",
-    "round",
-    "rsqrt",
     "scan",
-    "sigmoid",
-    "sin",
-    "sinh",
     "size_var",
-    "sqrt",
     "sum",
-    "tan",
-    "tanh",
-    "trunc",
     "truncdiv",
     "truncmod",
     "var",
 ]
+
+NAMES: tuple[str, ...] = (*__all__, *OF_TABLE)
+globals().update(OF_TABLE, __all__=list(NAMES))
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Callable[..., Expr]: ...

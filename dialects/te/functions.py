@@ -2,63 +2,30 @@
 
 from __future__ import annotations
 
-import builtins
 import math
 from collections.abc import Callable
 
+from ..tir.scalar_ops import INTRINSICS, Operands, ScalarOp
 from . import arithmetic as ar
 from . import expr as ex
 from .arithmetic import cast
 from .expr import Call, Const, Expr, ExprLike, bits_of, const, convert, fail, is_float
 
 
-def _unary(name: str) -> Callable[[ExprLike], Expr]:
+def _unary(row: ScalarOp) -> Callable[[ExprLike], Expr]:
+    fold = row.floats
+
     def build(x: ExprLike) -> Expr:
         x = convert(x)
-        return Call(name, (x,), x.dtype)
-
-    build.__name__ = name
-    build.__doc__ = f"`T.{name}(x)`, of x's dtype."
-    return build
-
-
-exp, exp2, exp10 = _unary("exp"), _unary("exp2"), _unary("exp10")
-log, log2, log10, log1p = _unary("log"), _unary("log2"), _unary("log10"), _unary("log1p")
-sqrt, rsqrt, erf, sigmoid = _unary("sqrt"), _unary("rsqrt"), _unary("erf"), _unary("sigmoid")
-sin, cos, tan = _unary("sin"), _unary("cos"), _unary("tan")
-asin, acos, atan = _unary("asin"), _unary("acos"), _unary("atan")
-sinh, cosh, tanh = _unary("sinh"), _unary("cosh"), _unary("tanh")
-asinh, acosh, atanh = _unary("asinh"), _unary("acosh"), _unary("atanh")
-
-
-def _half_even(value: float) -> float:
-    return float(builtins.round(value))
-
-
-def _half_away(value: float) -> float:
-    return math.copysign(math.floor(math.fabs(value) + 0.5), value)
-
-
-def _rounding(name: str, fold: Callable[[float], float]) -> Callable[[ExprLike], Expr]:
-    def build(x: ExprLike) -> Expr:
-        x = convert(x)
-        if not is_float(x.dtype):
+        if fold is not None and not is_float(x.dtype):
             return x
-        if isinstance(x, Const) and math.isfinite(x.value):
+        if fold is not None and isinstance(x, Const) and math.isfinite(x.value):
             return const(fold(x.value), x.dtype)
-        return Call(name, (x,), x.dtype)
+        return Call(row.name, (x,), x.dtype)
 
-    build.__name__ = name
-    build.__doc__ = f"`T.{name}(x)`; an integer stays as it is."
+    build.__name__ = row.name
+    build.__doc__ = f"`T.{row.name}(x)`, of x's dtype{'' if fold is None else '; an integer stays as it is'}."
     return build
-
-
-floor, ceil = _rounding("floor", math.floor), _rounding("ceil", math.ceil)
-trunc, round, nearbyint = (
-    _rounding("trunc", math.trunc),
-    _rounding("round", _half_away),
-    _rounding("nearbyint", _half_even),
-)
 
 
 def abs(x: ExprLike) -> Expr:
@@ -112,9 +79,19 @@ def _binary(name: str, symbol: str) -> Callable[[ExprLike, ExprLike], Expr]:
     return build
 
 
-power = pow = _binary("pow", "power")
-atan2, fmod, hypot = _binary("atan2", "atan2"), _binary("fmod", "fmod"), _binary("hypot", "hypot")
-copysign, nextafter = _binary("copysign", "copysign"), _binary("nextafter", "nextafter")
+def _of_table() -> dict[str, Callable[..., Expr]]:
+    """Returns the functions that rows of `tir.scalar_ops` alone describe, by their name in TE."""
+    made: dict[str, Callable[..., Expr]] = {}
+    for row in INTRINSICS.values():
+        name = row.te_name
+        if name == "abs" or not name or row.operands not in (Operands.FLOATS, Operands.NUMBERS):
+            continue
+        made[name] = _unary(row) if row.arity == 1 else _binary(row.name, name)
+    return made | {"pow": made["power"]}
+
+
+OF_TABLE = _of_table()
+"""Mathematics by name: `exp`, `floor`, `power`, `nextafter`, …"""
 
 
 def ldexp(x: ExprLike, exponent: ExprLike) -> Expr:

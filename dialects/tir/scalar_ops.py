@@ -153,6 +153,11 @@ class ScalarOp(NamedTuple):
         """Returns the op's name, or the intrinsic's."""
         return self.name if self.op is None else self.op.name
 
+    @property
+    def te_name(self) -> str:
+        """Returns what TE calls it, without `te.` or `tir.`."""
+        return (self.name if self.te is None else self.te).rpartition(".")[2]
+
 
 def floordiv(a: int, b: int) -> int:
     """Returns a / b rounded down."""

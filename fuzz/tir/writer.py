@@ -20,6 +20,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...dialects.array import numpy_dtype
+from ...dialects.tir.intrinsics import BINARY_MATH, BITWISE, FLOAT_TESTS, UNARY_MATH
+from ...dialects.tir.scalar_ops import INTRINSICS
 from ..relay.single import with_specials
 
 INTS = ("int32", "int32", "int32", "int64", "int8", "int16", "uint8", "uint16", "uint32", "uint64")
@@ -27,13 +29,10 @@ FLOATS = ("float32", "float32", "float64", "float16", "bfloat16")
 EXTENTS = (0, 1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 31)
 LANES = (2, 4, 8)
 
-UNARY = (
-    "exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
-    "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "sigmoid", "floor", "ceil", "trunc", "round", "nearbyint", "fabs", "abs",
-)  # fmt: skip
-BINARY = ("pow", "power", "atan2", "fmod", "hypot", "copysign", "nextafter")
-TESTS = ("isnan", "isinf", "isfinite")
-BITS = ("bitwise_and", "bitwise_or", "bitwise_xor", "shift_left", "shift_right")
+UNARY = tuple(row.name for row in INTRINSICS.values() if row.name in UNARY_MATH)
+BINARY = tuple(row.name for row in INTRINSICS.values() if row.name in BINARY_MATH - {"ldexp"})
+TESTS = tuple(row.name for row in INTRINSICS.values() if row.name in FLOAT_TESTS)
+BITS = tuple(row.name for row in INTRINSICS.values() if row.name in BITWISE)
 
 
 @dataclass(frozen=True)

@@ -14,58 +14,15 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import te, tir
+from ...dialects.tir.scalar_ops import BINARY_ROWS, BOOLS, FLOATS, INTRINSICS, NUMBERS, Precedence
 from ...dialects.tir.types import F32, I1, I32, element_of, type_to_dtype
 from ...support.diagnostics import MirError, error_at
 from ...support.text import quoted
 
-POSTFIX, UNARY, PRODUCT, SUM, SHIFT, BIT_AND, BIT_XOR, BIT_OR, COMPARE = 13, 11, 10, 9, 8, 7, 6, 5, 4
+POSTFIX, UNARY, PRODUCT, COMPARE = Precedence.POSTFIX, Precedence.UNARY, Precedence.PRODUCT, Precedence.COMPARISON
 
-_INFIX: dict[type[Operation], tuple[str, int]] = {
-    tir.AddOp: ("+", SUM), tir.SubOp: ("-", SUM), tir.MulOp: ("*", PRODUCT), tir.FloorDivOp: ("//", PRODUCT),
-    tir.FloorModOp: ("%", PRODUCT), tir.EqOp: ("==", COMPARE), tir.NeOp: ("!=", COMPARE), tir.LtOp: ("<", COMPARE),
-    tir.LeOp: ("<=", COMPARE), tir.GtOp: (">", COMPARE), tir.GeOp: (">=", COMPARE),
-}  # fmt: skip
-_BITWISE = {
-    "bitwise_and": ("&", BIT_AND), "bitwise_or": ("|", BIT_OR), "bitwise_xor": ("^", BIT_XOR), "shift_left": ("<<", SHIFT),
-    "shift_right": (">>", SHIFT),
-}  # fmt: skip
-# What TVM has under te; the rest stands under tir.
-_UNDER_TE = frozenset(["exp", "erf", "tanh", "sigmoid", "log", "tan", "cos", "sin", "sqrt", "rsqrt", "floor", "isnan"])
-_UNARY = frozenset(
-    [
-        "exp",
-        "exp2",
-        "exp10",
-        "log",
-        "log2",
-        "log10",
-        "log1p",
-        "sqrt",
-        "rsqrt",
-        "erf",
-        "sigmoid",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "asinh",
-        "acosh",
-        "atanh",
-    ]
-)
-_ROUNDING = frozenset(["floor", "ceil", "trunc", "round", "nearbyint"])
-_BINARY = {
-    "pow": "power",
-    "atan2": "atan2",
-    "fmod": "fmod",
-    "hypot": "hypot",
-    "copysign": "copysign",
-    "nextafter": "nextafter",
+_INFIX = {
+    op: row for op, row in BINARY_ROWS.items() if row.symbol and row.operands is not BOOLS and op is not tir.DivOp
 }
 
 
@@ -170,9 +127,9 @@ class ExprPrinter:
         op = value.owner
         if isinstance(op, Block):
             raise error_at(value, "this value has no TE text: it belongs to another region")
-        infix = _INFIX.get(type(op))
+        infix = _INFIX.get(type(op))  # pyright: ignore[reportArgumentType]
         if infix is not None:
-            return self._infix(*infix, op)
+            return self._infix(infix.symbol, infix.precedence, op)
         match op:
             case tir.ConstOp():
                 return self._constant(op)
@@ -264,16 +221,16 @@ class ExprPrinter:
         types = [a.type for a in arguments]
         same = all(t == op.result.type for t in types)
         is_float = "float" in dtype
-        if name in _BITWISE and len(arguments) == 2 and same and not is_float:
-            return self._infix(*_BITWISE[name], op)
+        row = INTRINSICS.get(name)
+        if row is not None and len(arguments) == row.arity and same:
+            if row.symbol and row.arity == 2 and not is_float:
+                return self._infix(row.symbol, row.precedence, op)
+            takes = row.operands is FLOATS or (row.operands is NUMBERS and (is_float or row.arity == 2))
+            if takes and row.te_name:
+                return f"{row.te or 'tir.' + name}({', '.join(self.text(a) for a in arguments)})", POSTFIX
         if name == "bitwise_not" and len(arguments) == 1 and same and not is_float:
             return f"~{self.text(arguments[0], UNARY)}", UNARY
         texts = [self.text(a) for a in arguments]
-        if len(arguments) == 1 and same and (name in _UNARY or (name in (*_ROUNDING, "fabs") and is_float)):
-            spelled = "abs" if name == "fabs" else name
-            return f"{self._under(spelled)}({texts[0]})", POSTFIX
-        if name in _BINARY and len(arguments) == 2 and same:
-            return f"tir.{_BINARY[name]}({', '.join(texts)})", POSTFIX
         if name == "isnan" and len(arguments) == 1 and type_to_dtype(types[0]) in ("float32", "float64"):
             return f"te.isnan({texts[0]})", POSTFIX
         if name in ("likely", "popcount") and len(arguments) == 1 and same and not is_float:
@@ -291,9 +248,6 @@ class ExprPrinter:
         if name == "tvm_access_ptr" and len(arguments) == 5 and (pointer := self._access_pointer(op, texts)):
             return pointer, POSTFIX
         return f"tir.call_intrin({', '.join([quoted(dtype), quoted('tir.' + name), *texts])})", POSTFIX
-
-    def _under(self, name: str) -> str:
-        return f"te.{name}" if name in _UNDER_TE else f"tir.{name}"
 
     def _access_pointer(self, op: tir.CallOp, texts: list[str]) -> str | None:
         annotation, data, _, _, mask = op.arguments

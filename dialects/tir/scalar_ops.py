@@ -361,7 +361,7 @@ ROWS = (
 
 SCALAR_OPS = {row.key: row for row in ROWS}
 """The rows by the name of the op, or of the intrinsic."""
-OPERATORS = {row.op: row for row in ROWS if row.op is not None}
+OPERATORS: dict[type[Operation], ScalarOp] = {row.op: row for row in ROWS if row.op is not None}
 """The rows of ops, by their class."""
 INTRINSICS = {row.name: row for row in ROWS if row.op is None}
 """The rows of intrinsics, by their name."""

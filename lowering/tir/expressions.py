@@ -20,6 +20,8 @@ from xdsl.utils.hints import isa
 
 from ...dialects import math_ext, tir, vector_ext
 from ...dialects.interned import i64_array, vector_type
+from ...dialects.tir.arithmetic import BinaryOp
+from ...dialects.tir.scalar_ops import ARITHMETIC, BINARY_ROWS, COMPARISONS, OPERATORS
 from ...dialects.tir.types import element_of, is_unsigned, is_vector, lanes_of
 from ...passes.tir.blocks.convert_blocks_to_opaque import REASSOCIATE
 from ...support.diagnostics import error_at
@@ -31,61 +33,25 @@ from .values import ADDRESS, Form, Index, Plain, Pointer, Ramp, convert_type
 IndexRule = Callable[[FunctionLowering, Index, Index], Index]
 
 INDEX_RULES: dict[type[Operation], IndexRule] = {
-    tir.AddOp: FunctionLowering.index_add,
-    tir.SubOp: FunctionLowering.index_sub,
-    tir.MulOp: FunctionLowering.index_mul,
-    tir.FloorDivOp: FunctionLowering.index_floordiv,
-    tir.FloorModOp: FunctionLowering.index_floormod,
-    tir.DivOp: FunctionLowering.index_truncdiv,
-    tir.ModOp: FunctionLowering.index_truncmod,
-    tir.MinOp: FunctionLowering.index_min,
-    tir.MaxOp: FunctionLowering.index_max,
+    op: getattr(FunctionLowering, OPERATORS[op].on_indices) for op in ARITHMETIC
 }
+MLIR_OPS: dict[str, type[Operation]] = {
+    op.name: op for dialect in (arith.Arith, math.Math, math_ext.MathExt) for op in dialect.operations
+}
+"""The ops that rows of the table name."""
+
+
+def _column(names: dict[type[BinaryOp], str]) -> dict[type[Operation], type[Operation]]:
+    return {op: MLIR_OPS[name] for op, name in names.items() if name}
+
 
 # What each op is on floats, on signed and on unsigned integers (bool included).
-FLOAT_OPS: dict[type[Operation], type[Operation]] = {
-    tir.AddOp: arith.AddfOp,
-    tir.SubOp: arith.SubfOp,
-    tir.MulOp: arith.MulfOp,
-    tir.DivOp: arith.DivfOp,
-}
-SIGNED_OPS: dict[type[Operation], type[Operation]] = {
-    tir.AddOp: arith.AddiOp,
-    tir.SubOp: arith.SubiOp,
-    tir.MulOp: arith.MuliOp,
-    tir.DivOp: arith.DivSIOp,
-    tir.ModOp: arith.RemSIOp,
-    tir.FloorDivOp: arith.FloorDivSIOp,
-    tir.MinOp: arith.MinSIOp,
-    tir.MaxOp: arith.MaxSIOp,
-}
-UNSIGNED_OPS: dict[type[Operation], type[Operation]] = {
-    **SIGNED_OPS,
-    tir.DivOp: arith.DivUIOp,
-    tir.ModOp: arith.RemUIOp,
-    tir.FloorDivOp: arith.DivUIOp,
-    tir.FloorModOp: arith.RemUIOp,
-    tir.MinOp: arith.MinUIOp,
-    tir.MaxOp: arith.MaxUIOp,
-}
+FLOAT_OPS = _column({op: row.mlir_float for op, row in BINARY_ROWS.items()})
+SIGNED_OPS = _column({op: row.mlir_signed for op, row in BINARY_ROWS.items()})
+UNSIGNED_OPS = _column({op: row.mlir_unsigned or row.mlir_signed for op, row in BINARY_ROWS.items()})
 # A sum of bools is whether any is true, as in numpy.
-BOOL_OPS: dict[type[Operation], type[Operation]] = {
-    tir.AddOp: arith.OrIOp,
-    tir.MulOp: arith.AndIOp,
-    tir.SubOp: arith.XOrIOp,
-    tir.MaxOp: arith.OrIOp,
-    tir.MinOp: arith.AndIOp,
-}
+BOOL_OPS = _column({op: row.mlir_bool for op, row in BINARY_ROWS.items()})
 WRAPPING = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
-
-COMPARES: dict[type[Operation], str] = {
-    tir.EqOp: "eq",
-    tir.NeOp: "ne",
-    tir.LtOp: "lt",
-    tir.LeOp: "le",
-    tir.GtOp: "gt",
-    tir.GeOp: "ge",
-}
 
 
 def is_float(type_: Attribute) -> bool:
@@ -228,8 +194,8 @@ def arithmetic(
             if f.globals.strict_math:
                 chosen = f.select(f.compare_floats("olt" if kind is tir.MinOp else "ogt", lhs, rhs), lhs, rhs)
                 return f.select(f.compare_floats("uno", lhs, lhs), lhs, chosen)
-            return f.emit(arith.MinimumfOp if kind is tir.MinOp else arith.MaximumfOp, (lhs, rhs), converted, ANY_ZERO)
-        if kind in FLOAT_OPS:
+            return f.emit(FLOAT_OPS[kind], (lhs, rhs), converted, ANY_ZERO)
+        if kind in FLOAT_OPS and kind is not tir.ModOp:
             # A product of half precision is rounded before it is added to a sum, also where a processor could do both at once: of a
             # long sum the results would be apart in their first digits.
             wide = isinstance(element_of(type_), Float32Type | Float64Type)
@@ -267,14 +233,14 @@ def _may_reassociate(op: Operation, type_: Attribute) -> bool:
     return REASSOCIATE in op.attributes and isinstance(type_, Float32Type | Float64Type)
 
 
-@lowers(*COMPARES)
+@lowers(*COMPARISONS)
 def lower_compare(f: FunctionLowering, op: tir.CompareOp) -> None:
     """Comparison; of indices whose ranges decide it, a constant."""
     f.bind(op.result, Plain(_compare(f, op)))
 
 
 def _compare(f: FunctionLowering, op: tir.CompareOp) -> SSAValue:
-    name = COMPARES[type(op)]
+    name = BINARY_ROWS[type(op)].name
     type_ = op.lhs.type
     a, b = f.form(op.lhs), f.form(op.rhs)
     if isinstance(type_, tir.HandleType):
@@ -319,9 +285,8 @@ def _decide(name: str, a: Index, b: Index) -> bool | None:
 @lowers(tir.AndOp, tir.OrOp)
 def lower_connective(f: FunctionLowering, op: tir.BinaryOp) -> None:
     """Both sides are evaluated."""
-    kind = arith.AndIOp if isinstance(op, tir.AndOp) else arith.OrIOp
     lhs, rhs = f.plain(op.lhs), f.plain(op.rhs)
-    f.bind(op.result, Plain(f.emit(kind, (lhs, rhs), lhs.type)))
+    f.bind(op.result, Plain(f.emit(BOOL_OPS[type(op)], (lhs, rhs), lhs.type)))
 
 
 @lowers(tir.NotOp)

@@ -19,58 +19,23 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import math_ext, tir, vector_ext
-from ...dialects.tir.intrinsics import check_call
+from ...dialects.tir.intrinsics import HORIZONTAL, check_call
+from ...dialects.tir.scalar_ops import INTRINSICS, NUMBERS
 from ...dialects.tir.types import element_of, is_unsigned, lanes_of, type_to_dtype, with_lanes
 from ...support.diagnostics import MirError, error_at
 from .calls import access_ptr, address_of, call_extern, call_function, type_annotation
 from .emitter import ANY_ZERO, FASTMATH_NONE, NO_FLAGS, REASSOCIABLE
-from .expressions import bind_choice, convert, is_float, may_wrap
+from .expressions import MLIR_OPS, bind_choice, convert, is_float, may_wrap
 from .function import FunctionLowering, is_index_dtype
 from .values import Index, Plain, convert_type
 
-# Float intrinsics that are one op of `math`.
-MATH_OPS: dict[str, type[Operation]] = {
-    "exp": math.ExpOp,
-    "exp2": math.Exp2Op,
-    "log": math.LogOp,
-    "log2": math.Log2Op,
-    "log10": math.Log10Op,
-    "log1p": math.Log1pOp,
-    "sqrt": math.SqrtOp,
-    "rsqrt": math.RsqrtOp,
-    "sin": math.SinOp,
-    "cos": math.CosOp,
-    "tan": math.TanOp,
-    "asin": math.AsinOp,
-    "acos": math.AcosOp,
-    "atan": math.AtanOp,
-    "sinh": math.SinhOp,
-    "cosh": math.CoshOp,
-    "tanh": math.TanhOp,
-    "asinh": math.AsinhOp,
-    "acosh": math.AcoshOp,
-    "atanh": math.AtanhOp,
-    "erf": math.ErfOp,
-    "floor": math.FloorOp,
-    "ceil": math.CeilOp,
-    "trunc": math.TruncOp,
-    # C's: `round` takes halves away from zero, `nearbyint` to the even number.
-    "round": math.RoundOp,
-    "nearbyint": math.RoundEvenOp,
-    "fabs": math.AbsFOp,
-    "abs": math.AbsFOp,
-    "pow": math.PowFOp,
-    "power": math.PowFOp,
-    "atan2": math.Atan2Op,
-    "fma": math.FmaOp,
-    "fmod": math_ext.RemFOp,
-}
-WITHOUT_FLAGS = (math_ext.RemFOp,)
-"""Ops of functions that have no fast-math flags."""
+# Intrinsics that are one op of MLIR, on floats and on integers.
+MATH_OPS = {row.name: MLIR_OPS[row.mlir_float] for row in INTRINSICS.values() if row.mlir_float in MLIR_OPS}
+INTEGER_OPS = {row.name: MLIR_OPS[row.mlir_signed] for row in INTRINSICS.values() if row.mlir_signed}
 # Float intrinsics that libm has and `math` has not; called lane by lane, in float32 or float64.
-LIBM = ("hypot",)
+LIBM = frozenset(row.name for row in INTRINSICS.values() if row.mlir_float == "libm")
 # These are exact in any width: no detour through float32.
-EXACT = ("floor", "ceil", "trunc", "round", "nearbyint", "fabs", "abs")
+EXACT = frozenset(row.name for row in INTRINSICS.values() if row.operands is NUMBERS and row.arity == 1)
 
 Rule = Callable[[FunctionLowering, tir.CallOp], None]
 
@@ -85,9 +50,14 @@ def lower_call(f: FunctionLowering, op: tir.CallOp) -> None:
     rule = RULES.get(name)
     if rule is not None:
         rule(f, op)
+    elif name in INTEGER_OPS and op.result is not None:
+        values = f.plains(op.arguments)
+        computed = f.emit(INTEGER_OPS[name], values, values[0].type)
+        f.bind(op.result, Plain(convert(f, computed, op.arguments[0].type, op.result.type)))
     elif name in MATH_OPS and op.result is not None and is_float(op.result.type):
         kind = MATH_OPS[name]
-        flags = None if kind in WITHOUT_FLAGS else FASTMATH_NONE
+        # Those of the house have no fast-math flags.
+        flags = None if kind.name.startswith("math_ext.") else FASTMATH_NONE
         value = _in_wide_float(f, op, name in EXACT, lambda args, type_: f.emit(kind, args, type_, flags))
         f.bind(op.result, Plain(value))
     elif name in MATH_OPS and op.result is not None:
@@ -195,9 +165,10 @@ def _integer_math(f: FunctionLowering, op: tir.CallOp) -> None:
     """abs, the roundings, and powers of integers."""
     assert op.result is not None
     name, type_ = op.intrinsic.data, op.result.type
-    if name in ("floor", "ceil", "trunc", "round", "nearbyint") or (name in ("abs", "fabs") and is_unsigned(type_)):
+    rule = INTRINSICS[name].numpy_integer
+    if rule == "identity" or (rule == "absolute" and is_unsigned(type_)):
         f.bind(op.result, f.form(op.arguments[0]))
-    elif name in ("abs", "fabs"):
+    elif rule == "absolute":
         value = f.plain(op.arguments[0])
         negated = f.emit(arith.SubiOp, (f.number(0, value.type), value), value.type, NO_FLAGS)
         f.bind(op.result, Plain(f.emit(arith.MaxSIOp, (value, negated), value.type)))
@@ -213,15 +184,6 @@ def _integer_math(f: FunctionLowering, op: tir.CallOp) -> None:
 def _identity(f: FunctionLowering, op: tir.CallOp) -> None:
     assert op.result is not None
     f.bind(op.result, f.form(op.arguments[0]))
-
-
-def _bitwise(kind: type[Operation]) -> Rule:
-    def rule(f: FunctionLowering, op: tir.CallOp) -> None:
-        assert op.result is not None
-        lhs, rhs = f.plains(op.arguments)
-        f.bind(op.result, Plain(f.emit(kind, (lhs, rhs), lhs.type)))
-
-    return rule
 
 
 def _shift_left(f: FunctionLowering, op: tir.CallOp) -> None:
@@ -277,16 +239,6 @@ def _bitwise_not(f: FunctionLowering, op: tir.CallOp) -> None:
     f.bind(op.result, Plain(f.emit(arith.XOrIOp, (value, f.number(-1, value.type)), value.type)))
 
 
-def _bit_count(kind: type[Operation]) -> Rule:
-    def rule(f: FunctionLowering, op: tir.CallOp) -> None:
-        assert op.result is not None
-        value = f.plain(op.arguments[0])
-        counted = f.emit(kind, (value,), value.type)
-        f.bind(op.result, Plain(convert(f, counted, op.arguments[0].type, op.result.type)))
-
-    return rule
-
-
 def _is_nan(f: FunctionLowering, op: tir.CallOp) -> None:
     assert op.result is not None
     value = f.plain(op.arguments[0])
@@ -309,15 +261,6 @@ def _against_infinity(predicate: str) -> Rule:
         f.bind(op.result, Plain(f.compare_floats(predicate, size, f.number(float("inf"), value.type))))
 
     return rule
-
-
-def _sigmoid(f: FunctionLowering, op: tir.CallOp) -> None:
-    assert op.result is not None
-
-    def compute(args: Sequence[SSAValue], type_: Attribute) -> SSAValue:
-        return f.emit(math_ext.SigmoidOp, args, type_)
-
-    f.bind(op.result, Plain(_in_wide_float(f, op, False, compute)))
 
 
 def _horizontal(kind: str) -> Rule:
@@ -501,26 +444,17 @@ def _nothing(f: FunctionLowering, op: tir.CallOp) -> None:
 RULES: dict[str, Rule] = {
     "likely": _identity,
     "tvm_thread_invariant": _identity,
-    "bitwise_and": _bitwise(arith.AndIOp),
-    "bitwise_or": _bitwise(arith.OrIOp),
-    "bitwise_xor": _bitwise(arith.XOrIOp),
     "shift_left": _shift_left,
     "shift_right": _shift_right,
     "bitwise_not": _bitwise_not,
-    "popcount": _bit_count(math.CtPopOp),
     "exp10": _exp10,
-    "clz": _bit_count(math.CountLeadingZerosOp),
     "nextafter": _nextafter,
     "isnan": _is_nan,
     "copysign": _copysign,
     "isinf": _against_infinity("oeq"),
     "isfinite": _against_infinity("olt"),
-    "sigmoid": _sigmoid,
     "ldexp": _ldexp,
-    "vector_reduce_add": _horizontal("add"),
-    "vector_reduce_mul": _horizontal("mul"),
-    "vector_reduce_min": _horizontal("min"),
-    "vector_reduce_max": _horizontal("max"),
+    **{name: _horizontal(name.removeprefix("vector_reduce_")) for name in HORIZONTAL},
     "reinterpret": _reinterpret,
     "vector_dot": _vector_dot,
     "ceildiv": _ceildiv,

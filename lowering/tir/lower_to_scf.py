@@ -9,11 +9,12 @@ from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, MemRefType, ModuleOp, NoneType, StringAttr, UnitAttr
 from xdsl.dialects.llvm import LLVMPointerType
-from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, BlockArgument, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
 from ...dialects.interned import memref_type
+from ...dialects.tir.scalar_ops import BINARY_ROWS
 from ...dialects.tir.types import element_of, lanes_of, type_to_dtype
 from ...support.diagnostics import error_at
 from ..func_entry import expose_result
@@ -21,7 +22,7 @@ from . import expressions, memory, statements
 from .emitter import INDEX
 from .function import FunctionLowering, is_index_dtype
 from .module_globals import Callee, ModuleGlobals
-from .signature import SHAPE, SIGNATURE, BufferParam, HandleParam, KernelSignature, Param, ScalarParam, Size
+from .signature import OPERATORS, SHAPE, SIGNATURE, BufferParam, HandleParam, KernelSignature, Param, ScalarParam, Size
 from .values import Index, Plain, Pointer, convert_type, flat_type
 
 LOWERINGS = (expressions, memory, statements)
@@ -46,15 +47,7 @@ class Parameters:
     """Symbolic variables, in the order in which they are passed; whether one is an extent, and so not negative."""
 
 
-_SIZE_OPERATORS: dict[type[Operation], str] = {
-    tir.AddOp: "+",
-    tir.SubOp: "-",
-    tir.MulOp: "*",
-    tir.FloorDivOp: "//",
-    tir.FloorModOp: "%",
-    tir.MinOp: "min",
-    tir.MaxOp: "max",
-}
+_SIZE_OPERATORS = {op: text for op, row in BINARY_ROWS.items() if (text := row.symbol or row.printed) in OPERATORS}
 
 
 def signature_of(function: tir.PrimFuncOp) -> KernelSignature:

@@ -25,7 +25,7 @@ from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.text import counted
-from .signatures import SignatureError
+from .signature_table import SignatureError
 from .types import LambdaAttr, ListType, OperandAttr, SplatAttr, kind_of_type
 
 

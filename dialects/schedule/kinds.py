@@ -19,7 +19,8 @@ _WORD = re.compile(r"\s*([a-z]+|[][|,])")
 _SPOKEN = {
     "block": "a block", "loop": "a loop", "expr": "a number or a sampled value", "int": "an integer", "float": "a number",
     "bool": "True or False", "str": "a string", "none": "None", "dict": "a dictionary", "lambda": "a lambda",
-    "any": "a finite value",
+    "any": "a finite value", "axis": "an axis (s[B].op.axis[0], or what split and fuse give)", "stage": "a stage (s[B])",
+    "tensor": "a tensor", "literal": "a number or a string",
 }  # fmt: skip
 _SPOKEN_MANY = {
     "block": "blocks", "loop": "loops", "expr": "numbers or sampled values", "int": "integers", "float": "numbers",

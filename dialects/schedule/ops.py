@@ -26,7 +26,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...support.text import counted
 from .arguments import Argument, Encoder, Lambda, Splat, decode
-from .signatures import Signature, SignatureError, signatures
+from .signature_table import Signature, SignatureError, signatures
 from .types import ListType, kind_of_type, type_of_kind
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.printer import Printer
 
 from .arguments import Argument, Lambda, Ref, Splat
-from .signatures import Signature, SignatureError
+from .signature_table import Signature, SignatureError
 from .types import ListType
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """A schedule as ops: `te.schedule` holds the steps, each an op named `te.schedule.PRIMITIVE`, on handles of axes, tensors and groups.
 
-The classes of the primitives' ops are made from their table, `schedule.signatures`. Tensors and sizes of the program are named, not
+The classes of the primitives' ops are made from their table, `dialects.schedule.signature_table`. Tensors and sizes of the program are named, not
 captured: the schedule may stand apart from the function that it is for.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneType, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute, Region, SSAValue, TypeAttribute
@@ -33,7 +34,12 @@ from .. import tir
 from ..tir.buffer import NO_ATTRS
 from ..tir.types import I32, type_to_dtype
 from .axes import THREAD_TAGS
-from .schedule_signatures import REQUIRED, Parameter, Signature, signatures
+
+if TYPE_CHECKING:
+    from ..schedule.signature_table import Parameter, Signature
+
+HANDLES = ("axis", "stage", "tensor")
+"""Kinds of arguments that a primitive takes as handles; `expr` is a scalar, the others are attributes."""
 
 
 @irdl_attr_definition
@@ -210,7 +216,9 @@ class StepOp(IRDLOperation):
     @property
     def signature(self) -> Signature:
         """The primitive's entry in the table."""
-        return signatures()[self.primitive()]
+        from ..schedule.signature_table import te_signatures
+
+        return te_signatures()[self.primitive()]
 
     def of(self, name: str) -> list[SSAValue]:
         """The operands of a parameter."""
@@ -228,27 +236,30 @@ class StepOp(IRDLOperation):
                 f"{primitive} is applied to {'one stage' if signature.owner == 'stage' else 'the schedule'}, not to {counted(stages, 'stage')}"
             )
         for value, name in zip(self.arguments, self.names.data, strict=True):
-            parameter = signature.parameter(name.data) if name.data else Parameter("", "stage")
-            if parameter is None or not parameter.is_operand:
+            kind = signature.by_name[name.data].element if name.data in signature.by_name else ""
+            if name.data and kind not in (*HANDLES, "expr"):
                 raise VerifyException(f"{primitive} takes no operand '{name.data}'")
-            if not _fits(parameter.kind, value.type):
-                raise VerifyException(f"'{name.data or 'the stage'}' of {primitive} is of kind {parameter.kind}")
+            if not _fits(kind or "stage", value.type):
+                raise VerifyException(f"'{name.data or 'the stage'}' of {primitive} is of kind {kind or 'stage'}")
         for parameter in signature.parameters:
             self._verify_given(parameter)
         kinds = [t.type for t in self.handles]
-        wanted = [GROUP if k == "stage" else TENSOR if k.startswith("tensor") else AXIS for k in signature.results]
-        if kinds != wanted and not (signature.results == ("tensors",) and kinds and set(kinds) == {TENSOR}):
-            raise VerifyException(f"{primitive} gives {', '.join(signature.results) or 'nothing'}")
+        results = [] if signature.result == "none" else signature.result.split(", ")
+        wanted = [GROUP if k == "stage" else TENSOR if k == "tensor" else AXIS for k in results]
+        if set(kinds) != {TENSOR} if signature.element else kinds != wanted:
+            raise VerifyException(
+                f"{primitive} gives {f'{signature.element}s' if signature.element else ', '.join(results) or 'nothing'}"
+            )
 
     def _verify_given(self, parameter: Parameter) -> None:
         primitive, name = self.primitive(), parameter.name
         literal = self.literals.data.get(name)
         count = len(self.of(name))
-        if parameter.is_operand and literal is not None and not isinstance(literal, NoneType):
+        if parameter.element in (*HANDLES, "expr") and literal is not None and not isinstance(literal, NoneType):
             raise VerifyException(f"'{name}' of {primitive} is an operand")
-        if not (parameter.is_list or parameter.takes_all) and count > 1:
+        if not (parameter.is_list or parameter.variadic) and count > 1:
             raise VerifyException(f"'{name}' of {primitive} is given {count} times")
-        if not count and literal is None and parameter.default is REQUIRED and not parameter.takes_all:
+        if not count and literal is None and parameter.is_required and not parameter.variadic:
             raise VerifyException(f"'{name}' of {primitive} is not given")
 
 
@@ -267,6 +278,8 @@ def _fits(kind: str, type: Attribute) -> bool:
 @cache
 def step_ops() -> dict[str, type[StepOp]]:
     """The class of each primitive's op, by the primitive's name."""
+    from ..schedule.signature_table import te_signatures
+
     return {
         name: irdl_op_definition(
             type(
@@ -274,12 +287,12 @@ def step_ops() -> dict[str, type[StepOp]]:
                 (StepOp,),
                 {
                     "name": f"te.schedule.{name}",
-                    "__doc__": f"The primitive `{name}` of `schedule.signatures`.",
+                    "__doc__": f"The primitive `{name}` of `dialects.schedule.signature_table`.",
                     "__module__": __name__,
                 },
             )
         )
-        for name in signatures()
+        for name in te_signatures()
     }
 
 

@@ -11,7 +11,6 @@ from xdsl.dialects.builtin import ModuleOp
 from ...dialects.te import FuncOp
 from ...dialects.te.lift import Lifted
 from ...dialects.te.schedule_ops import ScheduleOp
-from ...lowering.te.schedule.apply_schedule import trace_to_op
 from ...lowering.te.schedule.frontend import create_schedule
 from ...parser import parse_mir, print_mir
 from ...passes.registry import pass_factories
@@ -49,7 +48,7 @@ class TeFuzzer:
                 refused["refused"] += 1
                 continue
             accepted[name] += 1
-        module.body.block.add_op(trace_to_op(schedule, lifted.operations, "s", "main"))
+        module.body.block.add_op(schedule.as_op(lifted.operations, "s", "main"))
         ways = draw_ways(rng, 1) if rng.random() < NATIVELY else []
         options = {"ways": ways, "entry": "main", "refused": refused.total()}
         return Case("te", print_mir(module), writer.inputs, options, frozenset(accepted) | frozenset(writer.drawn))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from ...dialects.schedule.signature_table import te_signatures
 from ...dialects.te.axes import thread_axis
-from ...dialects.te.schedule_signatures import signatures
 from ...dialects.te.tensor import PlaceholderOp
 from ...lowering.te.schedule.frontend import Schedule, Stage
 
@@ -32,7 +32,7 @@ def computed(schedule: Schedule) -> list[Stage]:
 
 def move(schedule: Schedule, rng: random.Random) -> str:
     """Applies a primitive; returns its name. Raises MirError where it is refused, IndexError where there is nothing to apply it to."""
-    name = rng.choice(OFTEN) if rng.random() < 0.5 else rng.choice(sorted(signatures()))
+    name = rng.choice(OFTEN) if rng.random() < 0.5 else rng.choice(sorted(te_signatures()))
     stage = rng.choice(computed(schedule))
     axes = list(stage.leaf_iter_vars)
     axis = rng.choice(axes)

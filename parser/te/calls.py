@@ -18,10 +18,8 @@ from ..python import tree
 from ..source import Source
 from .expressions import Expressions
 from .names import TEXTS, Builtin, signature_of
-from .schedules import SCHEDULE, STAGE
+from .schedules import Primitive
 from .scope import Function
-
-PRIMITIVES = frozenset([*STAGE, *SCHEDULE])
 
 
 def refuse_unknown(name: str, function: Callable[..., Any], keywords: Mapping[str, Any]) -> None:
@@ -94,6 +92,8 @@ class Calls(Expressions):
                 self.refuse(keyword.name, f"argument '{keyword.name}' is given twice")
 
     def _call_builtin(self, builtin: Builtin, arguments: list[Any], keywords: dict[str, Any]) -> Any:
+        if isinstance(builtin, Primitive):
+            return self._scheduling(builtin, arguments, keywords)
         match builtin.name:
             case "te.compute":
                 return self._define(self._bound(builtin.name, self._compute, arguments, keywords))
@@ -107,8 +107,6 @@ class Calls(Expressions):
                 return self._scheduling(builtin, arguments, keywords)
             case name if name in self.scripts:
                 return self._define(builtin.function(*arguments))
-            case name if name in PRIMITIVES:
-                return self._scheduling(builtin, arguments, keywords)
             case "te.comm_reducer":
                 return self._reducer(self._bound(builtin.name, builtin.function, arguments, keywords))
             case _:

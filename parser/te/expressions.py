@@ -247,8 +247,7 @@ class Expressions:
             near = nearest(name, base.members)
             raise fail(f"there is no '{base.name}.{name}'", *([f"did you mean {base.name}.{near}?"] if near else []))
         if isinstance(base, (ScheduleBase, StageBase)):
-            value = member(base, name)
-            return Builtin(name, value) if callable(value) else value
+            return member(base, name)
         for kind in type(base).__mro__:
             names = _ATTRIBUTES.get(kind)
             if names is not None and name in names:

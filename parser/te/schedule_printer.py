@@ -112,7 +112,7 @@ class SchedulePrinter:
         for parameter in signature.parameters:
             values = [self._argument(v, parameter.kind) for v in op.of(parameter.name)]
             literal = op.literals.data.get(parameter.name)
-            if parameter.takes_all:
+            if parameter.variadic:
                 parts += values
                 continue
             if not values and (literal is None or isinstance(literal, NoneType)):

@@ -9,12 +9,13 @@ from ...dialects.te import expr as ex
 from ...dialects.te import tensor as te
 from ...dialects.te.expr import fail
 from ...dialects.te.schedule_interface import ScheduleBase, StageBase
-from ...dialects.te.schedule_signatures import signatures
 from ...support.text import nearest
+from .names import Builtin
 
-STAGE = tuple(name for name, signature in signatures().items() if signature.owner == "stage")
-SCHEDULE = tuple(name for name, signature in signatures().items() if signature.owner == "schedule")
-"""What the text may call on a stage, and on a schedule."""
+
+class Primitive(Builtin):
+    """A primitive of a schedule or stage."""
+
 
 NOT_IN_TEXT = {
     "tensorize": "an intrinsic is a Python function: tensorize from Python, s[C].tensorize(axis, te.decl_tensor_intrin(…))",
@@ -24,19 +25,20 @@ NOT_IN_TEXT = {
 
 def member(base: ScheduleBase | StageBase, name: str) -> Any:
     """The attribute of a schedule or stage. Raises MirError for one that there is not."""
-    if isinstance(base, StageBase) and name == "op":
+    from ...dialects.schedule.signature_table import te_signatures
+
+    is_stage = isinstance(base, StageBase)
+    if is_stage and name == "op":
         return base.op
-    known = STAGE if isinstance(base, StageBase) else SCHEDULE
-    if name in known:
-        return getattr(base, name)
-    what = "stage" if isinstance(base, StageBase) else "schedule"
+    what, known = "stage" if is_stage else "schedule", te_signatures()
+    if name in known and known[name].owner == what:
+        return Primitive(name, getattr(base, name))
     if name in NOT_IN_TEXT:
         raise fail(f"a {what} has no '.{name}' in text", NOT_IN_TEXT[name])
-    near = nearest(name, known)
-    other = SCHEDULE if isinstance(base, StageBase) else STAGE
+    near = nearest(name, [n for n, signature in known.items() if signature.owner == what])
     notes = [f"did you mean .{near}?"] if near else []
-    if name in other:
-        notes = [f"write s.{name}(…)" if isinstance(base, StageBase) else f"write s[B].{name}(…): it is of one stage"]
+    if name in known:
+        notes = [f"write s.{name}(…)" if is_stage else f"write s[B].{name}(…): it is of one stage"]
     raise fail(f"a {what} has no '.{name}'", *notes)
 
 

@@ -6,8 +6,7 @@ import random
 
 import pytest
 from mirstack.dialects.relay.operator import all_operators
-from mirstack.dialects.schedule.signatures import signatures
-from mirstack.dialects.te.schedule_signatures import signatures as te_signatures
+from mirstack.dialects.schedule.signature_table import signatures, te_signatures
 from mirstack.dialects.tir import TIR, CallOp
 from mirstack.dialects.tir.intrinsics import BINARY_MATH, BITWISE, FLOAT_TESTS, HORIZONTAL, OTHER_PURE, UNARY_MATH
 from mirstack.fuzz.pipelines.fuzzer import NOT_DRAWN, ON_RELAY_PASSES, ON_TIR_PASSES

@@ -30,7 +30,7 @@ def _stage(schedule: ScheduleData, tensor: te.Tensor) -> StageData:
     return stage
 
 
-def cache_read(schedule: ScheduleData, tensor: te.Tensor, scope: str, readers: Sequence[te.Operation]) -> te.Tensor:
+def cache_read(schedule: ScheduleData, tensor: te.Tensor, scope: str, readers: Sequence[te.Tensor]) -> te.Tensor:
     """`C = f(A)` becomes `A_local = copy(A)`, `C = f(A_local)`: the readers take it from memory of another scope."""
     stage = _stage(schedule, tensor)
     source = stage.operation.outputs[tensor.value_index]
@@ -46,10 +46,10 @@ def cache_read(schedule: ScheduleData, tensor: te.Tensor, scope: str, readers: S
     replacement = Replacement({source: cache})
     changed: list[tuple[StageData, te.Operation]] = []
     for reader in readers:
-        target = schedule.stage_of(reader)
+        target = schedule.stage_of(reader.op)
         if target is None:
             raise refused(
-                stage, f"'{reader.name}' is not part of this schedule", "readers are tensors computed from it"
+                stage, f"'{reader.op.name}' is not part of this schedule", "readers are tensors computed from it"
             )
         new = replace_inputs(target.operation, replacement)
         if new is target.operation:
@@ -70,15 +70,15 @@ def cache_read(schedule: ScheduleData, tensor: te.Tensor, scope: str, readers: S
     return cache
 
 
-def cache_write(schedule: ScheduleData, tensors: Sequence[te.Tensor], scope: str) -> list[te.Tensor]:
+def cache_write(schedule: ScheduleData, tensor: Sequence[te.Tensor], scope: str) -> list[te.Tensor]:
     """`C = f(A)` becomes `C_local = f(A)`, `C = copy(C_local)`; loops made of C before now belong to C_local."""
-    stage = _stage(schedule, tensors[0])
+    stage = _stage(schedule, tensor[0])
     op = stage.operation
     if not isinstance(op, te.ComputeOp):
         raise refused(
             stage, f"cannot cache what '{stage.name}' writes: it is no te.compute", "cache what reads it: s.cache_read"
         )
-    if {id(schedule.stage_of(t.op)) for t in tensors} != {id(stage)} or len(tensors) != op.num_outputs:
+    if {id(schedule.stage_of(t.op)) for t in tensor} != {id(stage)} or len(tensor) != op.num_outputs:
         raise refused(
             stage,
             f"cache_write takes all {op.num_outputs} tensors of '{stage.name}' together, and no others",

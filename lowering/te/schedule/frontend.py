@@ -1,41 +1,37 @@
 """Schedules and stages under TVM's names: what a program, in Python or as text, calls.
 
-Arguments are checked against the table of `signatures`; each call that was carried out is recorded in the schedule's `trace`.
+Their methods are the primitives of the table of signatures. `Schedule.apply` is the one door for text, Python and ops: it checks arguments
+by the table, carries the primitive out, and writes it down as an op.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from ....dialects.schedule.kinds import parse_kind, spoken
+from ....dialects.schedule.signature_table import REQUIRED, Parameter, Signature, te_signatures
 from ....dialects.te.caller_location import at_caller, located
-from ....dialects.te.expr import Expr, ExprLike, IterVar, current_location, describe, fail, items_of
+from ....dialects.te.expr import Expr, IterVar, describe, fail, items_of
 from ....dialects.te.schedule_interface import ScheduleBase, StageBase
-from ....dialects.te.schedule_signatures import Parameter, signatures
 from ....dialects.te.tensor import Operation, Tensor
 from ....support.text import did_you_mean
-from . import dataflow_rewrite, primitives
+from . import dataflow_rewrite, primitives, stage
 from .normalize import copied, normalize
-from .stage import ScheduleData, StageData, create_group
+from .recorder import Recorder
+from .stage import ScheduleData, StageData
 from .stage import create_schedule as make_schedule
-from .trace import Argument, Ref, Step, TensorRef, Trace
-
-_SPOKEN = {
-    "axis": "an axis (s[B].op.axis[0], or what split and fuse give)",
-    "stage": "a stage (s[B])",
-    "tensor": "a tensor",
-    "expr": "an integer or an expression",
-    "str": "a string",
-    "int": "an integer",
-    "bool": "True or False",
-    "literal": "a number or a string",
-}
 
 if TYPE_CHECKING:
     from ....dialects.te.schedule_ops import ScheduleOp
+    from .methods import SchedulePrimitives, StagePrimitives  # pyright: ignore[reportMissingModuleSource]
+else:
+    SchedulePrimitives = StagePrimitives = object
 
 
-class Stage(StageBase):
+class Stage(StageBase, StagePrimitives):
     """How one tensor is computed: its loops, in order, and where it is computed."""
 
     def __init__(self, schedule: Schedule, data: StageData):
@@ -79,100 +75,20 @@ class Stage(StageBase):
             known = [member for member in dir(type(self)) if not member.startswith("_")]
             raise AttributeError(f"a stage has no '{name}'{did_you_mean(name, known)}", name=name, obj=self)
 
-    def _do(self, name: str, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-        return self.schedule.carry_out(name, self.data, function, args, keywords)
-
-    def split(
-        self, parent: IterVar, factor: ExprLike | None = None, nparts: ExprLike | None = None
-    ) -> tuple[IterVar, IterVar]:
-        """Splits a loop into an outer and an inner one, `factor` long or `nparts` of them."""
-        return self._do("split", primitives.split, parent, factor, nparts)
-
-    def fuse(self, *args: Any) -> IterVar:
-        """Fuses neighbouring loops, outer first, into one."""
-        several = items_of(args[0]) if len(args) == 1 else None
-        return self._do("fuse", primitives.fuse, *(args if several is None else several))
-
-    def reorder(self, *args: IterVar) -> None:
-        """Puts the loops named into this order, in the places that they have now."""
-        self._do("reorder", primitives.reorder, *args)
-
-    def tile(
-        self, x_parent: IterVar, y_parent: IterVar, x_factor: ExprLike, y_factor: ExprLike
-    ) -> tuple[IterVar, IterVar, IterVar, IterVar]:
-        """Splits two loops and brings the inner parts inside: x_outer, y_outer, x_inner, y_inner."""
-        return self._do("tile", primitives.tile, x_parent, y_parent, x_factor, y_factor)
-
-    def bind(self, ivar: IterVar, thread_ivar: IterVar) -> None:
-        """Runs a loop on threads: `s[B].bind(x, te.thread_axis("threadIdx.x"))`."""
-        self._do("bind", primitives.bind, ivar, thread_ivar)
-
-    def env_threads(self, threads: IterVar | Sequence[IterVar]) -> None:
-        """Launches threads around all that a scan does."""
-        self._do("env_threads", primitives.env_threads, threads)
-
-    def set_scope(self, scope: str) -> None:
-        """Sets the storage scope."""
-        self._do("set_scope", primitives.set_scope, scope)
-
-    def set_store_predicate(self, predicate: ExprLike) -> None:
-        """Stores results only where the condition holds."""
-        self._do("set_store_predicate", primitives.set_store_predicate, predicate)
-
-    def compute_at(self, parent: Stage, scope: IterVar) -> None:
-        """Computes this stage inside of a loop of another."""
-        self._do("compute_at", primitives.compute_at, parent, scope)
-
-    def compute_inline(self) -> None:
-        """Writes this stage's value where it is read."""
-        self._do("compute_inline", primitives.compute_inline)
-
-    def compute_root(self) -> None:
-        """Computes this stage by itself."""
-        self._do("compute_root", primitives.compute_root)
-
-    def vectorize(self, var: IterVar) -> None:
-        """Makes vector operations of a loop."""
-        self._do("vectorize", primitives.vectorize, var)
-
-    def unroll(self, var: IterVar) -> None:
-        """Writes the turns of a loop one after the other."""
-        self._do("unroll", primitives.unroll, var)
-
-    def parallel(self, var: IterVar) -> None:
-        """Runs the turns of a loop in parallel."""
-        self._do("parallel", primitives.parallel, var)
-
-    def pragma(self, var: IterVar, pragma_type: str, pragma_value: object = None) -> None:
-        """Annotates a loop for later passes."""
-        self._do("pragma", primitives.pragma, var, pragma_type, pragma_value)
-
-    def prefetch(self, tensor: Tensor, var: IterVar, offset: ExprLike) -> None:
-        """Asks for what will be read of a tensor `offset` turns later."""
-        self._do("prefetch", primitives.prefetch, tensor, var, offset)
-
-    def storage_align(self, axis: IterVar, factor: int, offset: int) -> None:
-        """Rounds the stride of a dimension up to `factor * k + offset`."""
-        self._do("storage_align", primitives.storage_align, axis, factor, offset)
-
-    def double_buffer(self) -> None:
-        """Gives the stage its memory twice."""
-        self._do("double_buffer", primitives.double_buffer)
-
     @located
     def tensorize(self, var: IterVar, tensor_intrin: object) -> None:
         """Replaces the loop over `var` and what is in it by an intrinsic (te.decl_tensor_intrin)."""
         if not isinstance(var, IterVar):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"var of tensorize is {_SPOKEN['axis']}, not {describe(var)}")
+            raise TypeError(f"var of tensorize is {_spoken('axis')}, not {describe(var)}")
         primitives.tensorize(self.data, var, tensor_intrin)
 
 
-class Schedule(ScheduleBase):
+class Schedule(ScheduleBase, SchedulePrimitives):
     """The stages of a program: `s[B]` is that of a tensor."""
 
     def __init__(self, data: ScheduleData):
         self.data = data
-        self.trace = Trace(data)
+        self.recorder = Recorder(data)
 
     @property
     def stages(self) -> list[Stage]:
@@ -198,51 +114,13 @@ class Schedule(ScheduleBase):
                 )
         return Stage(self, found)
 
-    def create_group(
-        self, outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], include_inputs: bool = False
-    ) -> Stage:
-        """A group of the stages between inputs and outputs, which are placed together."""
-
-        def create(outputs: list[Tensor], inputs: list[Tensor], include_inputs: bool) -> StageData:
-            return create_group(self.data, outputs, inputs, include_inputs)
-
-        return self.carry_out("create_group", None, create, (outputs, inputs, include_inputs), {})
-
-    def cache_read(self, tensor: Tensor, scope: str, readers: Any) -> Tensor:
-        """A copy of a tensor in memory of another scope, which the readers read instead."""
-
-        def read(tensor: Tensor, scope: str, readers: list[Tensor]) -> Tensor:
-            return dataflow_rewrite.cache_read(self.data, tensor, scope, [r.op for r in readers])
-
-        return self.carry_out("cache_read", None, read, (tensor, scope, readers), {})
-
-    def cache_write(self, tensor: Tensor | Sequence[Tensor], scope: str) -> Any:
-        """Computes a tensor in memory of another scope, and copies it from there."""
-
-        def write(tensors: list[Tensor], scope: str) -> list[Tensor]:
-            return dataflow_rewrite.cache_write(self.data, tensors, scope)
-
-        made: list[Tensor] = self.carry_out("cache_write", None, write, (tensor, scope), {})
-        return made[0] if isinstance(tensor, Tensor) else made
-
-    def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Any:
-        """Reduces over parts first: the axis becomes a dimension of them."""
-
-        def factor(tensor: Tensor, axis: IterVar, factor_axis: int) -> list[Tensor]:
-            return dataflow_rewrite.rfactor(self.data, tensor, axis, factor_axis)
-
-        made: list[Tensor] = self.carry_out("rfactor", None, factor, (tensor, axis, factor_axis), {})
-        return made[0] if len(made) == 1 else made
-
     def name_result(self, result: object, name: str) -> None:
         """Notes what the program calls a result of a primitive."""
-        self.trace.named(result.data if isinstance(result, Stage) else result, name)
+        self.recorder.name(result.data if isinstance(result, Stage) else result, name)
 
     def as_op(self, operations: Sequence[Operation], name: str | None = None, target: str | None = None) -> ScheduleOp:
-        """Returns the primitives that were applied as ops; `operations` are the program's, in the order of its text."""
-        from .apply_schedule import trace_to_op
-
-        return trace_to_op(self, operations, name, target)
+        """Returns the primitives that were applied as ops, once; `operations` are the program's, in the order of its text."""
+        return self.recorder.as_op(operations, name, target)
 
     def normalize(self) -> Schedule:
         """This schedule with inlined stages written out, and every loop counted from 0."""
@@ -250,98 +128,90 @@ class Schedule(ScheduleBase):
         normalize(work)
         return Schedule(work)
 
-    def carry_out(
-        self,
-        name: str,
-        stage: StageData | None,
-        function: Callable[..., Any],
-        args: Sequence[Any],
-        keywords: dict[str, Any],
-    ) -> Any:
-        """Checks arguments by the table, applies a primitive, and records it. Raises TypeError for arguments of wrong kinds."""
-        signature = signatures()[name]
-        given: list[Any] = []
-        recorded: dict[str, Argument] = {}
+    def apply(self, name: str, owner: Stage | None, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        """Applies a primitive; returns its results. Raises TypeError for arguments of wrong kinds, ScheduleError where it is refused."""
+        signature = te_signatures()[name]
+        if name == "fuse" and len(args) == 1:
+            args = items_of(args[0]) or args
+        try:
+            bound = _python_signature(signature).bind(owner or self, *args, **keywords).arguments
+        except TypeError as error:
+            raise TypeError(f"{name}() {error}") from None
+        given = {p.name: _checked(p, name, bound[p.name]) for p in signature.parameters if p.name in bound}
         with at_caller():
-            owner: TensorRef | None = None if stage is None else self.trace.stage(stage)
-            step = Step(name, owner, recorded, current_location())
-            if signature.parameters and signature.parameters[0].takes_all:
-                parameter = signature.parameters[0]
-                values = [self._checked(parameter, name, value) for value in args]
-                recorded[parameter.name] = [self._ref(value, stage) for value in values]
-                given = values
-            else:
-                for parameter, value in zip(signature.parameters, args, strict=True):
-                    checked = self._argument(parameter, name, value)
-                    recorded[parameter.name] = self._recorded(parameter, checked, stage, step)
-                    given.append(checked)
-            result = function(*([] if stage is None else [stage]), *given, **keywords)
-            results: list[object] = list(items_of(result) or ()) if items_of(result) is not None else [result]
-            if not signature.results:
-                results = []
-            self.trace.add(step, results)
-        if isinstance(result, StageData):
-            return Stage(self, result)
-        return result
+            of = None if owner is None else owner.data
+            written = self.recorder.arguments(signature, of, given)
+            positional: list[Any] = given.pop(signature.variadic.name, []) if signature.variadic else []
+            result = _function(name)(of or self.data, *positional, **given)
+            several = items_of(result)
+            results: list[Any] = [] if signature.result == "none" else [result] if several is None else list(several)
+            self.recorder.applied(signature, written, results)
+        if signature.element and len(results) == 1:
+            # Of one tensor, unless it was given in a list.
+            return results[0] if name == "rfactor" or isinstance(bound["tensor"], Tensor) else results
+        return Stage(self, result) if isinstance(result, StageData) else result
 
-    def _argument(self, parameter: Parameter, name: str, value: Any) -> Any:
-        if value is None and parameter.default is None:
-            return None
-        if not parameter.is_list:
-            return self._checked(parameter, name, value)
+
+# Checks of arguments ---------------------------------------------------------------------------------------------------
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "axis": (IterVar,), "stage": (Stage,), "tensor": (Tensor, Operation), "expr": (Expr, int, float), "str": (str,), "int": (int,),
+    "bool": (bool,), "literal": (str, int, float, Expr),
+}  # fmt: skip
+
+
+def _spoken(kind: str) -> str:
+    return "an integer or an expression" if kind == "expr" else spoken(parse_kind(kind))
+
+
+def _checked(parameter: Parameter, name: str, value: Any) -> Any:
+    """Returns the argument as primitives take it. Raises TypeError for one of another kind."""
+    if value is None and parameter.default is None:
+        return None
+    if parameter.is_list or parameter.variadic:
         several = items_of(value)
-        return [self._checked(parameter, name, v) for v in ((value,) if several is None else several)]
-
-    def _checked(self, parameter: Parameter, name: str, value: Any) -> Any:
-        """The argument, where it is of the parameter's kind; stages and operations as what the engine takes."""
-        kind = parameter.kind
-        if kind == "axis" and isinstance(value, IterVar):
-            return value
-        if kind == "stage" and isinstance(value, Stage):
-            return value.data
-        if kind == "tensor" and isinstance(value, Tensor):
-            return value
-        if kind == "tensor" and isinstance(value, Operation):
-            return value.outputs[0]
-        if kind == "expr" and isinstance(value, (Expr, int, float)) and not isinstance(value, str):
-            return value
-        if kind == "str" and isinstance(value, str):
-            return value
-        if kind == "int" and isinstance(value, int) and not isinstance(value, bool):
-            return value
-        if kind == "bool" and isinstance(value, bool):
-            return value
-        if kind == "literal" and isinstance(value, (str, int, float, Expr)):
-            return value
-        raise TypeError(f"'{parameter.name}' of {name} is {_SPOKEN[kind]}, not {describe(value)}")
-
-    def _recorded(self, parameter: Parameter, value: Any, stage: StageData | None, step: Step) -> Argument:
-        if isinstance(value, list):
-            return [self._ref(v, stage) for v in value]  # pyright: ignore[reportUnknownVariableType]
-        if isinstance(value, Expr) and parameter.kind in ("expr", "literal"):
-            for axis in axes_in(value):
-                step.axes[id(axis)] = self.trace.axis(axis, stage)
-            return value
-        return (
-            value if value is None or not parameter.is_operand or parameter.kind == "expr" else self._ref(value, stage)
-        )
-
-    def _ref(self, value: Any, stage: StageData | None) -> Ref:
-        if isinstance(value, IterVar):
-            return self.trace.axis(value, stage)
-        return self.trace.tensor(value) if isinstance(value, Tensor) else self.trace.stage(value)
+        return [_element(parameter, name, v) for v in ((value,) if several is None else several)]
+    return _element(parameter, name, value)
 
 
-def axes_in(root: Expr) -> list[IterVar]:
-    """The axes in an expression."""
-    found: dict[int, IterVar] = {}
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, IterVar):
-            found[id(node)] = node
-        pending += node.args
-    return list(found.values())
+def _element(parameter: Parameter, name: str, value: Any) -> Any:
+    kind = parameter.element
+    if not isinstance(value, _TYPES[kind]) or (kind == "int" and isinstance(value, bool)):
+        raise TypeError(f"'{parameter.name}' of {name} is {_spoken(kind)}, not {describe(value)}")
+    return value.data if isinstance(value, Stage) else value.outputs[0] if isinstance(value, Operation) else value
+
+
+# Primitives as methods -------------------------------------------------------------------------------------------------
+
+
+@cache
+def _function(name: str) -> Callable[..., Any]:
+    return next(found for m in (primitives, dataflow_rewrite, stage) if (found := vars(m).get(name)) is not None)
+
+
+@cache
+def _python_signature(signature: Signature) -> inspect.Signature:
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    for each in signature.parameters:
+        kind = inspect.Parameter.VAR_POSITIONAL if each.variadic else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        default = inspect.Parameter.empty if each.default is REQUIRED else each.default
+        parameters.append(inspect.Parameter(each.name, kind, default=default))
+    return inspect.Signature(parameters)
+
+
+def _method(signature: Signature) -> Callable[..., Any]:
+    def method(self: Stage | Schedule, *args: Any, **keywords: Any) -> Any:
+        owner = self if isinstance(self, Stage) else None
+        return (self.schedule if isinstance(self, Stage) else self).apply(signature.name, owner, args, keywords)
+
+    method.__name__ = signature.name
+    method.__doc__ = _function(signature.name).__doc__
+    method.__signature__ = _python_signature(signature)  # type: ignore[attr-defined]
+    return method
+
+
+for _each in te_signatures().values():
+    setattr(Stage if _each.owner == "stage" else Schedule, _each.name, _method(_each))
 
 
 @located

@@ -196,7 +196,7 @@ def create_schedule(outputs: Sequence[te.Operation]) -> ScheduleData:
 
 
 def create_group(
-    schedule: ScheduleData, outputs: Iterable[te.Tensor], inputs: Iterable[te.Tensor], include_inputs: bool
+    schedule: ScheduleData, outputs: Iterable[te.Tensor], inputs: Iterable[te.Tensor], include_inputs: bool = False
 ) -> StageData:
     """A group of the stages between inputs and outputs, which are then placed together.
 

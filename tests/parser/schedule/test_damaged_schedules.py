@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mirstack.dialects.schedule.signatures import signatures as primitives
-from mirstack.dialects.te.schedule_signatures import signatures as te_primitives
+from mirstack.dialects.schedule.signature_table import signatures as primitives
+from mirstack.dialects.schedule.signature_table import te_signatures as te_primitives
 
 PROGRAMS = sorted((Path(__file__).parent / "scheduled").glob("*.mir"))
 SECONDS = 30

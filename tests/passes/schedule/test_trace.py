@@ -223,10 +223,14 @@ def test_types_of_methods_are_those_of_the_table() -> None:
 
     from mirstack.passes.schedule.engine import stubs
 
-    file = Path(stubs.__file__).with_name("methods.pyi")
-    assert ast.dump(ast.parse(file.read_text())) == ast.dump(ast.parse(stubs.stub_text())), (
-        "write it anew: python -m mirstack.passes.schedule.engine.stubs > passes/schedule/engine/methods.pyi"
-    )
+    root = Path(stubs.__file__).parents[3]
+    for text, option, folder in (
+        (stubs.stub_text(), "", "passes/schedule/engine"),
+        (stubs.te_stub_text(), " te", "lowering/te/schedule"),
+    ):
+        assert ast.dump(ast.parse((root / folder / "methods.pyi").read_text())) == ast.dump(ast.parse(text)), (
+            f"write it again: python -m mirstack.passes.schedule.engine.stubs{option} > {folder}/methods.pyi"
+        )
 
 
 def test_sizes_that_no_loop_or_dimension_has() -> None:

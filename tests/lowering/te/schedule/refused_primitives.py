@@ -176,7 +176,7 @@ def schedule_input() -> None:
 
 def pragma_value() -> None:
     s, _, _, C = chain()
-    s[C].pragma(C.op.axis[0], "unroll", te.placeholder((4,)))
+    s[C].pragma(C.op.axis[0], "unroll", te.placeholder((4,)))  # type: ignore[arg-type]
 
 
 def align_foreign() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from mirstack import te
-from mirstack.dialects.te.schedule_signatures import signatures
+from mirstack.dialects.schedule.signature_table import te_signatures
 from mirstack.lowering.te.schedule.errors import ScheduleError
 from mirstack.support.diagnostics import MirError
 from refused_primitives import REFUSED
@@ -69,7 +69,7 @@ def test_a_group_has_no_operation():
 
 def test_every_primitive_has_a_doc():
     owners = {"stage": te.Stage, "schedule": te.Schedule}
-    assert all(getattr(owners[s.owner], s.name).__doc__ for s in signatures().values())
+    assert all(getattr(owners[s.owner], s.name).__doc__ for s in te_signatures().values())
 
 
 @pytest.mark.parametrize(("build", "message", "notes"), REFUSED)
@@ -88,7 +88,7 @@ def test_a_refused_primitive_leaves_the_schedule_as_it_was():
     with pytest.raises(ScheduleError):
         s[C].tile(C.op.axis[0], C.op.axis[1], 4, 0)
     assert names(s[C]) == ["i", "j"]
-    assert not s.trace.steps
+    assert not s.as_op([]).steps
 
 
 @pytest.mark.parametrize(

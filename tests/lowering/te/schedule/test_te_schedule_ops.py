@@ -10,7 +10,7 @@ from mirstack.dialects import tir
 from mirstack.dialects.te import ExternOp, FuncOp, ScheduleOp
 from mirstack.dialects.te.builder import func
 from mirstack.dialects.te.lift import lift
-from mirstack.lowering.te.schedule.apply_schedule import apply_schedule, trace_to_op
+from mirstack.lowering.te.schedule.apply_schedule import apply_schedule
 from mirstack.parser import parse_mir, print_mir
 from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import verify
@@ -58,7 +58,8 @@ def test_a_good_one():
     function, schedule = held(module)
     program = lift(function)
     made = apply_schedule(schedule, program.operations, program.outputs(), program.vars)
-    assert [step.name for step in made.trace.steps] == ["unroll"]
+    again = made.as_op(program.operations)
+    assert [op.name for op in again.steps] == ["te.tensor_ref", "te.tensor_ref", "te.axis_ref", "te.schedule.unroll"]
 
 
 @pytest.mark.parametrize(
@@ -164,14 +165,14 @@ def test_what_cannot_be_written_down():
     s = te.create_schedule(C.op)
     s[C].bind(C.op.axis[0], te.thread_axis((0, n), "threadIdx.x"))
     with pytest.raises(MirError, match=r"thread 'threadIdx.x' has a range that is no number"):
-        trace_to_op(s, [A.op, J.op, C.op])
+        s.as_op([A.op, J.op, C.op])
     other = te.compute((n,), lambda i: A[i], name="other")
     s = te.create_schedule(C.op)
     with pytest.raises(MirError, match="axis 'i' belongs to no stage of this schedule"):
         s[C].vectorize(other.op.axis[0])
     s[C].split(C.op.axis[0], factor=te.call_extern("int32", "size", n))
     with pytest.raises(MirError, match="an argument of split is no integer arithmetic"):
-        trace_to_op(s, [A.op, J.op, C.op])
+        s.as_op([A.op, J.op, C.op])
 
 
 def test_lifting_gives_the_same_function():

@@ -1,6 +1,8 @@
-"""The signature of every schedule primitive, as TVM 0.16's `tir.Schedule` has them (`omit_padding` is mirstack's own): one line each.
+"""The signature of every schedule primitive, one line each: as TVM 0.16's `tir.Schedule` has them (`omit_padding` is mirstack's own), and
+those of TVM's `te.Schedule` and `te.Stage`.
 
-From here come the ops of the dialect, the checks of scripts and of calls from Python, and the printed form of traces.
+From here come the ops of the dialects, the checks of texts and of calls from Python, the methods of schedules and their types, and the
+printed form of traces.
 """
 
 from __future__ import annotations
@@ -71,7 +73,33 @@ work_on(func_name: str) -> none
 enter_postproc() -> none
 """
 
-_LINE = re.compile(r"(\w+)\((.*)\) -> ([a-z\[\]]+)(?: = (\w+))?")
+# Of TE's schedules, each before the dot what it is a method of. `expr` is a number, a size, an axis or arithmetic on them.
+_TE_TABLE = """
+stage.split(parent: axis, factor: expr = None, nparts: expr = None) -> axis, axis
+stage.fuse(*args: axis) -> axis
+stage.reorder(*args: axis) -> none
+stage.tile(x_parent: axis, y_parent: axis, x_factor: expr, y_factor: expr) -> axis, axis, axis, axis
+stage.bind(ivar: axis, thread_ivar: axis) -> none
+stage.env_threads(threads: list[axis]) -> none
+stage.set_scope(scope: str) -> none
+stage.set_store_predicate(predicate: expr) -> none
+stage.compute_at(parent: stage, scope: axis) -> none
+stage.compute_inline() -> none
+stage.compute_root() -> none
+stage.vectorize(var: axis) -> none
+stage.unroll(var: axis) -> none
+stage.parallel(var: axis) -> none
+stage.pragma(var: axis, pragma_type: str, pragma_value: literal = None) -> none
+stage.prefetch(tensor: tensor, var: axis, offset: expr) -> none
+stage.storage_align(axis: axis, factor: int, offset: int) -> none
+stage.double_buffer() -> none
+schedule.create_group(outputs: list[tensor], inputs: list[tensor], include_inputs: bool = False) -> stage
+schedule.cache_read(tensor: tensor, scope: str, readers: list[tensor]) -> tensor
+schedule.cache_write(tensor: list[tensor], scope: str) -> list[tensor]
+schedule.rfactor(tensor: tensor, axis: axis, factor_axis: int = 0) -> list[tensor]
+"""
+
+_LINE = re.compile(r"(?:(\w+)\.)?(\w+)\((.*)\) -> ([a-z\[\], ]+?)(?: = (\w+))?")
 _PARAMETER = re.compile(r"(\*?)(\w+): ((?:\[[^]]*\]|[^,=\[])+?)(?: = ([^,]+))?(?:, |$)")
 _DEFAULTS: Mapping[str, object] = {"None": None, "True": True, "False": False}
 
@@ -100,6 +128,21 @@ class Parameter:
         """The kinds of values that it takes."""
         return parse_kind(self.kind)
 
+    @property
+    def is_required(self) -> bool:
+        """Whether a call must give it."""
+        return isinstance(self.default, Required)
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it takes a list."""
+        return self.kind.startswith("list[")
+
+    @property
+    def element(self) -> str:
+        """The kind of its value, or of the elements of its list."""
+        return self.kind.removeprefix("list[").removesuffix("]")
+
     def __str__(self) -> str:
         star = "*" if self.variadic else ""
         return f"{star}{self.name}" + ("" if isinstance(self.default, Required) else f"={self.default!r}")
@@ -115,15 +158,16 @@ class SignatureError(Exception):
 
 @dataclass(frozen=True)
 class Signature:
-    """A primitive's parameters and what it gives: `none`, `block`, `loop`, `expr`, or a list of one of these.
+    """A primitive's parameters and its result: `none`, a kind of handle, several with commas between, or a list of one kind.
 
-    `counted_by` names the argument that says how many results there are.
+    `counted_by` names the argument that says how many results there are; `owner` is what it is a method of, in TE.
     """
 
     name: str
     parameters: tuple[Parameter, ...]
     result: str
     counted_by: str | None = None
+    owner: str = ""
 
     @cached_property
     def by_name(self) -> dict[str, Parameter]:
@@ -213,6 +257,12 @@ def signatures() -> Mapping[str, Signature]:
     return {found.name: found for found in map(_read, _TABLE.strip().splitlines())}
 
 
+@cache
+def te_signatures() -> Mapping[str, Signature]:
+    """Returns the table of TE's primitives, by name."""
+    return {found.name: found for found in map(_read, _TE_TABLE.strip().splitlines())}
+
+
 def signature(name: str) -> Signature | None:
     """The signature of the primitive called so, or None."""
     return signatures().get(name)
@@ -229,9 +279,9 @@ def _read(line: str) -> Signature:
         raise ValueError(f"'{line}' is no signature")
     parameters = [
         Parameter(name, kind.strip(), _default(default), star == "*")
-        for star, name, kind, default in _PARAMETER.findall(match[2])
+        for star, name, kind, default in _PARAMETER.findall(match[3])
     ]
-    return Signature(match[1], tuple(parameters), match[3], match[4])
+    return Signature(match[2], tuple(parameters), match[4], match[5], match[1] or "")
 
 
 def _default(text: str) -> object:

@@ -80,6 +80,3 @@ def memref_type(element: Attribute, *shape: int) -> MemRefType[Attribute]:
 def tensor_type(element: Attribute, *shape: int) -> TensorType[Attribute]:
     """A tensor of these extents."""
     return TensorType(element, shape)
-
-
-__all__ = ["i32_array", "i64_array", "int_attr", "integer", "memref_type", "string", "tensor_type", "vector_type"]

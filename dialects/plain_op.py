@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.irdl import AttrSizedOperandSegments, IRDLOperation, OptionalDef
 
-from ..support.edit import fill_op
+from ..support.edit import init_op
 from .interned import i32_array
 
 Values = SSAValue | Operation | Sequence[SSAValue | Operation]
@@ -77,7 +77,7 @@ class PlainOp(IRDLOperation, metaclass=OpClass):
             known[SEGMENTS] = i32_array(*sizes)
         for key, value in defaults:
             known.setdefault(key, value)
-        fill_op(self, values, types, known, UNKNOWN_LOC)
+        init_op(self, values, types, known, UNKNOWN_LOC)
         if attributes:
             self.attributes.update(attributes)
         if successors:
@@ -102,7 +102,7 @@ class PlainOp(IRDLOperation, metaclass=OpClass):
         known = {**properties}
         for key, value in _given_by_class(cls)[1]:
             known.setdefault(key, value)
-        fill_op(op, operands, result_types, known, UNKNOWN_LOC if location is None else location)
+        init_op(op, operands, result_types, known, UNKNOWN_LOC if location is None else location)
         if attributes:
             op.attributes.update(attributes)
         if successors:
@@ -122,6 +122,3 @@ def _given_by_class(op: type[IRDLOperation]) -> tuple[bool, list[tuple[str, Attr
         if not isinstance(each, OptionalDef) and each.default_value is not None
     ]
     return any(isinstance(option, AttrSizedOperandSegments) for option in definition.options), defaults
-
-
-__all__ = ["SEGMENTS", "PlainOp", "value_of"]

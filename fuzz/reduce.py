@@ -29,6 +29,7 @@ from ..dialects import relay, tir
 from ..dialects.array import numpy_dtype
 from ..parser import parse_mir, print_mir
 from ..support.diagnostics import MirError
+from ..support.edit import erase_op
 from ..support.verify import find_errors
 from ..support.walk import walk_ops
 from .case import Case, Failure, Verdict
@@ -179,8 +180,7 @@ class DropOps(ChangeModule):
             found.append((result, other))
         for result, other in found:
             result.replace_all_uses_with(other)
-        op.detach()
-        op.erase()
+        erase_op(op)
 
 
 def _plain(op: Operation) -> bool:
@@ -239,13 +239,11 @@ class Unwrap(ChangeModule):
             for result, value in zip(op.results, last.operands, strict=True):
                 result.replace_all_uses_with(value)
         if last is not None and last.has_trait(IsTerminator):
-            last.detach()
-            last.erase()
+            erase_op(last)
         for inner in list(block.ops):
             inner.detach()
             op.parent.insert_op_before(inner, op)
-        op.detach()
-        op.erase()
+        erase_op(op)
 
 
 def erase_unused(module: ModuleOp) -> None:
@@ -254,8 +252,7 @@ def erase_unused(module: ModuleOp) -> None:
         if not op.results or any(result.first_use for result in op.results) or op.parent is None:
             continue
         if op.name.startswith(("relay.", "tir.")) and not isinstance(op, relay.FuncOp | tir.CallOp | tir.BufferOp):
-            op.detach()
-            op.erase()
+            erase_op(op)
 
 
 class ReturnEarlier(ChangeModule):
@@ -357,8 +354,7 @@ class ValuesToInputs:
                 names.append(name)
                 argument = function.body.block.insert_arg(op.results[0].type, len(function.body.block.args))
                 op.results[0].replace_all_uses_with(argument)
-                op.detach()
-                op.erase()
+                erase_op(op)
                 inputs[name] = value
             function.param_names = relay.FuncOp("f", names, []).param_names
             erase_unused(module)

@@ -12,6 +12,3 @@ def require_range(module: ModuleOp, option: str, value: int, low: int, high: int
     if value < low or (high is not None and value > high):
         allowed = f"{low} or more" if high is None else f"from {low} to {high}"
         raise error_at(module, f"{option} must be {allowed}, not {value}")
-
-
-__all__ = ["require_range"]

@@ -28,6 +28,3 @@ def keep_freed_memory() -> None:
     if mallopt is not None:
         mallopt(M_TRIM_THRESHOLD, KEPT)
         mallopt(M_MMAP_THRESHOLD, FROM_HEAP)
-
-
-__all__ = ["keep_freed_memory"]

@@ -1,23 +1,28 @@
-"""Making, placing, copying and erasing ops without what xDSL does for callers that it knows nothing of: lowering makes tens of thousands.
+"""The edits of IR: create, clone, insert, move, detach and erase ops, under the names that xDSL's methods have.
 
-These functions write the fields that `Operation.create`, `Block.add_op`, `Block.insert_op_after`, `Block.detach_op` and
-`Operation.erase` write, in the same way. What is left out: default values of properties, and of ops without regions the walk up to
-see that they are not put inside of themselves. `tests/support/test_edit.py` holds them to xDSL's own.
+`insert_op_before`, `detach`, `erase_op`, `replace_all_uses_with` and the others leave what xDSL's methods leave and write the same
+fields, without what xDSL does for callers that it knows nothing of: lowering makes tens of thousands of ops. Left out are default
+values of properties, and for ops without regions the walk up to see that they are not put inside of themselves.
+`tests/support/test_edit.py` holds them to xDSL's own.
 """
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
+from xdsl.builder import Builder, InsertOpInvT
 from xdsl.dialects.builtin import LocationAttr
-from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue, SSAValues, Use
+from xdsl.ir import Attribute, Block, BlockOps, Operation, OpResult, Region, SSAValue, SSAValues, Use
+from xdsl.rewriter import InsertPoint
+
+from .walk import ops_in
 
 OpT = TypeVar("OpT", bound=Operation)
 
 
-def make_op(
+def create_op(
     kind: type[OpT],
     operands: Sequence[SSAValue],
     result_types: Sequence[Attribute],
@@ -27,14 +32,14 @@ def make_op(
 ) -> OpT:
     """An op of these parts, without regions. `properties` becomes the op's own, and has all that the op needs."""
     op = kind.__new__(kind)
-    fill_op(op, operands, result_types, properties, location)
+    init_op(op, operands, result_types, properties, location)
     if successors:
         op._successors = tuple(successors)
         op._successor_uses = _used_by(op, successors)
     return op
 
 
-def fill_op(
+def init_op(
     op: Operation,
     operands: Sequence[SSAValue],
     result_types: Sequence[Attribute],
@@ -54,21 +59,21 @@ def fill_op(
     op.location = location
 
 
-def copy_op(op: OpT, operands: Sequence[SSAValue]) -> OpT:
+def clone_op(op: OpT, operands: Sequence[SSAValue]) -> OpT:
     """An op without regions and successors once more, with other operands; it stands nowhere."""
     assert not op.regions and not op.successors
-    new = make_op(type(op), operands, [result.type for result in op.results], dict(op.properties), op.location)
+    new = create_op(type(op), operands, [result.type for result in op.results], dict(op.properties), op.location)
     if op.attributes:
         new.attributes.update(op.attributes)
     return new
 
 
-def copy_nested(op: OpT, values: dict[SSAValue, SSAValue]) -> OpT:
+def clone_nested(op: OpT, values: dict[SSAValue, SSAValue]) -> OpT:
     """A copy of an op and of what is inside, that stands nowhere; its operands are what `values` has for those of the op. To these are
     added the copies of what is defined. Definitions must come before uses, as they do in regions of one block each."""
     operands = [values.get(operand, operand) for operand in op._operands]
     types = [result._type for result in op.results]
-    copy = make_op(type(op), operands, types, dict(op.properties), op.location, op._successors)
+    copy = create_op(type(op), operands, types, dict(op.properties), op.location, op._successors)
     if op.attributes:
         copy.attributes.update(op.attributes)
     for old, new in zip(op.results, copy.results, strict=True):
@@ -84,7 +89,7 @@ def copy_nested(op: OpT, values: dict[SSAValue, SSAValue]) -> OpT:
                 new._name, new.location = old._name, old.location
                 values[old] = new
             for each in block.ops:
-                append_op(home, copy_nested(each, values))
+                add_op(home, clone_nested(each, values))
     return copy
 
 
@@ -101,7 +106,7 @@ def _used_by(op: Operation, used: Sequence[SSAValue | Block]) -> tuple[Use, ...]
     return tuple(uses)
 
 
-def append_op(block: Block, op: Operation) -> None:
+def add_op(block: Block, op: Operation) -> None:
     """Puts an op that stands nowhere at the end of a block."""
     assert op.parent is None and (not op.regions or not op.is_ancestor(block))
     last = block._last_op
@@ -114,7 +119,7 @@ def append_op(block: Block, op: Operation) -> None:
     block._last_op = op
 
 
-def put_after(op: Operation, place: Operation) -> None:
+def insert_op_after(op: Operation, place: Operation) -> None:
     """Puts an op that stands nowhere after `place`, in its block."""
     block, following = place.parent, place._next_op
     assert op.parent is None and block is not None and (not op.regions or not op.is_ancestor(block))
@@ -127,7 +132,7 @@ def put_after(op: Operation, place: Operation) -> None:
         following._prev_op = op
 
 
-def put_before(op: Operation, place: Operation) -> None:
+def insert_op_before(op: Operation, place: Operation) -> None:
     """Puts an op that stands nowhere before `place`, in its block."""
     block, before = place.parent, place._prev_op
     assert op.parent is None and block is not None and (not op.regions or not op.is_ancestor(block))
@@ -140,7 +145,7 @@ def put_before(op: Operation, place: Operation) -> None:
         before._next_op = op
 
 
-def take_out(op: Operation) -> None:
+def detach(op: Operation) -> None:
     """Takes an op out of its block; it stands nowhere then."""
     block, before, following = op.parent, op._prev_op, op._next_op
     assert block is not None
@@ -161,7 +166,7 @@ def erase_op(op: Operation) -> None:
         if result.first_use is not None:
             raise ValueError(f"{op.name} is erased, but one of its results is used")
     if op.parent is not None:
-        take_out(op)
+        detach(op)
     unlink_operands(op)
     if op.regions or op._successors:
         op.drop_all_references()
@@ -185,7 +190,7 @@ def set_type(value: SSAValue, type: Attribute) -> None:
     value._type = type
 
 
-def replace_uses(value: SSAValue, other: SSAValue) -> None:
+def replace_all_uses_with(value: SSAValue, other: SSAValue) -> None:
     """Has all that uses `value` use `other`, which gets its name unless it has one."""
     if value is other:
         return
@@ -206,17 +211,73 @@ def replace_uses(value: SSAValue, other: SSAValue) -> None:
         other._name = value._name
 
 
-__all__ = [
-    "append_op",
-    "copy_nested",
-    "copy_op",
-    "erase_op",
-    "fill_op",
-    "make_op",
-    "put_after",
-    "put_before",
-    "replace_uses",
-    "set_type",
-    "take_out",
-    "unlink_operands",
-]
+def move_before(ops: Iterable[Operation], anchor: Operation) -> None:
+    """Moves ops, in order, to just before `anchor`."""
+    for op in ops_in(ops.block) if isinstance(ops, BlockOps) else list(ops):
+        detach(op)
+        insert_op_before(op, anchor)
+
+
+def move_to_end(ops: Iterable[Operation], block: Block) -> None:
+    """Moves ops, in order, to the end of `block`."""
+    for op in ops_in(ops.block) if isinstance(ops, BlockOps) else list(ops):
+        detach(op)
+        add_op(block, op)
+
+
+def block_of_ops(ops: Iterable[Operation]) -> Region:
+    """A region of one block that takes the ops over."""
+    block = Block()
+    move_to_end(ops, block)
+    return Region(block)
+
+
+def enclosing(op: Operation) -> Iterator[Operation]:
+    """The ops around `op`, innermost first."""
+    parent = op.parent_op()
+    while parent is not None:
+        yield parent
+        parent = parent.parent_op()
+
+
+class PlacedBuilder(Builder):
+    """A builder that gives what it inserts a location."""
+
+    def __init__(self, place: InsertPoint, location: LocationAttr):
+        super().__init__(place)
+        self.location = location
+        # For builders that take it over.
+        self.operation_insertion_handler = [self._locate]
+
+    def insert(self, op: InsertOpInvT, insertion_point: InsertPoint | None = None) -> InsertOpInvT:
+        """Inserts an op, or several, at its place."""
+        # Mostly one op without regions: `isinstance` would take a call of Python to say that it is an op.
+        single: Any = op
+        if getattr(op, "regions", True) or insertion_point is not None:
+            for each in (op,) if isinstance(op, Operation) else op:
+                each.location = self.location
+            return super().insert(op, insertion_point)
+        single.location = self.location
+        place = self.insertion_point
+        if place.insert_before is not None:
+            insert_op_before(single, place.insert_before)
+        else:
+            add_op(place.block, single)
+        return op
+
+    def _locate(self, op: Operation) -> None:
+        op.location = self.location
+
+    def at_end(self, block: Block) -> PlacedBuilder:
+        """One for the end of another block."""
+        return PlacedBuilder(InsertPoint.at_end(block), self.location)
+
+
+def builder_before(op: Operation, location: LocationAttr | None = None) -> PlacedBuilder:
+    """A builder whose ops come before `op`, at its location or the one given."""
+    return PlacedBuilder(InsertPoint.before(op), op.location if location is None else location)
+
+
+def builder_at_end(block: Block, location: LocationAttr) -> PlacedBuilder:
+    """A builder whose ops come at the end of `block`."""
+    return PlacedBuilder(InsertPoint.at_end(block), location)

@@ -29,6 +29,3 @@ _ALWAYS: set[type] = {
     traits.MemoryAllocEffect,
     traits.MemoryFreeEffect,
 }
-
-
-__all__ = ["is_side_effect_free"]

@@ -20,6 +20,3 @@ def note_name(name: str, module: str) -> None:
 def names_one(text: str) -> bool:
     """Whether a name that has its meaning from outside may stand in a text."""
     return bool(_NAMES) and re.search("|".join(map(re.escape, _NAMES)), text) is not None
-
-
-__all__ = ["names_one", "note_name"]

@@ -39,6 +39,3 @@ def memoized(
         return found[1]
 
     return ask
-
-
-__all__ = ["memoized"]

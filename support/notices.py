@@ -19,6 +19,3 @@ def say_once(text: str) -> None:
     if text not in _SAID:
         _SAID.add(text)
         say(text)
-
-
-__all__ = ["say", "say_once"]

@@ -15,6 +15,3 @@ class Kinds(dict[type[Operation], bool]):
     def __missing__(self, kind: type[Operation]) -> bool:
         known = self[kind] = issubclass(kind, self.kinds)
         return known
-
-
-__all__ = ["Kinds"]

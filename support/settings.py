@@ -37,6 +37,3 @@ def choice(name: str, *choices: str) -> str | None:
 def meaningless(name: str, text: str, wanted: str) -> None:
     """Tells of a setting that counts as absent, and of what it could be."""
     say_once(f"{name} is {text!r}, which counts as absent: it takes {wanted}")
-
-
-__all__ = ["choice", "meaningless", "setting", "whole_number"]

@@ -14,6 +14,7 @@ from ...dialects.tir.stmt import PrimFuncOp
 from ...support.arguments import check
 from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError
+from ...support.edit import erase_op
 from ...support.garbage import no_collection
 from ...support.source_text import characters
 from ..relay import adt
@@ -136,8 +137,7 @@ class IRModule:
             self._op.body.block.add_op(new)
         else:
             self._op.body.block.insert_op_before(new, old)
-            old.detach()
-            old.erase()
+            erase_op(old)
         self._functions.pop(name, None)
         if isinstance(func, Function):
             self._functions[name] = func

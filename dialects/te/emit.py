@@ -27,7 +27,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import error_at
-from ...support.edit import append_op, make_op
+from ...support.edit import add_op, create_op
 from .. import tir
 from ..interned import integer
 from ..tir.types import DYNAMIC, I1, Dim
@@ -364,14 +364,14 @@ class Emitter:
     def _node(self, node: Expr, operands: list[SSAValue]) -> Operation:
         match node:
             case ex.Apply():
-                return make_op(node.op, operands, (type_of(node.dtype),), {}, UNKNOWN_LOC)
+                return create_op(node.op, operands, (type_of(node.dtype),), {}, UNKNOWN_LOC)
             case te.Read():
                 tensor = self.objects.get(id(node.tensor))
                 if tensor is None or self.block is self.function_block:
                     raise error_at(node.location, f"tensor '{node.tensor.name}' is read outside of a te.compute")
-                return make_op(ops.ReadOp, [tensor, *operands], (type_of(node.dtype),), {}, UNKNOWN_LOC)
+                return create_op(ops.ReadOp, [tensor, *operands], (type_of(node.dtype),), {}, UNKNOWN_LOC)
             case ex.Const():
-                return make_op(tir.ConstOp, (), (type_of(node.dtype),), {"value": number_of(node)}, UNKNOWN_LOC)
+                return create_op(tir.ConstOp, (), (type_of(node.dtype),), {"value": number_of(node)}, UNKNOWN_LOC)
             case ex.IfThenElse():
                 sides = [self._side(node.then_value), self._side(node.else_value)]
                 return tir.IfThenElseOp(operands[0], sides[0], sides[1], type_of(node.dtype))
@@ -447,7 +447,7 @@ class Emitter:
 
     def _add(self, op: Operation, location: LocationAttr) -> None:
         op.location = location
-        append_op(self.block, op)
+        add_op(self.block, op)
 
     @contextmanager
     def _scope(self, block: Block) -> Generator[None]:

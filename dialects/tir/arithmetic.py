@@ -15,7 +15,7 @@ from xdsl.irdl import irdl_op_definition, operand_def, result_def, traits_def
 from xdsl.traits import Commutative, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from ...support.edit import fill_op
+from ...support.edit import init_op
 from ..plain_op import PlainOp, value_of
 from .types import I1, element_of, type_to_dtype, with_lanes_of
 
@@ -32,7 +32,7 @@ class BinaryOp(PlainOp):
 
     def __init__(self, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
         lhs = value_of(lhs)
-        fill_op(self, (lhs, value_of(rhs)), (self.type_of(lhs.type),), {}, UNKNOWN_LOC)
+        init_op(self, (lhs, value_of(rhs)), (self.type_of(lhs.type),), {}, UNKNOWN_LOC)
 
     @classmethod
     def type_of(cls, operand: Attribute) -> Attribute:

@@ -45,7 +45,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
-from ...support.edit import fill_op, make_op
+from ...support.edit import create_op, init_op
 from ...support.text import counted
 from ..interned import int_attr, integer, string, vector_type
 from ..plain_op import PlainOp, value_of
@@ -71,7 +71,7 @@ class ConstOp(PlainOp):
     def int(value: int, type: Attribute = I32) -> ConstOp:
         assert isinstance(type, IntegerType)
         # Lowering makes thousands, most of them of few values: without the checks of a constructor.
-        return make_op(ConstOp, (), (type,), {"value": integer(int(value), type)}, UNKNOWN_LOC)
+        return create_op(ConstOp, (), (type,), {"value": integer(int(value), type)}, UNKNOWN_LOC)
 
     @staticmethod
     def float(value: float, type: Attribute) -> ConstOp:
@@ -247,7 +247,7 @@ class RampOp(PlainOp):
     def __init__(self, base: SSAValue | Operation, stride: SSAValue | Operation, lanes: int, scalable: bool = False):
         base = value_of(base)
         result = vector_type(base.type, lanes, scalable)
-        fill_op(self, (base, value_of(stride)), (result,), {}, UNKNOWN_LOC)
+        init_op(self, (base, value_of(stride)), (result,), {}, UNKNOWN_LOC)
 
     def verify_(self) -> None:
         if self.base.type != self.stride.type or self.base.type != element_of(self.result.type):
@@ -267,7 +267,7 @@ class BroadcastOp(PlainOp):
 
     def __init__(self, value: SSAValue | Operation, lanes: int, scalable: bool = False):
         value = value_of(value)
-        fill_op(self, (value,), (vector_type(value.type, lanes, scalable),), {}, UNKNOWN_LOC)
+        init_op(self, (value,), (vector_type(value.type, lanes, scalable),), {}, UNKNOWN_LOC)
 
     def verify_(self) -> None:
         if self.value.type != element_of(self.result.type):

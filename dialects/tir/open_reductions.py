@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
+from ...support.edit import erase_op
 from ...support.walk import op_around, walk_ops
 from .arithmetic import AndOp, LeOp, OrOp
 from .buffer import LoadOp
@@ -232,8 +233,7 @@ def _strip(copy: Operation, path: list[Operation], reducing: set[ForOp]) -> tupl
                     if op is inner:
                         following = same
                     elif not op.results and not (inner is None and isinstance(op, InitOp)):
-                        same.detach()
-                        same.erase()
+                        erase_op(same)
         copy = following
     assert isinstance(copy, BlockOp)
     _drop_conditions(copy, driving)
@@ -242,8 +242,7 @@ def _strip(copy: Operation, path: list[Operation], reducing: set[ForOp]) -> tupl
     for body in reversed(bodies):
         for op in reversed(list(body.ops)):
             if op.results and not any(result.first_use for result in op.results):
-                op.detach()
-                op.erase()
+                erase_op(op)
     return ones, first
 
 
@@ -284,8 +283,7 @@ def _only_init(block: BlockOp) -> BlockOp:
             body.add_op(inner)
     assert block.parent is not None
     block.parent.insert_op_before(new, block)
-    block.detach()
-    block.erase()
+    erase_op(block)
     return new
 
 

@@ -28,6 +28,7 @@ from ...dialects.relay.interpreter import interpret
 from ...dialects.relay.operator import Operator, OperatorOp, OpPattern, all_operators, operator_class
 from ...dialects.relay.types import FuncType
 from ...support.diagnostics import MirError
+from ...support.edit import erase_op
 from ...support.verify import find_errors
 from ...support.walk import walk_ops
 from ..operators.relation import type_of
@@ -211,8 +212,7 @@ class Builder:
         try:
             infer_result(op)
         except MirError:
-            op.detach()
-            op.erase()
+            erase_op(op)
             return None
         self.done.append((op, tuple(o.value for o in operands)))
         return self.keep(op.result, value)

@@ -18,10 +18,10 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, SymbolRefAttr, UnitAttr
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects import te, tir
 from ...dialects.relay import ir as relay
+from ...support.edit import erase_op, insert_op_before
 from ...support.graph import DisjointSets
 from ...support.walk import walk_ops
 from ..llvm.jit.call import messages_of
@@ -174,7 +174,6 @@ def replace_call(call: relay.CallTirOp, name: str, stub: relay.FuncOp) -> None:
     for op in ops:
         copy = op.clone(mapper)
         copy.location = call.location
-        Rewriter.insert_op(copy, InsertPoint.before(call))
+        insert_op_before(copy, call)
     call.result.replace_all_uses_with(mapper[last.operands[0]])
-    call.detach()
-    call.erase()
+    erase_op(call)

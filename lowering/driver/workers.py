@@ -189,6 +189,3 @@ class Workers:
             worker.process.kill()
         for worker in self._workers:
             worker.process.join()
-
-
-__all__ = ["Answer", "Task", "Workers", "can_fork", "workers_wanted"]

@@ -15,7 +15,7 @@ from ...dialects.te.ops import tensor_name
 from ...dialects.tir.types import type_to_dtype
 from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import error_at
-from ...support.edit import append_op, copy_op
+from ...support.edit import add_op, clone_op
 from . import make
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class BlockBody:
     def add(self, op: Operation, location: LocationAttr) -> Operation:
         """Appends an op."""
         op.location = location
-        append_op(self.block, op)
+        add_op(self.block, op)
         return op
 
     def values(self, roots: Sequence[SSAValue]) -> list[SSAValue]:
@@ -145,7 +145,7 @@ class BlockBody:
                 )
             copied: Operation = make.load(buffer, operands)
         elif not op.regions:
-            copied = copy_op(op, operands)
+            copied = clone_op(op, operands)
         else:
             copied = type(op).create(
                 operands=operands,

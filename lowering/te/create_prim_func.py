@@ -18,7 +18,7 @@ from ...dialects.te.dependence import needed_ops, steps_of
 from ...dialects.tir.types import I1, I32, I64
 from ...passes.tir.buffers.param_strides import PARAM_STRIDES, param_strides
 from ...support.diagnostics import error_at
-from ...support.edit import append_op, copy_op, put_before, take_out
+from ...support.edit import add_op, clone_op, detach, insert_op_before
 from ...support.walk import ops_in
 from . import make
 from .block_body import BlockBody, combined, identity
@@ -239,19 +239,19 @@ class Lowering:
             copied = op.clone(captured)
             copied.location = op.location
             return copied
-        return copy_op(op, operands)
+        return clone_op(op, operands)
 
     def add(self, op: Operation) -> SSAValue:
         """Adds an op of one result at the function's level, before the nest that is being made."""
         if self.nest is None:
-            append_op(self.block, op)
+            add_op(self.block, op)
         else:
-            put_before(op, self.nest)
+            insert_op_before(op, self.nest)
         return op.results[0]
 
     def append(self, op: Operation, block: Block) -> None:
         """Appends a loop or block; at the function's level it begins a nest."""
-        append_op(block, op)
+        add_op(block, op)
         if block is self.block:
             self.nest = op
 
@@ -444,11 +444,11 @@ def move_to_front(source: Block, target: Block) -> None:
     """Moves all ops of one block before those of another."""
     first = target.first_op
     for op in ops_in(source):
-        take_out(op)
+        detach(op)
         if first is None:
-            append_op(target, op)
+            add_op(target, op)
         else:
-            put_before(op, first)
+            insert_op_before(op, first)
 
 
 def _scan_of(result: SSAValue) -> te.ScanOp | None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ...dialects import te, tir
 from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import error_at
+from ...support.edit import erase_op, insert_op_before
 from .create_prim_func import create_prim_func
 
 
@@ -28,10 +28,9 @@ class LowerTEToTIR(ModulePass):
                 continue
             schedule = schedules.pop(function.sym_name.data, None) or held_schedule(function)
             lowered = create_prim_func(function) if schedule is None else lower_scheduled(function, schedule)
-            Rewriter.insert_op(lowered, InsertPoint.before(function))
+            insert_op_before(lowered, function)
             if schedule is not None and schedule.target is not None:
-                schedule.detach()
-                schedule.erase()
+                erase_op(schedule)
             # Nothing outside of it uses what is inside, which need not be taken apart.
             function.detach()
         for name, schedule in schedules.items():

@@ -10,26 +10,26 @@ from xdsl.ir import SSAValue
 from ...dialects import tir
 from ...dialects.interned import i32_array
 from ...dialects.plain_op import SEGMENTS
-from ...support.edit import make_op
+from ...support.edit import create_op
 
 
 def load(buffer: SSAValue, indices: Sequence[SSAValue]) -> tir.LoadOp:
     """A load of one element."""
     assert isinstance(buffer.type, tir.BufferType)
     sizes = i32_array(1, len(indices), 0)
-    return make_op(tir.LoadOp, [buffer, *indices], [buffer.type.dtype], {SEGMENTS: sizes}, UNKNOWN_LOC)
+    return create_op(tir.LoadOp, [buffer, *indices], [buffer.type.dtype], {SEGMENTS: sizes}, UNKNOWN_LOC)
 
 
 def store(value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue]) -> tir.StoreOp:
     """A store of one element."""
     sizes = i32_array(1, len(indices), 0, 1)
-    return make_op(tir.StoreOp, [buffer, *indices, value], (), {SEGMENTS: sizes}, UNKNOWN_LOC)
+    return create_op(tir.StoreOp, [buffer, *indices, value], (), {SEGMENTS: sizes}, UNKNOWN_LOC)
 
 
 def region(buffer: SSAValue, mins: Sequence[SSAValue], extents: Sequence[SSAValue]) -> tir.BufferRegionOp:
     """A box of a buffer."""
     sizes = i32_array(1, len(mins), len(extents))
-    return make_op(tir.BufferRegionOp, [buffer, *mins, *extents], [REGION], {SEGMENTS: sizes}, UNKNOWN_LOC)
+    return create_op(tir.BufferRegionOp, [buffer, *mins, *extents], [REGION], {SEGMENTS: sizes}, UNKNOWN_LOC)
 
 
 REGION = tir.RegionType()

@@ -13,7 +13,7 @@ from xdsl.rewriter import InsertPoint
 from ...dialects import tir
 from ...dialects.arith import Analyzer, Expr, Kind
 from ...dialects.arith.expr import maximum, minimum
-from ...support.edit import append_op, copy_op
+from ...support.edit import add_op, clone_op
 from . import make
 
 # Calls whose result an index may hold; of any other call's result nothing is known.
@@ -169,7 +169,7 @@ class RegionBuilder:
                 pending += missing
                 continue
             pending.pop()
-            copies[value] = self._add(copy_op(op, [copies[v] for v in op.operands]))
+            copies[value] = self._add(clone_op(op, [copies[v] for v in op.operands]))
         return copies[root]
 
     def _constant(self, value: int, type: Attribute) -> SSAValue:
@@ -179,7 +179,7 @@ class RegionBuilder:
         return found
 
     def _add(self, op: Operation) -> SSAValue:
-        append_op(self.block, op)
+        add_op(self.block, op)
         return op.results[0]
 
 

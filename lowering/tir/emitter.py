@@ -26,7 +26,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import vector_ext
 from ...dialects.interned import integer, vector_type
-from ...support.edit import append_op, make_op, put_after, put_before
+from ...support.edit import add_op, create_op, insert_op_after, insert_op_before
 from .values import Index, Ramp
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -75,7 +75,7 @@ class Emitter:
         if op.regions:
             self.block.add_op(op)
         else:
-            append_op(self.block, op)
+            add_op(self.block, op)
         return op
 
     def emit(
@@ -86,8 +86,8 @@ class Emitter:
         properties: Mapping[str, Attribute] | None = None,
     ) -> SSAValue:
         """The result of a new op."""
-        op = make_op(kind, operands, (type_,), dict(properties or {}), self.location)
-        append_op(self.block, op)
+        op = create_op(kind, operands, (type_,), dict(properties or {}), self.location)
+        add_op(self.block, op)
         (result,) = op.results
         return result
 
@@ -95,8 +95,8 @@ class Emitter:
         self, kind: type[OpT], operands: Sequence[SSAValue], properties: Mapping[str, Attribute] | None = None
     ) -> OpT:
         """A new op without results."""
-        op = make_op(kind, operands, (), dict(properties or {}), self.location)
-        append_op(self.block, op)
+        op = create_op(kind, operands, (), dict(properties or {}), self.location)
+        add_op(self.block, op)
         return op
 
     @contextmanager
@@ -114,13 +114,13 @@ class Emitter:
         """The constant `value` of type `type_`."""
         known = self._constants.get((value, type_))
         if known is None:
-            op = make_op(arith.ConstantOp, (), (type_,), {"value": value}, UNKNOWN_LOC)
+            op = create_op(arith.ConstantOp, (), (type_,), {"value": value}, UNKNOWN_LOC)
             if self._last_constant is not None:
-                put_after(op, self._last_constant)
+                insert_op_after(op, self._last_constant)
             elif (first := self.entry.first_op) is not None:
-                put_before(op, first)
+                insert_op_before(op, first)
             else:
-                append_op(self.entry, op)
+                add_op(self.entry, op)
             self._last_constant = op
             known = self._constants[value, type_] = op.results[0]
         return known

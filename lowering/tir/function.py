@@ -13,7 +13,7 @@ from ...dialects.interned import vector_type
 from ...dialects.tir.expr import VarOp
 from ...dialects.tir.types import element_of, is_unsigned
 from ...support.diagnostics import error_at
-from ...support.edit import make_op
+from ...support.edit import create_op
 from ...support.memoize import memoized
 from .emitter import INDEX, Emitter
 from .module_globals import ModuleGlobals
@@ -98,7 +98,7 @@ class FunctionLowering(Emitter):
 
     def loop(self, bounds: Sequence[SSAValue], body: Block) -> scf.ForOp:
         """A loop of these bounds (first, end, step) around a block that takes its variable."""
-        loop = make_op(scf.ForOp, bounds, (), {}, self.location)
+        loop = create_op(scf.ForOp, bounds, (), {}, self.location)
         loop.add_region(Region(body))
         return self.add(loop)
 

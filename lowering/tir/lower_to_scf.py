@@ -284,6 +284,3 @@ class LowerTIRToSCF(ModulePass):
         from ...support.deep_stack import in_deep_stack
 
         in_deep_stack(lambda: lower_tir_to_scf(op, self.strict_math, self.entry))
-
-
-__all__ = ["LowerTIRToSCF", "lower_tir_to_scf"]

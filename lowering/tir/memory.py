@@ -21,7 +21,7 @@ from ...dialects.plain_op import SEGMENTS
 from ...dialects.tir.buffer import AccessOp, BufferOp, buffer_name
 from ...dialects.tir.types import element_of, lanes_of
 from ...support.diagnostics import error_at
-from ...support.edit import make_op
+from ...support.edit import create_op
 from .emitter import INDEX
 from .function import FunctionLowering, lowers
 from .module_globals import ALIGNMENT
@@ -350,7 +350,7 @@ def _load_lanes(
 ) -> SSAValue:
     assert isinstance(type_, VectorType)
     if mask is None:
-        load = make_op(vector.LoadOp, (buffer.base, *position), (type_,), {}, f.location)
+        load = create_op(vector.LoadOp, (buffer.base, *position), (type_,), {}, f.location)
         if not registers:
             load.attributes[IN_MEMORY] = UNIT
         return f.add(load).result

@@ -11,7 +11,7 @@ from ...dialects.interned import i32_array
 from ...dialects.llvm_ext import LoopAnnotationAttr
 from ...dialects.plain_op import SEGMENTS
 from ...support.diagnostics import error_at
-from ...support.edit import make_op
+from ...support.edit import create_op
 from ...support.operands import operands_of
 from .emitter import INDEX
 from .function import FunctionLowering, lowers
@@ -141,7 +141,7 @@ def _parallel(f: FunctionLowering, op: tir.ForOp, block: Block, bounds: list[SSA
     f.in_parallel = False
     f.anchors.pop()
     f.location = op.location
-    loop = make_op(scf.ParallelOp, bounds, (), {SEGMENTS: i32_array(1, 1, 1, 0)}, f.location)
+    loop = create_op(scf.ParallelOp, bounds, (), {SEGMENTS: i32_array(1, 1, 1, 0)}, f.location)
     loop.add_region(Region(block))
     f.add(loop)
     if _is_long(f, block, _size(f, block)):

@@ -106,6 +106,3 @@ def literal(value: object, start: int) -> Expr | None:
             return None if None in items else Sequence([item for item in items if item is not None])
         case _:
             return None
-
-
-__all__ = ["literal", "with_captured"]

@@ -9,6 +9,7 @@ from xdsl.rewriter import Rewriter
 from ...dialects.tir.buffer import BufferGetOp, MatchBufferOp
 from ...dialects.tir.stmt import PrimFuncOp
 from ...dialects.tir.types import HandleType
+from ...support.edit import erase_op
 from .expressions import hint
 
 
@@ -40,8 +41,7 @@ def inline_simple_matches(op: PrimFuncOp) -> None:
         new = Rewriter.replace_value_with_new_type(arg, type_)
         assert isinstance(new, BlockArgument)
         match.result.replace_all_uses_with(new)
-        match.detach()
-        match.erase()
+        erase_op(match)
         new.name_hint = hint(name.data)
         new.location = location
         names[index] = name

@@ -107,6 +107,3 @@ def key_loop(sch: Schedule, stage: BlockRV, keys: int) -> tuple[LoopRV, int] | N
 def _extent(value: SSAValue) -> float | None:
     constant = as_const(value)
     return None if constant is None else constant.value
-
-
-__all__ = ["diagonal_of", "key_loop", "limit_keys"]

@@ -15,6 +15,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import Commutative, IsolatedFromAbove, IsTerminator, SymbolOpInterface
 
 from ...support.dominance import GRAPH_REGION_OPS
+from ...support.edit import erase_op
 from ...support.graph import dominator_tree
 from ...support.locations import fuse_locations
 from ...support.trace import Tracer, tracer
@@ -224,8 +225,7 @@ def _is_unused(op: Operation) -> bool:
 
 def _erase(op: Operation) -> None:
     if op.parent is not None:  # Else it was inside an op erased before.
-        op.detach()
-        op.erase()
+        erase_op(op)
 
 
 @cache

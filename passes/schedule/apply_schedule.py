@@ -13,6 +13,7 @@ from ...dialects import tir
 from ...dialects.schedule import ScriptOp
 from ...dialects.tir.types import I1
 from ...support.diagnostics import MirError, error_at
+from ...support.edit import erase_op
 from ...support.source_places import decorator_place
 from ...support.text import did_you_mean
 from .analysis.structure import function_of
@@ -63,11 +64,9 @@ class ApplySchedule(ModulePass):
             new = copies[name]
             new.detach()
             op.body.block.insert_op_before(new, function)
-            function.detach()
-            function.erase()
+            erase_op(function)
         for script in chosen:
-            script.detach()
-            script.erase()
+            erase_op(script)
         if not any(isinstance(o, ScriptOp) for o in op.body.block.ops):
             _drop_intrinsics(op)
 
@@ -75,8 +74,7 @@ class ApplySchedule(ModulePass):
 def _drop_intrinsics(module: ModuleOp) -> None:
     """Takes out what was declared for tensorize, which no script needs any more."""
     for function in [f for f in module.body.block.ops if isinstance(f, tir.PrimFuncOp) and is_half(f)]:
-        function.detach()
-        function.erase()
+        erase_op(function)
 
 
 def is_scheduled(function: tir.PrimFuncOp) -> bool:

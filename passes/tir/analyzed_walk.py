@@ -18,7 +18,7 @@ from ...dialects.arith import expr as x
 from ...dialects.arith.conditions import logical_not
 from ...dialects.arith.from_ssa import is_index_type
 from ...dialects.tir.types import I1
-from .rewriting import enclosing
+from ...support.edit import enclosing
 
 Visit: TypeAlias = "Generator[Visit, None, None]"
 """The visit of a block: gives the visits of the blocks inside, each to be finished before it goes on."""

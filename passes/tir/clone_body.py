@@ -9,9 +9,9 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.tir.operators import as_const
-from ...support.edit import copy_nested, erase_op, put_before, take_out
+from ...support.edit import block_of_ops, builder_before, clone_nested, detach, erase_op, insert_op_before
 from ...support.walk import all_ops, ops_in
-from .rewriting import acts_until_end, block_of_ops, builder_before
+from .rewriting import acts_until_end
 
 
 def hoist_views(loop: tir.ForOp) -> None:
@@ -22,8 +22,8 @@ def hoist_views(loop: tir.ForOp) -> None:
     for op in ops:
         if _is_view(op) and not any(_owner(operand) in inside for operand in op.operands):
             inside.discard(op)
-            take_out(op)
-            put_before(op, loop)
+            detach(op)
+            insert_op_before(op, loop)
 
 
 def _is_view(op: Operation) -> bool:
@@ -52,7 +52,7 @@ def _insert(ops: Iterable[Operation], anchor: Operation) -> None:
 def copy_ops(ops: Iterable[Operation], values: Mapping[SSAValue, SSAValue]) -> list[Operation]:
     """Copies of ops that belong together, where some values stand for others."""
     mapper = dict(values)
-    return [copy_nested(op, mapper) for op in ops]
+    return [clone_nested(op, mapper) for op in ops]
 
 
 def shifted(value: SSAValue, amount: int, anchor: Operation) -> SSAValue:
@@ -123,7 +123,7 @@ def move_last_turn(loop: tir.ForOp, turn: int) -> list[Operation]:
     _unshare(value, loop.prev_op)
     ops = ops_in(loop.body.block)
     for op in ops:
-        take_out(op)
+        detach(op)
     made = insert_turn(ops, loop, is_last=loop.next_op is None)
     erase_op(loop)
     return made

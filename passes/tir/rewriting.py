@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
-from xdsl.builder import Builder, InsertOpInvT
-from xdsl.dialects.builtin import LocationAttr, ModuleOp
-from xdsl.ir import Block, BlockOps, Operation, OpResult, Region, SSAValue
-from xdsl.rewriter import InsertPoint
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects import tir
 from ...dialects.interned import i32_array
 from ...dialects.tir.buffer import AccessOp
-from ...support.edit import append_op, erase_op, put_before, replace_uses, take_out
+from ...support.edit import (
+    block_of_ops,
+    builder_at_end,
+    builder_before,
+    erase_op,
+    move_before,
+    replace_all_uses_with,
+)
 from ...support.effects import is_side_effect_free
 from ...support.op_kinds import Kinds
 from ...support.operands import operands_of
@@ -39,27 +44,6 @@ def _of_kind(kind: type[Operation]) -> Kinds:
     return Kinds(kind)
 
 
-def move_before(ops: Iterable[Operation], anchor: Operation) -> None:
-    """Moves ops, in order, to just before `anchor`."""
-    for op in ops_in(ops.block) if isinstance(ops, BlockOps) else list(ops):
-        take_out(op)
-        put_before(op, anchor)
-
-
-def move_to_end(ops: Iterable[Operation], block: Block) -> None:
-    """Moves ops, in order, to the end of `block`."""
-    for op in ops_in(ops.block) if isinstance(ops, BlockOps) else list(ops):
-        take_out(op)
-        append_op(block, op)
-
-
-def block_of_ops(ops: Iterable[Operation]) -> Region:
-    """A region of one block that takes the ops over."""
-    block = Block()
-    move_to_end(ops, block)
-    return Region(block)
-
-
 def set_operands(op: Operation, *groups: Sequence[SSAValue]) -> None:
     """Gives an op with operand segments new operands, one group per segment."""
     op.operands = [value for group in groups for value in group]
@@ -73,57 +57,6 @@ def set_indices(op: AccessOp, indices: Sequence[SSAValue], buffer: SSAValue | No
         set_operands(op, [target], indices, [] if op.predicate is None else [op.predicate])
     elif isinstance(op, tir.StoreOp):
         set_operands(op, [target], indices, [] if op.predicate is None else [op.predicate], [op.value])
-
-
-def enclosing(op: Operation) -> Iterator[Operation]:
-    """The ops around `op`, innermost first."""
-    parent = op.parent_op()
-    while parent is not None:
-        yield parent
-        parent = parent.parent_op()
-
-
-class PlacedBuilder(Builder):
-    """A builder that gives what it inserts a location."""
-
-    def __init__(self, place: InsertPoint, location: LocationAttr):
-        super().__init__(place)
-        self.location = location
-        # For builders that take it over.
-        self.operation_insertion_handler = [self._locate]
-
-    def insert(self, op: InsertOpInvT, insertion_point: InsertPoint | None = None) -> InsertOpInvT:
-        """Inserts an op, or several, at its place."""
-        # Mostly one op without regions: `isinstance` would take a call of Python to say that it is an op.
-        single: Any = op
-        if getattr(op, "regions", True) or insertion_point is not None:
-            for each in (op,) if isinstance(op, Operation) else op:
-                each.location = self.location
-            return super().insert(op, insertion_point)
-        single.location = self.location
-        place = self.insertion_point
-        if place.insert_before is not None:
-            put_before(single, place.insert_before)
-        else:
-            append_op(place.block, single)
-        return op
-
-    def _locate(self, op: Operation) -> None:
-        op.location = self.location
-
-    def at_end(self, block: Block) -> PlacedBuilder:
-        """One for the end of another block."""
-        return PlacedBuilder(InsertPoint.at_end(block), self.location)
-
-
-def builder_before(op: Operation, location: LocationAttr | None = None) -> PlacedBuilder:
-    """A builder whose ops come before `op`, at its location or the one given."""
-    return PlacedBuilder(InsertPoint.before(op), op.location if location is None else location)
-
-
-def builder_at_end(block: Block, location: LocationAttr) -> PlacedBuilder:
-    """A builder whose ops come at the end of `block`."""
-    return PlacedBuilder(InsertPoint.at_end(block), location)
 
 
 def erase_dead(root: Operation) -> None:
@@ -244,7 +177,7 @@ def replace_by_side(op: tir.IfOp | tir.IfThenElseOp, taken: bool, keep_statement
         assert isinstance(last, tir.YieldOp)
         value = last.values[0]
         move_before(ops, op)
-        replace_uses(op.result, value)
+        replace_all_uses_with(op.result, value)
     elif op.next_op is not None and any(map(acts_until_end, ops)):
         # What acts until the end of its region must end where the branch did.
         inner = block_of_ops(ops)

@@ -6,15 +6,15 @@ import pytest
 from mirstack.dialects import tir
 from mirstack.dialects.plain_op import PlainOp
 from mirstack.support.edit import (
-    append_op,
-    copy_nested,
-    copy_op,
+    add_op,
+    clone_nested,
+    clone_op,
+    create_op,
+    detach,
     erase_op,
-    make_op,
-    put_after,
-    put_before,
-    replace_uses,
-    take_out,
+    insert_op_after,
+    insert_op_before,
+    replace_all_uses_with,
 )
 from mirstack.support.effects import is_side_effect_free
 from mirstack.support.walk import all_ops, ops_in, walk_ops
@@ -26,13 +26,13 @@ from xdsl.irdl import IRDLOperation
 
 
 def constants() -> list[arith.ConstantOp]:
-    return [make_op(arith.ConstantOp, (), (i32,), {"value": IntegerAttr(k, i32)}, UNKNOWN_LOC) for k in range(4)]
+    return [create_op(arith.ConstantOp, (), (i32,), {"value": IntegerAttr(k, i32)}, UNKNOWN_LOC) for k in range(4)]
 
 
 def test_fields_are_those_of_create() -> None:
     a, b = (op.results[0] for op in constants()[:2])
     operands, properties = (a, b, a), {"value": IntegerAttr(1, i32)}
-    made = make_op(tir.SelectOp, operands, (i32, f32), dict(properties), UNKNOWN_LOC)
+    made = create_op(tir.SelectOp, operands, (i32, f32), dict(properties), UNKNOWN_LOC)
     created = tir.SelectOp.create(operands=operands, result_types=(i32, f32), properties=properties)
     assert tuple(made.operands) == tuple(created.operands) and type(made._operands) is type(created._operands)
     assert [(r.type, r.index, r.op) for r in made.results] == [(i32, 0, made), (f32, 1, made)]
@@ -50,7 +50,7 @@ def test_a_copy_is_a_clone() -> None:
     a, b = (op.results[0] for op in constants()[:2])
     op = tir.SelectOp.create(operands=(a, b, b), result_types=(i32,), properties={"value": IntegerAttr(1, i32)})
     op.attributes["seen"] = IntegerAttr(2, i32)
-    copy, clone = copy_op(op, (a, b, b)), op.clone()
+    copy, clone = clone_op(op, (a, b, b)), op.clone()
     assert copy.is_structurally_equivalent(clone) and type(copy) is tir.SelectOp and copy.location == op.location
     assert copy.properties is not op.properties and copy.attributes is not op.attributes and copy.parent is None
 
@@ -63,27 +63,27 @@ def test_defaults_of_properties() -> None:
 def test_places() -> None:
     block = Block()
     first, second, third, fourth = constants()
-    append_op(block, second)
-    append_op(block, fourth)
-    put_before(first, second)
-    put_after(third, second)
+    add_op(block, second)
+    add_op(block, fourth)
+    insert_op_before(first, second)
+    insert_op_after(third, second)
     assert list(block.ops) == [first, second, third, fourth]
     assert list(reversed(list(block.ops))) == list(reversed(block.ops))
     assert (block.first_op, block.last_op) == (first, fourth) and all(op.parent is block for op in block.ops)
     last = arith.ConstantOp(IntegerAttr(9, i32))
-    put_after(last, fourth)
+    insert_op_after(last, fourth)
     assert block.last_op is last
     second.detach()
     ModuleOp(Region(block)).verify()
     with pytest.raises(AssertionError):
-        append_op(block, first)
+        add_op(block, first)
 
 
 def test_what_is_taken_out_stands_nowhere() -> None:
     block = Block(constants())
     first, second, third, fourth = block.ops
     for op, left in ((second, [first, third, fourth]), (first, [third, fourth]), (fourth, [third]), (third, [])):
-        take_out(op)
+        detach(op)
         assert list(block.ops) == left and list(reversed(block.ops)) == left[::-1]
         assert op.parent is None and op.next_op is None and op.prev_op is None
     assert block.first_op is None and block.last_op is None
@@ -94,7 +94,7 @@ def test_an_op_is_not_put_inside_of_itself() -> None:
     inside = Block()
     outer = ModuleOp(Region(inside))
     with pytest.raises(AssertionError):
-        append_op(inside, outer)
+        add_op(inside, outer)
 
 
 def test_erased_ops_use_nothing() -> None:
@@ -119,7 +119,7 @@ def test_erased_ops_use_nothing() -> None:
 
 def test_uses_are_replaced_as_xdsl_does() -> None:
     lists: list[list[tuple[int, int]]] = []
-    for replace in (replace_uses, type(constants()[0].results[0]).replace_all_uses_with):
+    for replace in (replace_all_uses_with, type(constants()[0].results[0]).replace_all_uses_with):
         a, b = (op.results[0] for op in constants()[:2])
         a.name_hint = "old"
         users: list[Operation] = [tir.AddOp(a, b), tir.AddOp(b, a), tir.AddOp(a, a)]
@@ -140,7 +140,7 @@ def test_copies_of_regions_are_those_of_xdsl() -> None:
     loop.body.block.add_ops([total, tir.EvaluateOp(total.result)])
     loop.loop_var.name_hint = "i"
     texts: list[str] = []
-    for copy in (copy_nested, tir.ForOp.clone):
+    for copy in (clone_nested, tir.ForOp.clone):
         values: dict[SSAValue, SSAValue] = {outside.result: other.result}
         made = copy(loop, values)
         assert made.parent is None and made.extent is other.result and made.body.block.args[0] is values[loop.loop_var]

@@ -151,6 +151,3 @@ def _type_of(tree: Tree) -> Attribute:
     if isinstance(tree, Tensor):
         return TensorType(dtype_to_type(tree.dtype), tree.shape)
     return TupleType(ArrayAttr([_type_of(field) for field in tree]))  # type: ignore[type-var]
-
-
-__all__ = ["Facts", "declarations_of", "facts_of", "messages_at", "stub_of", "type_json", "type_of_json"]

@@ -87,6 +87,3 @@ class _Printer(Printer):
 
     def print_string(self, text: str, *, indent: int | None = None) -> None:
         self._parts.append(text)
-
-
-__all__ = ["KernelText", "Places", "places_of"]

@@ -28,7 +28,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects import llvm_ext
 from ....dialects.interned import integer, vector_type
-from ....support.edit import set_type
+from ....support.edit import erase_op, set_type
 from ....support.walk import walk_ops
 from ..text.ir_text import bf16_bits
 from .builder import wrap
@@ -75,8 +75,7 @@ def bf16_as_i16(functions: Iterable[Operation]) -> None:
     for op in ops:
         if isinstance(op, llvm.BitcastOp) and op.arg.type == op.result.type:
             op.result.replace_all_uses_with(op.arg)
-            op.detach()
-            op.erase()
+            erase_op(op)
 
 
 def _moves(op: Operation) -> bool:
@@ -144,6 +143,3 @@ class _Types:
                 return vector_type(self(attribute.element_type), lanes(attribute))
             case _:
                 return attribute
-
-
-__all__ = ["bf16_as_i16"]

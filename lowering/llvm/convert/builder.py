@@ -28,7 +28,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ....dialects import llvm_ext
 from ....dialects.interned import i32_array, integer, string, vector_type
-from ....support.edit import append_op, make_op, put_after, put_before
+from ....support.edit import add_op, create_op, insert_op_after, insert_op_before
 from ....support.memoize import memoized
 from .functions import C_CONVENTION
 from .types import FLOAT_TYPES, PTR, element_of, is_vector, lanes, with_element
@@ -93,7 +93,7 @@ class Builder:
         if op.regions:
             self.block.add_op(op)
         else:
-            append_op(self.block, op)
+            add_op(self.block, op)
         return op
 
     def emit(
@@ -104,19 +104,19 @@ class Builder:
         properties: dict[str, Attribute] = NO_FLAGS,
     ) -> SSAValue:
         """The result of a new op; `properties` must name every property that the op's definition asks for."""
-        new = make_op(op, operands, (type_,), dict(properties), self.location)
-        append_op(self.block, new)
+        new = create_op(op, operands, (type_,), dict(properties), self.location)
+        add_op(self.block, new)
         (result,) = new.results
         return result
 
     def hoist(self, op: Operation) -> SSAValue:
         """The result of `op`, put in the entry block before anything that is not hoisted."""
         if self._last_hoisted is not None:
-            put_after(op, self._last_hoisted)
+            insert_op_after(op, self._last_hoisted)
         elif (first := self.entry.first_op) is not None:
-            put_before(op, first)
+            insert_op_before(op, first)
         else:
-            append_op(self.entry, op)
+            add_op(self.entry, op)
         self._last_hoisted = op
         return op.results[0]
 
@@ -129,7 +129,7 @@ class Builder:
             if isinstance(value, DenseIntOrFPElementsAttr) and not prints_exactly(value):
                 known = self._vector_by_lanes(value, type_)
             else:
-                known = self.hoist(make_op(llvm.ConstantOp, (), (type_,), {"value": value}, UNKNOWN_LOC))
+                known = self.hoist(create_op(llvm.ConstantOp, (), (type_,), {"value": value}, UNKNOWN_LOC))
             self._constants[value, type_] = known
         return known
 
@@ -142,10 +142,10 @@ class Builder:
         for lane, number in enumerate(numbers[:1] if splat else numbers):
             assert isinstance(number, float)
             operands = (vector, self.constant(number, element), self.constant(lane, i64))
-            vector = self.hoist(make_op(llvm.InsertElementOp, operands, (type_,), {}, UNKNOWN_LOC))
+            vector = self.hoist(create_op(llvm.InsertElementOp, operands, (type_,), {}, UNKNOWN_LOC))
         if splat:
             properties: dict[str, Attribute] = {"mask": i32_array(*[0] * len(numbers))}
-            vector = self.hoist(make_op(llvm.ShuffleVectorOp, (vector, vector), (type_,), properties, UNKNOWN_LOC))
+            vector = self.hoist(create_op(llvm.ShuffleVectorOp, (vector, vector), (type_,), properties, UNKNOWN_LOC))
         return vector
 
     def constant(self, value: int | float, type_: Attribute) -> SSAValue:
@@ -216,7 +216,7 @@ class Builder:
         properties: dict[str, Attribute] = {"ordering": NOT_ATOMIC, "alignment": integer(alignment, i64)}
         if nontemporal:
             properties["nontemporal"] = UnitAttr()
-        append_op(self.block, make_op(llvm.StoreOp, (value, ptr), (), properties, self.location))
+        add_op(self.block, create_op(llvm.StoreOp, (value, ptr), (), properties, self.location))
 
     def icmp(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
         """An integer or pointer compare."""
@@ -249,7 +249,7 @@ class Builder:
             "operandSegmentSizes": i32_array(len(operands), 0),
         }
         results = () if type_ is None else (type_,)
-        op = self.append(make_op(llvm.CallIntrinsicOp, operands, results, properties, self.location))
+        op = self.append(create_op(llvm.CallIntrinsicOp, operands, results, properties, self.location))
         return op.results[0] if type_ is not None else None
 
     def compute(
@@ -267,7 +267,7 @@ class Builder:
         if isinstance(callee, str):
             properties["callee"] = SymbolRefAttr(callee)
         results = () if type_ is None else (type_,)
-        op = self.append(make_op(llvm.CallOp, operands, results, properties, self.location))
+        op = self.append(create_op(llvm.CallOp, operands, results, properties, self.location))
         return op.results[0] if type_ is not None else None
 
     def broadcast(self, value: SSAValue, type_: VectorType) -> SSAValue:
@@ -320,7 +320,7 @@ class Builder:
 
     def branch(self, target: Block, operands: Sequence[SSAValue] = ()) -> llvm.BrOp:
         """Ends the block with a jump."""
-        return self.append(make_op(llvm.BrOp, operands, (), {}, self.location, (target,)))
+        return self.append(create_op(llvm.BrOp, operands, (), {}, self.location, (target,)))
 
     def cond_branch(
         self,
@@ -333,18 +333,18 @@ class Builder:
         """Ends the block with a jump to `then` or `otherwise`."""
         operands = [cond, *then_operands, *else_operands]
         segments: dict[str, Attribute] = {"operandSegmentSizes": i32_array(1, len(then_operands), len(else_operands))}
-        return self.append(make_op(llvm.CondBrOp, operands, (), segments, self.location, (then, otherwise)))
+        return self.append(create_op(llvm.CondBrOp, operands, (), segments, self.location, (then, otherwise)))
 
     def alloca(self, element: Attribute, count: int, alignment: int) -> SSAValue:
         """Room on the stack for `count` elements, taken once, on entry to the function."""
         size = self.constant(count, i64)
         properties: dict[str, Attribute] = {"elem_type": element, "alignment": integer(alignment, i64)}
-        return self.hoist(make_op(llvm.AllocaOp, (size,), (PTR,), properties, UNKNOWN_LOC))
+        return self.hoist(create_op(llvm.AllocaOp, (size,), (PTR,), properties, UNKNOWN_LOC))
 
     def pointer_slot(self, alignment: int) -> tuple[SSAValue, SSAValue]:
         """Room on the stack for a pointer, null on entry to the function; and null."""
         room = self.alloca(PTR, 1, alignment)
-        null = self.hoist(make_op(llvm.ZeroOp, (), (PTR,), {}, UNKNOWN_LOC))
+        null = self.hoist(create_op(llvm.ZeroOp, (), (PTR,), {}, UNKNOWN_LOC))
         store = llvm.StoreOp(null, room, alignment)
         store.location = self.location
         assert self._last_hoisted is not None

@@ -28,7 +28,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ....support.diagnostics import error_at, source_position
-from ....support.edit import make_op
+from ....support.edit import create_op
 from ....support.graph import reverse_postorder
 from ....support.operands import operands_of
 from ....support.source_text import text_bytes
@@ -356,11 +356,11 @@ class Converter(Builder):
         if self.signature.returns_status:
             parts.append(self.constant(0, i32) if status is None else status)
         if len(parts) <= 1:
-            self.append(make_op(llvm.ReturnOp, parts, (), {}, self.location))
+            self.append(create_op(llvm.ReturnOp, parts, (), {}, self.location))
             return
         type_ = self.signature.output
         assert type_ is not None
-        self.append(make_op(llvm.ReturnOp, (self.pack_struct(type_, parts),), (), {}, self.location))
+        self.append(create_op(llvm.ReturnOp, (self.pack_struct(type_, parts),), (), {}, self.location))
 
     def message_code(self, message: str, location: LocationAttr | None) -> int:
         """The status code of `message`: a checksum of it, so that modules compiled apart do not clash."""

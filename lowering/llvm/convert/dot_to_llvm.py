@@ -198,6 +198,3 @@ def _by_lanes(c: Converter, acc: SSAValue, lhs: SSAValue, rhs: SSAValue, signs: 
 
 def _as_float(c: Converter, value: SSAValue, acc: SSAValue) -> SSAValue:
     return value if value.type == acc.type else extend_float(c, value, acc.type)
-
-
-__all__ = ["TABLE", "dot"]

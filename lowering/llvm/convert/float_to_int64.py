@@ -38,6 +38,3 @@ def float_to_wide_integer(b: Builder, value: SSAValue, type_: Attribute, signed:
     # The greatest number with all bits flipped is the least.
     limited = whole | Int(b, b.emit(llvm.LShrOp, (limits.value, b.constant(1, type_)), type_))
     return ((limited ^ sign) - (sign & (limits ^ -1))).value
-
-
-__all__ = ["float_to_wide_integer"]

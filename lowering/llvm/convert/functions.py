@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, i64
 from xdsl.ir import Attribute, Region
 
 from ....dialects.interned import integer, string
-from ....support.edit import make_op
+from ....support.edit import create_op
 
 C_CONVENTION = llvm.CallingConventionAttr("ccc")
 
@@ -42,9 +42,6 @@ def make_function(
     }
     if body is None and name in OPAQUE_TO_LLVM:
         known["passthrough"] = ArrayAttr([string("nobuiltin")])
-    function = make_op(llvm.FuncOp, (), (), known, UNKNOWN_LOC)
+    function = create_op(llvm.FuncOp, (), (), known, UNKNOWN_LOC)
     function.add_region(Region() if body is None else body)
     return function
-
-
-__all__ = ["C_CONVENTION", "linkage_attr", "make_function"]

@@ -82,6 +82,3 @@ def _extended(c: Converter, value: SSAValue, first: int) -> SSAValue:
     pairs = c.emit(llvm.BitcastOp, (value,), wide)
     upper = c.emit(llvm.ShlOp, (pairs, c.constant(WORD, wide)), wide, WRAPS)
     return c.emit(llvm.AShrOp, (upper, c.constant(WORD, wide)), wide)
-
-
-__all__ = ["high_product"]

@@ -26,7 +26,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from ....support.diagnostics import error_at
-from ....support.edit import make_op
+from ....support.edit import create_op
 from ....support.operands import operands_of
 from ....support.walk import all_ops
 from .arith_to_llvm import divide
@@ -228,7 +228,7 @@ class ParallelBody:
         ]
         status = c.call(body_name, (*loaded, begin, end), i32)
         assert status is not None
-        c.append(make_op(llvm.ReturnOp, (status,), (), {}, c.location))
+        c.append(create_op(llvm.ReturnOp, (status,), (), {}, c.location))
 
     def bind_captures(self, c: Converter, entry: Block) -> None:
         """The source values that the body uses stand for the parameters, or for constants made again."""

@@ -348,6 +348,3 @@ def _functions(text: str) -> str:
     own = [name for name in names if not name.startswith("mirstack_")]
     more = f" and {len(own) - 1} more" if len(own) > 1 else ""
     return f"the function '{own[0]}'{more}" if own else "a module"
-
-
-__all__ = ["as_error", "channel_file", "compile_apart", "compile_inside", "start"]

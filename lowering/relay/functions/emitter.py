@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ....dialects.interned import i32_array, integer
 from ....dialects.plain_op import SEGMENTS
-from ....support.edit import append_op, make_op
+from ....support.edit import add_op, create_op
 from ...llvm.convert.builder import CALL, GEP_INBOUNDS, NOT_ATOMIC, gep_index
 
 PTR = llvm.LLVMPointerType()
@@ -33,7 +33,7 @@ class Emitter:
     def add(self, op: Operation) -> Operation:
         """Appends the op."""
         op.location = self.location
-        append_op(self.block, op)
+        add_op(self.block, op)
         return op
 
     def make(
@@ -45,8 +45,8 @@ class Emitter:
     ) -> Operation:
         """Appends a new op; without `type` it has no result."""
         results = () if type is None else (type,)
-        op = make_op(kind, operands, results, {} if properties is None else properties, self.location)
-        append_op(self.block, op)
+        op = create_op(kind, operands, results, {} if properties is None else properties, self.location)
+        add_op(self.block, op)
         return op
 
     def value(self, op: Operation) -> SSAValue:

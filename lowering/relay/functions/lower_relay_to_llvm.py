@@ -18,6 +18,7 @@ from xdsl.passes import ModulePass
 from ....dialects.relay import ir as relay
 from ....passes.relay.common.call_graph import called_by, recursive_functions
 from ....support.diagnostics import error_at, source_position
+from ....support.edit import erase_op
 from ....support.source_text import text_bytes
 from ....support.walk import all_ops, walk_ops
 from ...llvm.convert.converter import MESSAGES
@@ -100,8 +101,7 @@ class LowerRelayToLLVM(ModulePass):
         _bound_optimizing(unit.functions)
         for function in list(op.ops):
             if isinstance(function, relay.FuncOp | relay.TypeDataOp):
-                function.detach()
-                function.erase()
+                erase_op(function)
         op.body.block.add_ops([*unit.functions, *entries, *([_finish()] if on_heap(ret_type) else [])])
         heap.add_heap(op)
         op.attributes[CONSTANTS] = ArrayAttr(list(unit.constants))

@@ -12,11 +12,11 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, SymbolRefAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, result_def, traits_def
-from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import Pure
 
 from ....dialects.relay import ir as relay
 from ....passes.tir.buffers.param_strides import Strides, strides_from
+from ....support.edit import erase_op, insert_op_before
 from ....support.walk import all_ops
 from ...tir.signature import BufferParam, KernelSignature, known_strides
 from ..kernels.constant_arguments import Constants
@@ -96,12 +96,11 @@ class Preparation:
                 assert isinstance(value.owner, relay.CallTirOp)
                 prepared = PreparedOp(self._index(copy), value.type)
                 prepared.location = value.owner.location
-                Rewriter.insert_op(prepared, InsertPoint.before(value.owner))
+                insert_op_before(prepared, value.owner)
                 value.replace_all_uses_with(prepared.result)
         for op in reversed(ops):
             if not op.result.uses and (op.result in chosen or not isinstance(op, relay.CallTirOp)):
-                op.detach()
-                op.erase()
+                erase_op(op)
 
     def _can_run(self, op: relay.CallTirOp) -> bool:
         """Whether a call whose arguments are constant may be made before the program runs: so may those that it needs."""

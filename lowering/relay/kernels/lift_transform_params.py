@@ -15,14 +15,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType, TupleType
 from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects import tir
 from ....dialects.relay import ir as relay
 from ....dialects.tir.intrinsics import Effect, intrinsic_effect
 from ....passes.tir.buffers.constant_params import constant_params, set_constant_params
 from ....passes.tir.rewriting import prim_funcs
-from ....support.edit import append_op, copy_nested, erase_op
+from ....support.edit import add_op, clone_nested, erase_op, insert_op_before
 from ....support.operands import operands_of
 from ....support.text import take_name
 from ....support.walk import all_ops
@@ -191,7 +190,7 @@ def _tensor_type(buffer: SSAValue) -> TensorType[Attribute]:
 
 def _lift(function: tir.PrimFuncOp, stages: Stages, name: str, calls: Sequence[relay.CallTirOp]) -> None:
     """Makes the transform function, and has the kernel and its calls use it."""
-    Rewriter.insert_op(_transform_function(function, stages, name), InsertPoint.before(function))
+    insert_op_before(_transform_function(function, stages, name), function)
     for op in reversed([*(buffer.owner for buffer in stages.inner), *stages.nests]):
         assert isinstance(op, Operation)
         erase_op(op)
@@ -226,7 +225,7 @@ def _transform_function(function: tir.PrimFuncOp, stages: Stages, name: str) -> 
     wanted = _needed(function, stages)
     for op in function.body.block.ops:
         if op in wanted:
-            append_op(result.body.block, copy_nested(op, mapper))
+            add_op(result.body.block, clone_nested(op, mapper))
     return result
 
 
@@ -272,8 +271,7 @@ def _set_params(function: tir.PrimFuncOp, values: Sequence[SSAValue]) -> None:
         value.replace_all_uses_with(param)
         param.name_hint = name
         if isinstance(value, OpResult):
-            value.op.detach()
-            value.op.erase()
+            erase_op(value.op)
     for param in reversed(old):
         block.erase_arg(param)
     function.properties["param_names"] = ArrayAttr([StringAttr(name) for name in names])
@@ -305,6 +303,6 @@ def _change_call(
         ops += fields
     for op in ops:
         op.location = call.location
-        Rewriter.insert_op(op, InsertPoint.before(call))
+        insert_op_before(op, call)
     # A tuple stands at the place of its first tensor; the others have none.
     call.operands = [results[place] if place < 0 else tensors[place] for place in kept if place < 0 or place in tensors]

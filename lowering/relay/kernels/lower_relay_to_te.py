@@ -15,12 +15,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.relay import ir as relay
 from ....dialects.relay.operator import OperatorOp
 from ....passes.relay.fusion.fuse_ops import call_tir_instead, is_kernel, outline
 from ....passes.tir.buffers.param_strides import Strides
+from ....support.edit import erase_op, insert_op_before
 from ....support.garbage import no_collection
 from ....support.text import take_name
 from ....support.walk import walk_ops
@@ -147,8 +147,7 @@ def _lower_kernel(function: relay.FnOp, kernels: _Names, strides: CallStrides) -
         name = kernels.kernel(function, chosen, steps)
         for call in chosen:
             call_tir_instead(call, name)
-    function.detach()
-    function.erase()
+    erase_op(function)
 
 
 def _calls(function: relay.FnOp) -> list[relay.CallOp]:
@@ -160,8 +159,7 @@ def _calls(function: relay.FnOp) -> list[relay.CallOp]:
         if isinstance(op, relay.LetOp):
             pending += [use.operation for use in op.result.uses]
             op.result.replace_all_uses_with(function.result)
-            op.detach()
-            op.erase()
+            erase_op(op)
         else:
             assert isinstance(op, relay.CallOp)
             calls.append(op)
@@ -179,7 +177,7 @@ def _lift_tensors(function: relay.FnOp, calls: list[relay.CallOp]) -> None:
         constant.detach()
         param = block.insert_arg(constant.result.type, len(block.args))
         constant.result.replace_all_uses_with(param)
-        Rewriter.insert_op(constant, InsertPoint.before(function))
+        insert_op_before(constant, function)
     if constants:
         names = [f"p{number}" for number in range(len(block.args))]
         function.param_names = ArrayAttr([StringAttr(name) for name in names])

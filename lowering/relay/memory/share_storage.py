@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.relay import ir as relay
 from ....dialects.relay.operator import OperatorOp
 from ....passes.relay.fusion.fuse_ops import is_kernel, outline
+from ....support.edit import erase_op, insert_op_before
 from ....support.walk import walk_ops
 from ..functions.flat_values import TensorLeaf, leaves_of
 from ..kernels.constant_arguments import Constants
@@ -109,8 +109,7 @@ class _Sharing:
                     continue
                 if kernel.result.has_one_use() and self._share(op, kernel):
                     for old in (op, kernel):
-                        old.detach()
-                        old.erase()
+                        erase_op(old)
 
     def _share(self, call: relay.CallOp, kernel: relay.FnOp) -> bool:
         """Puts what the kernel does in the place of its call, where nothing has to be computed for it."""
@@ -308,7 +307,7 @@ class _Sharing:
                 fields.append(_copy_kernel(call, given) if piece in large else given)
             made = relay.TupleOp(fields)
             made.location = join.made.location
-            Rewriter.insert_op(made, InsertPoint.before(call))
+            insert_op_before(made, call)
             mapper[join.made.result] = made.result
             for op in (join.op, *reversed(join.reshapes)):
                 self._move(call, op, mapper)
@@ -373,7 +372,7 @@ def _copy(call: relay.CallOp, op: Operation, mapper: dict[SSAValue, SSAValue]) -
     """A copy of an op of the kernel before its call."""
     copy = op.clone(mapper)
     copy.location = op.location
-    Rewriter.insert_op(copy, InsertPoint.before(call))
+    insert_op_before(copy, call)
     mapper[op.results[0]] = copy.results[0]
     return copy
 

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
+from ....support.edit import erase_op
 from ....support.walk import walk_ops
 from .place_declarations import place_declarations
 from .share_indices import share_indices
@@ -50,12 +51,10 @@ def drop_unroll_pragmas(function: tir.PrimFuncOp) -> None:
     for op in list(walk_ops(function)):
         if isinstance(op, tir.AttrOp) and op.key.data in UNROLL_PRAGMAS:
             token = op.node.owner
-            op.detach()
-            op.erase()
+            erase_op(op)
             if isinstance(token, tir.IterVarOp) and not token.result.uses:
                 variable = token.var.owner
-                token.detach()
-                token.erase()
+                erase_op(token)
                 if isinstance(variable, tir.VarOp):
                     _drop_variable(variable)
 
@@ -65,8 +64,7 @@ def _drop_variable(variable: tir.VarOp) -> None:
     if all(isinstance(loop, tir.ForOp) and loop.var is variable.result for loop in loops):
         for loop in loops:
             loop.operands = loop.operands[:2]
-        variable.detach()
-        variable.erase()
+        erase_op(variable)
 
 
 def run_passes(module: ModuleOp, *, simple_mode: bool = False, disabled: Collection[str] = ()) -> None:

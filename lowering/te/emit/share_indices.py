@@ -15,6 +15,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ....dialects import tir
 from ....dialects.tir.arithmetic import BinaryOp
+from ....support.edit import erase_op
 from ....support.walk import walk_ops
 
 _ELIGIBLE = (BinaryOp, tir.NotOp, tir.SelectOp, tir.CastOp)
@@ -96,8 +97,7 @@ class _Sharing:
             for value in uses:
                 for part in value.op.operands:
                     self._found(part, block, table, order)
-        mark.detach()
-        mark.erase()
+        erase_op(mark)
 
     def _collect(self, root: SSAValue, block: Block, table: dict[int, _Computation]) -> None:
         pending = [root]

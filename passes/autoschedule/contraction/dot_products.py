@@ -342,6 +342,3 @@ def _group_rows(
 def _dtype(buffer: SSAValue) -> str:
     assert isinstance(buffer.type, tir.BufferType)
     return tir.type_to_dtype(buffer.type.dtype)
-
-
-__all__ = ["DotProduct", "choose_dot", "schedule_dot_product"]

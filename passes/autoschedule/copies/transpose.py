@@ -163,6 +163,3 @@ def schedule_transposed(sch: Schedule, block: BlockRV, shape: Shape, across: SSA
     sch.vectorize(column)
     sch.annotate(row, TILE, 1)
     parallelize(sch, shared, shape.points * shape.cost, target)
-
-
-__all__ = ["schedule_transposed", "transposed_axis"]

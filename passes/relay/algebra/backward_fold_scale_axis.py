@@ -10,9 +10,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.relay.operator import OperatorOp
+from ....support.edit import insert_op_before
 from ....support.trace import Tracer, tracer
 from ..common.function_attributes import open_ops
 from ..common.new_operators import Maker
@@ -124,7 +124,7 @@ class _Backward:
         for op, carriers in reversed(tree):
             # What computes the scale may stand behind it: each has one user, and is as well computed right before it.
             op.detach()
-            Rewriter.insert_op(op, InsertPoint.before(multiply))
+            insert_op_before(op, multiply)
             self._scale(op, carriers, scale, message.axes, multiply)
             place_leaves(op)
         for op, _ in tree:

@@ -11,11 +11,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.relay.operator import OperatorOp, OpPattern, is_operator
 from ....dialects.te.expr import bits_of
 from ....dialects.tir.types import type_to_dtype
+from ....support.edit import insert_op_before
 from ....support.walk import walk_ops
 from ..functional.infer_type import ensure_types
 
@@ -48,7 +48,7 @@ def _split(cast: OperatorOp) -> None:
     for user in ours if len(ours) < len(users) else ours[1:]:
         own = cast.clone()
         own.location = cast.location
-        Rewriter.insert_op(own, InsertPoint.before(user))
+        insert_op_before(own, user)
         for index, operand in enumerate(user.operands):
             if operand is cast.result:
                 user.operands[index] = own.results[0]

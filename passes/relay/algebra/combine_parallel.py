@@ -12,10 +12,10 @@ from collections.abc import Hashable, Iterator, Sequence
 from typing import TypeAlias
 
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import is_side_effect_free
 
 from ....dialects.relay.operator import OperatorOp, OpPattern
+from ....support.edit import erase_op, insert_op_before
 from ....support.trace import Tracer
 from ....support.walk import walk_ops
 from ...changes import op_name
@@ -98,7 +98,7 @@ class Combiner(ABC):
             return
         for op in needed:
             op.detach()
-            Rewriter.insert_op(op, InsertPoint.before(first))
+            insert_op_before(op, first)
             order[op] = order[first]
         if self.trace is not None:
             behind = "".join(f", {op_name(op)}" for op in branches[0][1:depth])
@@ -121,8 +121,7 @@ class Combiner(ABC):
             end.result.replace_all_uses_with(part)
         for branch in branches:
             for op in reversed(branch[:depth]):
-                op.detach()
-                op.erase()
+                erase_op(op)
 
     def _branch(self, head: OperatorOp) -> Branch:
         """The operator and those behind it that are the only users of the one before and keep each element in its place."""

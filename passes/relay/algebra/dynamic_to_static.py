@@ -16,7 +16,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, TupleType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 
 from ....dialects.array import numpy_dtype
 from ....dialects.relay.infer import infer_types
@@ -33,6 +33,7 @@ from ....dialects.relay.operator import (
 from ....dialects.relay.operators.common.relations import tensor_type, tuple_type
 from ....dialects.tir.types import type_to_dtype
 from ....support.diagnostics import error_at
+from ....support.edit import erase_op, insert_op_before
 from ....support.walk import walk_ops
 from ..common.rewriting import erase_unused
 from ..functional.infer_type import ensure_types
@@ -229,7 +230,7 @@ class _Work:
     def _replace(self, op: OperatorOp, by: OperatorOp | ConstantOp | TupleOp) -> None:
         by.location = op.location
         by.result.name_hint = op.result.name_hint
-        Rewriter.insert_op(by, InsertPoint.before(op))
+        insert_op_before(by, op)
         op.result.replace_all_uses_with(by.result)
         erase_unused(op)
         self.changed = True
@@ -275,8 +276,7 @@ def _erase_memory(op: Operation) -> None:
     """Erases an op of explicit memory whose result nothing uses, and the memory that only it used."""
     while not op.results[0].first_use and (isinstance(op, LetOp) or _is_memory(op)):
         operands = [value.owner for value in op.operands if isinstance(value.owner, Operation)]
-        op.detach()
-        op.erase()
+        erase_op(op)
         for owner in operands:
             erase_unused(owner)
         if not operands or operands[0].parent is None:

@@ -16,10 +16,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.relay import ir
 from ....dialects.relay.operator import OperatorOp
+from ....support.edit import erase_op, insert_op_before
 from ....support.locations import fuse_locations
 from ....support.trace import Tracer, tracer
 from ....support.walk import walk_ops
@@ -44,8 +44,7 @@ class EliminateCommonSubexpr(ModulePass):
         merge_equal_ops(op, _TvmEquality(), trace)
         for scalar in scalars:
             if scalar.result.first_use is None:
-                scalar.detach()
-                scalar.erase()
+                erase_op(scalar)
 
 
 def _hoist_common(branching: ir.IfOp | ir.MatchOp, trace: Tracer | None) -> None:
@@ -63,10 +62,10 @@ def _hoist_common(branching: ir.IfOp | ir.MatchOp, trace: Tracer | None) -> None
         for operand in kept.operands:
             if isinstance(operand.owner, ir.ConstantOp) and operand.owner.parent in inside:
                 copy = operand.owner.clone()
-                Rewriter.insert_op(copy, InsertPoint.before(branching))
+                insert_op_before(copy, branching)
                 kept.operands[list(kept.operands).index(operand)] = copy.result
         kept.detach()
-        Rewriter.insert_op(kept, InsertPoint.before(branching))
+        insert_op_before(kept, branching)
         kept.location = fuse_locations(op.location for op in (kept, *others))
         for op in others:
             replace(op, kept.results[0])

@@ -21,7 +21,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import Pure
 
 from ....dialects.array import ArrayValueAttr, numpy_dtype
@@ -32,6 +31,7 @@ from ....dialects.relay.operator import OperatorOp
 from ....dialects.relay.text import local_text, type_text
 from ....dialects.tir.types import dtype_to_type
 from ....support.diagnostics import MirError
+from ....support.edit import erase_op, insert_op_before
 from ....support.trace import Tracer, tracer
 from ....support.walk import walk_ops
 from ..common.function_attributes import is_primitive
@@ -188,7 +188,7 @@ class _Folder:
             made = ir.ConstantOp.create(properties={"value": ArrayValueAttr.of(value)}, result_types=(type,))
             self.shared[made] = None
         made.location = op.location
-        Rewriter.insert_op(made, InsertPoint.before(op))
+        insert_op_before(made, op)
         self.known[made.result] = value
         return made.result
 
@@ -223,8 +223,7 @@ class _Folder:
             owners = [operand.owner for operand in dead.operands]
             self.shared.pop(dead, None)
             self.known.pop(dead.results[0], None)
-            dead.detach()
-            dead.erase()
+            erase_op(dead)
             unused += [owner for owner in dict.fromkeys(owners) if owner is not value.owner and _is_unused(owner)]
 
     def _give_each_user_its_own(self, function: ir.FuncOp) -> None:
@@ -241,14 +240,13 @@ class _Folder:
                 if isinstance(owner, ir.ConstantOp) and owner in shared:
                     own = ir.ConstantOp(owner.value, owner.result.type)
                     own.location = owner.location
-                    Rewriter.insert_op(own, InsertPoint.before(op))
+                    insert_op_before(own, op)
                     operands.append(own.result)
                 else:
                     operands.append(operand)
             op.operands = operands
         for op in shared:
-            op.detach()
-            op.erase()
+            erase_op(op)
         self.shared.clear()
 
 
@@ -272,7 +270,7 @@ def _move_out(block: Block, before: Operation) -> tuple[Operation | None, SSAVal
         if op is end:
             break
         op.detach()
-        Rewriter.insert_op(op, InsertPoint.before(before))
+        insert_op_before(op, before)
         first = first or op
     return first, end.value
 

@@ -19,6 +19,7 @@ from xdsl.ir import SSAValue
 from ....dialects.relay import ir
 from ....dialects.relay.operator import OperatorOp
 from ....dialects.relay.operators.common.layout_strings import Layout, parse_layout
+from ....support.edit import erase_op
 from ....support.trace import Tracer
 from ...changes import op_name
 from ..common.new_operators import Maker, dtype_of
@@ -229,8 +230,7 @@ def leave_out(multiply: OperatorOp, value: SSAValue) -> None:
     replace_by(multiply, value)
     for scale in scales:
         if isinstance(scale.owner, ir.ConstantOp) and scale.first_use is None:
-            scale.owner.detach()
-            scale.owner.erase()
+            erase_op(scale.owner)
 
 
 def tell_folded(trace: Tracer | None, multiply: OperatorOp, layer: OperatorOp) -> None:

@@ -23,6 +23,7 @@ from xdsl.passes import ModulePass
 
 from ....dialects.relay import ir
 from ....dialects.relay.operator import OperatorOp, OpPattern, is_operator
+from ....support.edit import erase_op
 from ....support.trace import Tracer, tracer
 from ....support.walk import walk_ops
 from ..common.new_operators import Maker, shape_of
@@ -268,8 +269,7 @@ def _split(loop: _Loop, slices: dict[SSAValue, _Slice], name: str, trace: Tracer
         inner.operands = [*inner.operands, *function.params[len(front.params) :]]
     for item in reversed(slices.values()):
         if item.op.parent is not None and not any(True for _ in item.op.result.uses):
-            item.op.detach()
-            item.op.erase()
+            erase_op(item.op)
     if trace is not None:
         for value in needed:
             trace(value, f"computed for all turns before @{name}")

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, LocationAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.relay import ir
 from ....dialects.relay.infer.result import infer_result
 from ....dialects.relay.operator import AttrValue, OperatorOp, get_operator, operator_class
+from ....support.edit import insert_op_before
 from ....support.locations import fuse_locations
 
 
@@ -45,7 +45,7 @@ class Maker:
         return self.insert(op)
 
     def insert(self, op: Operation) -> SSAValue:
-        Rewriter.insert_op(op, InsertPoint.before(self.before))
+        insert_op_before(op, self.before)
         return op.results[0]
 
     def tuple(self, values: Sequence[SSAValue]) -> SSAValue:

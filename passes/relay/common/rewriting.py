@@ -6,11 +6,11 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.relay import ir
 from ....dialects.relay.leaves import place_leaves as place_leaves
 from ....dialects.relay.operator import OperatorOp
+from ....support.edit import erase_op, insert_op_before
 from ....support.walk import walk_ops
 
 
@@ -70,7 +70,7 @@ def copy_body(
         if isinstance(op, ir.ReturnOp):
             break
         copy = op.clone(values)
-        Rewriter.insert_op(copy, InsertPoint.before(before))
+        insert_op_before(copy, before)
     result = returned(body)
     return values.get(result, result)
 
@@ -85,7 +85,7 @@ def move_body(body: Block, arguments: Sequence[SSAValue], before: Operation) -> 
         if isinstance(op, ir.ReturnOp):
             op.erase()
         else:
-            Rewriter.insert_op(op, InsertPoint.before(before))
+            insert_op_before(op, before)
     return result
 
 
@@ -94,8 +94,7 @@ def replace(op: Operation, value: SSAValue) -> None:
     if value.name_hint is None:
         value.name_hint = op.results[0].name_hint
     op.results[0].replace_all_uses_with(value)
-    op.detach()
-    op.erase()
+    erase_op(op)
 
 
 ERASABLE = (OperatorOp, ir.ConstantOp, ir.TupleOp, ir.TupleGetItemOp)
@@ -112,8 +111,7 @@ def erase_unused(op: Operation) -> None:
         if isinstance(current, OperatorOp) and current.OPERATOR.stateful:
             continue
         pending += [value.owner for value in current.operands if isinstance(value.owner, Operation)]
-        current.detach()
-        current.erase()
+        erase_op(current)
 
 
 def free_values(region_owner: ir.FnOp) -> list[SSAValue]:
@@ -148,8 +146,7 @@ def erase_lets(root: Operation, lets: Sequence[ir.LetOp]) -> None:
         values[let.result] = values.get(let.value, let.value)
     replace_values(root, values)
     for let in reversed(lets):
-        let.detach()
-        let.erase()
+        erase_op(let)
 
 
 def inner_first(root: Operation) -> list[Operation]:
@@ -177,7 +174,7 @@ def take_leaves_in(function: ir.FnOp) -> None:
             copy = value.owner.clone()
             first = body.first_op
             assert first is not None
-            Rewriter.insert_op(copy, InsertPoint.before(first))
+            insert_op_before(copy, first)
             values[value] = copy.results[0]
     if not values:
         return
@@ -187,5 +184,4 @@ def take_leaves_in(function: ir.FnOp) -> None:
             place_leaves(op)
     for value in values:
         if value.first_use is None and isinstance(value.owner, Operation):
-            value.owner.detach()
-            value.owner.erase()
+            erase_op(value.owner)

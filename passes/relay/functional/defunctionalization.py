@@ -17,13 +17,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, LocationAttr, ModuleOp, StringAttr, SymbolRefAttr, TupleType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.relay import ir
 from ....dialects.relay.patterns import ConstructorPattern, TuplePattern, VarPattern
 from ....dialects.relay.types import AdtType, FuncType, RefType, tuple_of
 from ....support.diagnostics import error_at
-from ....support.edit import set_type
+from ....support.edit import erase_op, insert_op_after, insert_op_before, set_type
 from ....support.walk import walk_ops
 from ..common.function_attributes import is_primitive
 from ..common.rewriting import FreshNames, free_values, functions_of, place_leaves, replace, take_leaves_in
@@ -128,9 +127,9 @@ class _Program:
             self._rewrite(self.pending.pop())
         first = next(iter(self.module.ops))
         for kind in self.kinds.values():
-            Rewriter.insert_op(self._data_type(kind), InsertPoint.before(first))
+            insert_op_before(self._data_type(kind), first)
         for kind in self.kinds.values():
-            Rewriter.insert_op(self._apply_function(kind), InsertPoint.before(first))
+            insert_op_before(self._apply_function(kind), first)
 
     # Types ----------------------------------------------------------------------------------------------------------
 
@@ -210,7 +209,7 @@ class _Program:
             copy.location = function.location
             copy.properties["sym_name"] = StringAttr(self.new.fresh(f"{name}FuncType"))
             self.copies[name] = copy.sym_name.data
-            Rewriter.insert_op(copy, InsertPoint.after(function))
+            insert_op_after(copy, function)
             self.pending.append(copy)
         return self.copies[name]
 
@@ -266,12 +265,11 @@ class _Program:
                 name = self._kind_of(callee).apply
                 made = ir.CallGlobalOp(name, list(call.operands), self._data(call.result.type))
         made.location = call.location
-        Rewriter.insert_op(made, InsertPoint.before(call))
+        insert_op_before(made, call)
         replace(call, made.results[0])
         ref_op = callee.owner
         if isinstance(ref_op, ir.LEAVES) and callee.first_use is None:
-            ref_op.detach()
-            ref_op.erase()
+            erase_op(ref_op)
 
     def _kind_of(self, value: SSAValue) -> _Kind:
         """The kind of a function that is data already."""
@@ -287,7 +285,7 @@ class _Program:
         made = ir.ConstructOp(kind.data_type, name, fields, AdtType.get(kind.data_type))
         made.location = op.location
         made.result.name_hint = op.result.name_hint
-        Rewriter.insert_op(made, InsertPoint.before(op))
+        insert_op_before(made, op)
         op.result.replace_all_uses_with(made.result)
         op.detach()
 

@@ -11,10 +11,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.relay import ir
 from ....dialects.relay.types import FuncType
+from ....support.edit import insert_op_before
 from ....support.walk import walk_ops
 from ..common.rewriting import replace
 from .infer_type import ensure_types
@@ -67,7 +67,7 @@ def _expand(op: ir.ConstructorRefOp | ir.GlobalRefOp) -> None:
     made: list[Operation] = [call, end, function]
     for new in made:
         new.location = op.location
-    Rewriter.insert_op(function, InsertPoint.before(op))
+    insert_op_before(function, op)
     if len(values) == sum(1 for _ in op.result.uses):
         replace(op, function.result)
         return

@@ -16,12 +16,11 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.relay import ir
 from ....dialects.relay.types import FuncType
 from ....support.diagnostics import error_at
-from ....support.edit import set_type
+from ....support.edit import erase_op, insert_op_before, set_type
 from ....support.trace import Tracer, tracer
 from ....support.walk import walk_ops
 from ...changes import op_name
@@ -66,8 +65,7 @@ class Inline(ModulePass):
             if name in names:
                 if trace is not None:
                     trace(function, f"{op_name(function)} goes: nothing names it any more")
-                function.detach()
-                function.erase()
+                erase_op(function)
 
 
 class _Inliner:
@@ -176,7 +174,7 @@ def _call_local_copy(call: ir.CallGlobalOp, callee: ir.FuncOp) -> None:
     function = _local_copy(callee, call, FuncType.get([a.type for a in call.arguments], call.result.type))
     made = ir.CallOp(function, list(call.arguments), call.result.type)
     made.location = call.location
-    Rewriter.insert_op(made, InsertPoint.before(call))
+    insert_op_before(made, call)
     replace(call, made.result)
 
 
@@ -201,7 +199,7 @@ def _local_copy(function: ir.FuncOp, before: Operation, type: Attribute) -> ir.F
     )
     made.location = function.location
     substitute_types([made], types)
-    Rewriter.insert_op(made, InsertPoint.before(before))
+    insert_op_before(made, before)
     if types:
         set_type(made.result, type)
     return made

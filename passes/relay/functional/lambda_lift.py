@@ -13,9 +13,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.relay import ir
+from ....support.edit import erase_op, insert_op_before
 from ..common.function_attributes import has_flag, is_primitive
 from ..common.generics import type_variables
 from ..common.rewriting import FreshNames, free_values, functions_of, inner_first, replace, returned, take_leaves_in
@@ -81,8 +81,7 @@ class _Lifting:
             body=function.detach_region(function.body),
         )
         self._insert(lifted, before)
-        function.detach()
-        function.erase()
+        erase_op(function)
 
     def _lift_closure(self, captured: list[SSAValue], before: ir.FuncOp) -> None:
         """A function of the captured values that gives the local function."""
@@ -90,7 +89,7 @@ class _Lifting:
         types = [value.type for value in captured]
         call = ir.CallGlobalOp(self.name, captured, function.result.type)
         call.location = where
-        Rewriter.insert_op(call, InsertPoint.before(function))
+        insert_op_before(call, function)
         function.result.replace_all_uses_with(call.result)
         call.result.name_hint = function.result.name_hint
         body = Block(arg_types=types)
@@ -126,7 +125,7 @@ class _Lifting:
             call.location = function.location
             first = body.first_op
             assert first is not None
-            Rewriter.insert_op(call, InsertPoint.before(first))
+            insert_op_before(call, first)
             own.replace_all_uses_with(call.result)
         body.erase_arg(own)
         del function.properties["self_name"]
@@ -139,12 +138,12 @@ class _Lifting:
                 call = ir.CallGlobalOp(self.name, list(user.arguments), user.result.type)
                 call.properties |= {"type_args": user.type_args, "attrs": user.attrs}
                 call.location = user.location
-                Rewriter.insert_op(call, InsertPoint.before(user))
+                insert_op_before(call, user)
                 replace(user, call.result)
             else:
                 ref = ir.GlobalRefOp(self.name, value.type)
                 ref.location = self.function.location
-                Rewriter.insert_op(ref, InsertPoint.before(user))
+                insert_op_before(ref, user)
                 user.operands[use.index] = ref.result
 
     def _all_types(self, function: ir.FnOp) -> list[Attribute]:
@@ -152,7 +151,7 @@ class _Lifting:
 
     def _insert(self, lifted: ir.FuncOp, before: ir.FuncOp) -> None:
         lifted.location = self.function.location
-        Rewriter.insert_op(lifted, InsertPoint.before(before))
+        insert_op_before(lifted, before)
 
 
 def _result_types(function: ir.FnOp) -> list[Attribute]:

@@ -14,12 +14,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, SymbolRefAttr, TensorType, TupleType
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 
 from ....dialects.relay import ir as relay
 from ....dialects.relay.substitution import substitute
 from ....dialects.relay.types import AdtType, FuncType, RefType, TypeVarType, UnknownType
 from ....support.diagnostics import error_at
+from ....support.edit import erase_op, insert_op_after
 from ....support.walk import walk_ops
 
 
@@ -38,8 +39,7 @@ class Monomorphize(ModulePass):
                 specializer.specialize_body(function.body.block)
             for function in functions.values():
                 if function.type_params.data:
-                    function.detach()
-                    function.erase()
+                    erase_op(function)
 
 
 def _is_generic(op: Operation) -> bool:
@@ -136,8 +136,7 @@ class _Specializer:
             # A generic closure, a name for one: only the copies are used now.
             for op in reversed(list(current.ops)):
                 if _is_generic(op) and not any(r.uses for r in op.results):
-                    op.detach()
-                    op.erase()
+                    erase_op(op)
 
     def _visit(self, op: Operation) -> None:
         match op:
@@ -183,7 +182,7 @@ class _Specializer:
         fields = [self._concrete(f, t, where) for f, t in zip(source.fields, type.types.data, strict=True)]
         new = relay.TupleOp(fields)
         new.location = source.location
-        Rewriter.insert_op(new, InsertPoint.after(source))
+        insert_op_after(new, source)
         return new.result
 
     def _places(self, op: Operation) -> Sequence[Attribute | None]:
@@ -280,7 +279,7 @@ class _Specializer:
                     "annotate it with concrete types, or run it with `--target interp`",
                 )
         new.location = op.location
-        Rewriter.insert_op(new, InsertPoint.after(op))
+        insert_op_after(new, op)
         return new.result
 
     def _fn_instance(self, function: relay.FnOp, type: FuncType) -> relay.FnOp:

@@ -27,6 +27,7 @@ from ....dialects.relay.substitution import substitute
 from ....dialects.relay.types import FuncType
 from ....dialects.tir.types import dtype_to_type
 from ....support.deep_stack import in_deep_stack
+from ....support.edit import erase_op
 from ....support.walk import walk_ops
 from ..algebra.dynamic_to_static import is_open
 from ..common.call_graph import components
@@ -90,8 +91,7 @@ def _evaluate_module(module: ModuleOp) -> None:
         old.drop_all_references()
         for op in reversed(list(walk_ops(function))):
             if isinstance(op, ir.LEAVES) and op.results[0].first_use is None:
-                op.detach()
-                op.erase()
+                erase_op(op)
         for op in list(walk_ops(function)):
             place_leaves(op)
     # What is computed has its own size where the program before had one that is known only when it runs.

@@ -10,6 +10,7 @@ from xdsl.passes import ModulePass
 
 from ....dialects.relay import ir
 from ....support.diagnostics import error_at
+from ....support.edit import erase_op
 from ....support.walk import walk_ops
 from ..common.rewriting import functions_of
 
@@ -49,5 +50,4 @@ class RemoveUnusedFunctions(ModulePass):
                         pass
         for name, function in functions.items():
             if name not in used:
-                function.detach()
-                function.erase()
+                erase_op(function)

@@ -15,9 +15,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import LocationAttr, ModuleOp, StringAttr
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.relay import ir
+from ....support.edit import insert_op_after, insert_op_before
 from ....support.walk import walk_ops
 from ..common.function_attributes import is_primitive
 from ..common.rewriting import functions_of, place_leaves, replace_values, returned
@@ -82,7 +82,7 @@ class Binder:
         let = _binding(op)
         if let is None:
             let = self.make(op.results[0], op.location)
-            Rewriter.insert_op(let, InsertPoint.after(op))
+            insert_op_after(let, op)
         self._names[op.results[0]] = let.result
         self._lets.add(let)
 
@@ -111,5 +111,5 @@ def _normalize(block: Block, binder: Binder) -> None:
     assert isinstance(end, ir.ReturnOp)
     for _ in range(lets):
         let = binder.make(end.value, end.location)
-        Rewriter.insert_op(let, InsertPoint.before(end))
+        insert_op_before(let, end)
         end.operands[0] = let.result

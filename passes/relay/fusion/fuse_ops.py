@@ -32,6 +32,7 @@ from ....dialects.relay.ir import (
 )
 from ....dialects.relay.operator import OperatorOp, OpPattern, is_operator
 from ....dialects.relay.types import FuncType
+from ....support.edit import erase_op, insert_op_before
 from ....support.trace import Tracer, tracer
 from ...option_range import require_range
 from ...pass_info import explanation
@@ -384,10 +385,9 @@ def call_tir_instead(call: CallOp | CallGlobalOp, name: str) -> None:
     """Has `call_tir` call the kernel of a name with what a call gives, in its place."""
     lowered = CallTirOp(name, call.arguments, call.result.type)
     lowered.location = call.location
-    Rewriter.insert_op(lowered, InsertPoint.before(call))
+    insert_op_before(lowered, call)
     call.result.replace_all_uses_with(lowered.result)
-    call.detach()
-    call.erase()
+    erase_op(call)
 
 
 def outline(ops: list[Operation]) -> CallOp:

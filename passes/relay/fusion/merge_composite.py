@@ -16,12 +16,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.relay import ir
 from ....dialects.relay.operator import OperatorOp
 from ....dialects.rule import RewriteOp
 from ....support.diagnostics import error_at
+from ....support.edit import insert_op_before
 from ....support.locations import fuse_locations
 from ....support.trace import tracer
 from ...changes import tell_rewrite
@@ -133,7 +133,7 @@ def _own(constant: ir.ConstantOp, root: Operation, inside: Iterable[Operation]) 
     """A copy of a constant for the ops that are merged."""
     copy = constant.clone()
     copy.location = constant.location
-    Rewriter.insert_op(copy, InsertPoint.before(root))
+    insert_op_before(copy, root)
     for op in inside:
         if any(operand is constant.result for operand in op.operands):
             op.operands = [copy.result if operand is constant.result else operand for operand in op.operands]

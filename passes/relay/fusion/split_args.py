@@ -13,13 +13,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.relay import ir
 from ....dialects.relay.infer import infer_types
 from ....dialects.relay.operator import OperatorOp, get_operator, is_operator, operator_class
 from ....support.diagnostics import error_at
-from ....support.edit import set_type
+from ....support.edit import erase_op, insert_op_before, set_type
 from ....support.walk import walk_ops
 from ..common.rewriting import replace
 from ..functional.infer_type import ensure_types
@@ -88,8 +87,7 @@ def _replace(op: OperatorOp, joined: ir.TupleOp, parts: Sequence[Sequence[SSAVal
     set_type(before[0], op.result.type)
     replace(op, before[0])
     if joined.result.first_use is None:
-        joined.detach()
-        joined.erase()
+        erase_op(joined)
 
 
 def _concatenation(op: OperatorOp, part: Sequence[SSAValue]) -> SSAValue:
@@ -102,7 +100,7 @@ def _concatenation(op: OperatorOp, part: Sequence[SSAValue]) -> SSAValue:
     made: list[Operation] = [tuple_op, fence, join]
     for new in made:
         new.location = op.location
-    Rewriter.insert_op(made, InsertPoint.before(op))
+        insert_op_before(new, op)
     return join.result
 
 

@@ -23,7 +23,7 @@ from ....dialects.relay.layouts import SCALAR, Layouts, LayoutUse, expanded, is_
 from ....dialects.relay.operator import AttrValue, Operator, OperatorOp, get_operator, operator_class
 from ....dialects.relay.operators.common.layout_strings import Layout
 from ....dialects.relay.types import TupleType, tuple_of
-from ....support.edit import set_type
+from ....support.edit import erase_op, set_type
 from ....support.walk import walk_ops
 from ..algebra.combine_parallel import Maker
 from ..common.rewriting import place_leaves, replace
@@ -87,8 +87,7 @@ class LayoutRewriter(ABC):
                     self._as_written(op)
         for op in reversed(ops):
             if isinstance(op, ir.TupleOp | ir.TupleGetItemOp) and op.result in self.state and not op.result.first_use:
-                op.detach()
-                op.erase()
+                erase_op(op)
 
     def type_of(self, value: SSAValue) -> Attribute:
         """A tensor's type as it was written."""

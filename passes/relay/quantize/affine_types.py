@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.relay import ir
 from ....dialects.relay.emit import Emitter
 from ....dialects.relay.leaves import place_leaves
 from ....dialects.tir.types import type_to_dtype
+from ....support.edit import erase_op, insert_op_before
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,11 +109,10 @@ def give_each_user_its_own(constants: Iterable[ir.ConstantOp]) -> None:
         for use in list(constant.result.uses)[1:]:
             copy = constant.clone()
             copy.location = constant.location
-            Rewriter.insert_op(copy, InsertPoint.before(use.operation))
+            insert_op_before(copy, use.operation)
             use.operation.operands[use.index] = copy.result
         use = constant.result.first_use
         if use is not None:
             place_leaves(use.operation)
         else:
-            constant.detach()
-            constant.erase()
+            erase_op(constant)

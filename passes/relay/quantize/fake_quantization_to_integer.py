@@ -19,6 +19,7 @@ from ....dialects.relay import ir
 from ....dialects.relay.emit import Emitter
 from ....dialects.relay.operator import OperatorOp, get_operator, is_operator
 from ....support.diagnostics import Diagnostic, MirError, error_at
+from ....support.edit import erase_op
 from ....support.walk import walk_ops
 from ..common.rewriting import replace
 from ..functional.infer_type import ensure_types
@@ -188,8 +189,7 @@ class _Rewriter:
         replace(end, value)
         for dead in reversed(ops):
             if dead.results[0].first_use is None:
-                dead.detach()
-                dead.erase()
+                erase_op(dead)
 
     def one(
         self,
@@ -230,8 +230,7 @@ class _Rewriter:
     def discard(self, end: Operation, mark: Operation | None) -> None:
         """Takes away what was made in front of `end` since `mark` was there."""
         while (last := end.prev_op) is not mark and last is not None:
-            last.detach()
-            last.erase()
+            erase_op(last)
 
     def refusal(self, quantize: Operation, op: Operation, message: str) -> MirError:
         return MirError([Diagnostic(message, op.location), *_region_note(quantize)])

@@ -214,6 +214,3 @@ def narrowest(stored: NDArray[Any]) -> NDArray[Any] | None:
         if np.iinfo(name).min <= low and high <= np.iinfo(name).max:
             return stored.astype(name)
     return None
-
-
-__all__ = ["NarrowWeights"]

@@ -24,6 +24,7 @@ from ....dialects.relay.emit import Emitter
 from ....dialects.relay.operator import OperatorOp
 from ....dialects.relay.operators.qnn.te_qnn import means_count_padding
 from ....dialects.rule.relay_functions import highest, lowest
+from ....support.edit import erase_op
 from ....support.walk import walk_ops
 from ..common.rewriting import replace
 from ..functional.infer_type import ensure_types
@@ -288,8 +289,7 @@ def lower_quantized(
                 for field in operand.owner.fields:
                     if isinstance(field.owner, ir.ConstantOp):
                         constants[field.owner] = None
-                operand.owner.detach()
-                operand.owner.erase()
+                erase_op(operand.owner)
     give_each_user_its_own(constants)
 
 

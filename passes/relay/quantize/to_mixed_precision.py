@@ -16,7 +16,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import AnyFloat, ModuleOp, TensorType, TupleType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.relay import ir
 from ....dialects.relay.infer import infer_types
@@ -26,7 +25,7 @@ from ....dialects.relay.types import FuncType, tuple_of
 from ....dialects.tir.types import type_to_dtype
 from ....support.deep_stack import in_deep_stack
 from ....support.diagnostics import error_at, warn_at
-from ....support.edit import set_type
+from ....support.edit import erase_op, insert_op_before, set_type
 from ....support.text import counted
 from ....support.trace import Tracer, tracer
 from ....support.walk import walk_ops
@@ -173,8 +172,7 @@ class _Rewriter:
             op.operands = [self.cast_all(value, wanted, op) for value in arguments]
         for value in arguments:
             if isinstance(value.owner, ir.TupleOp) and value.first_use is None:
-                value.owner.detach()
-                value.owner.erase()
+                erase_op(value.owner)
         if self.trace is not None and own is not Category.KEEP:
             self.trace(op, f"{op_name(op)} runs in {wanted}: {_REASONS[own, narrow]}")
         before = op.result.type
@@ -226,7 +224,7 @@ class _Rewriter:
 
     def insert(self, op: Operation, user: Operation) -> SSAValue:
         op.location = user.location
-        Rewriter.insert_op(op, InsertPoint.before(user))
+        insert_op_before(op, user)
         return op.results[0]
 
     def cast(self, value: SSAValue, dtype: str, user: Operation) -> SSAValue:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from time import perf_counter
 
 from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import ConstantLike, is_side_effect_free
 
 from ....dialects.rule import RewriteOp
 from ....dialects.rule.functions import NoMatch
 from ....support.diagnostics import Diagnostic, MirError
+from ....support.edit import erase_op, insert_op_before
 from ....support.locations import fuse_locations
 from ....support.trace import Tracer
 from ....support.walk import walk_ops
@@ -217,7 +217,7 @@ class _Driver:
         for op in made:
             if op.parent is None:
                 op.location = location
-                Rewriter.insert_op(op, InsertPoint.before(anchor))
+                insert_op_before(op, anchor)
             self.lineage[op] = (generation, program, parent)
             if not self.once and op.name in self.rules.by_root:
                 self.push(op)
@@ -266,8 +266,7 @@ class _Driver:
             operands = list(op.operands)
             self.pending.pop(op, None)
             self.lineage.pop(op, None)
-            op.detach()
-            op.erase()
+            erase_op(op)
             for operand in operands:
                 owner = operand.owner
                 if isinstance(owner, Operation) and (owner in candidates or owner.has_trait(ConstantLike)):
@@ -320,7 +319,7 @@ def _make_room(roots: Sequence[Operation], match: Match) -> Operation | None:
     order = {op: place for place, op in enumerate(_from(first, between))}
     for op in sorted(needed, key=order.__getitem__):
         op.detach()
-        Rewriter.insert_op(op, InsertPoint.before(first))
+        insert_op_before(op, first)
     return first
 
 

@@ -12,10 +12,10 @@ from ....dialects.arith import Analyzer, Atom, Expr
 from ....dialects.arith.expr import free_vars
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.stmt import RegionsOp
-from ....support.edit import erase_op
+from ....support.edit import builder_before, erase_op
 from ....support.walk import all_ops
 from ...tir.regions import Ends, join, relax
-from ...tir.rewriting import builder_before, erase_if_dead, ops_of
+from ...tir.rewriting import erase_if_dead, ops_of
 from ..primitives.common.clone_expression import clone_value
 from .structure import is_inside, read_regions, scope_of, write_regions
 

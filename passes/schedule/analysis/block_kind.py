@@ -18,9 +18,10 @@ from ....dialects.arith.expr import TRUE, free_vars
 from ....dialects.arith.iter_map import IterMapLevel
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.types import I1
+from ....support.edit import builder_before
 from ....support.walk import all_ops, op_around
 from ...tir.regions import relax
-from ...tir.rewriting import builder_before, erase_if_dead, set_operands
+from ...tir.rewriting import erase_if_dead, set_operands
 from .structure import (
     all_loops_above,
     blocks_above,

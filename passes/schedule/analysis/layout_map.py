@@ -246,6 +246,3 @@ def _replace(e: Expr, dividends: Sequence[Dividend], replaced: dict[Atom, Expr])
             _replace(dividend, dividends, replaced)
         else:
             replaced[atom] = rebuild(atom, (known.value - (known.shift - dividend.const), atom.operands[1]))
-
-
-__all__ = ["Comparison", "Dividend", "LayoutMap", "call_with_symbols", "layout_map"]

@@ -140,5 +140,3 @@ def _repeated(sums: int, group: int, dtype: str) -> str:
 
 
 BITS = {"bfloat16": 16, "float16": 16, "float32": 32, "int8": 8, "uint8": 8, "int16": 16, "uint16": 16}
-
-__all__ = ["dot_intrinsic", "dot_name", "interleave_name"]

@@ -16,7 +16,7 @@ from ....dialects.arith.expr import Atom, as_expr, free_vars
 from ....dialects.arith.substitution import substitute
 from ....dialects.schedule import Lambda, YieldOp
 from ....dialects.tir.types import F32, I32
-from ...tir.rewriting import builder_at_end
+from ....support.edit import builder_at_end
 from .errors import refuse
 
 

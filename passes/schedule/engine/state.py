@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
-from ....support.edit import append_op, erase_op, put_after, put_before
+from ....support.edit import add_op, erase_op, insert_op_after, insert_op_before
 from ....support.op_kinds import Kinds
 from ....support.walk import all_ops, ops_in
 from ..analysis.structure import Scope, body_of, child_blocks, function_of
@@ -203,11 +203,11 @@ class State:
         self._allocated[scope] = buffer
         self._buffer_names(function_of(scope))[buffer.var_name.data] = buffer
         if last is not None:
-            put_after(buffer, last)
+            insert_op_after(buffer, last)
         elif block.first_op is not None:
-            put_before(buffer, block.first_op)
+            insert_op_before(buffer, block.first_op)
         else:
-            append_op(block, buffer)
+            add_op(block, buffer)
         return buffer.result
 
     def named_buffer(self, buffer: tir.BufferOp) -> None:

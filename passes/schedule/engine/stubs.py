@@ -106,5 +106,3 @@ def _alternative(kind: Kind, types: Mapping[str, str]) -> str:
 
 if __name__ == "__main__":
     print(te_stub_text() if sys.argv[1:] == ["te"] else stub_text(), end="")
-
-__all__ = ["stub_text", "te_stub_text"]

@@ -253,6 +253,3 @@ class _ScriptBuilder:
         if isinstance(value, dict):
             return {key: self.argument(item) for key, item in cast("dict[str, Any]", value).items()}
         return value
-
-
-__all__ = ["DecisionProvider", "Trace", "handles_in"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from ....dialects import tir
-from ...tir.rewriting import builder_before
+from ....support.edit import builder_before
 from ..engine.errors import describe, refuse
 from ..engine.primitive import primitive
 from ..engine.state import State
@@ -32,6 +32,3 @@ def add_unit_loop(state: State, block_or_loop: Operation) -> Operation:
     name_value(loop)
     nest([loop], block_or_loop, [block_or_loop])
     return loop
-
-
-__all__ = ["add_unit_loop"]

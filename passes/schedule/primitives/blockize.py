@@ -8,8 +8,8 @@ from xdsl.ir import Operation
 from xdsl.traits import is_side_effect_free
 
 from ....dialects import tir
+from ....support.edit import move_before
 from ....support.text import counted
-from ...tir.rewriting import move_before
 from ..analysis.block_kind import axis_kinds
 from ..analysis.structure import body_of, child_blocks, child_under, is_inside, loops_above, path_to, scope_of
 from ..engine.errors import describe, refuse

@@ -12,8 +12,9 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.types import lanes_of
+from ....support.edit import builder_before
 from ....support.walk import walk_ops
-from ...tir.rewriting import builder_before, erase_if_dead
+from ...tir.rewriting import erase_if_dead
 from ..analysis.access import Box, reads_of, replace_regions
 from ..analysis.commutative_reducer import ValueNumbers
 from ..analysis.structure import child_under, is_inside, scope_of

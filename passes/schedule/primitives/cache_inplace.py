@@ -11,7 +11,7 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
 from ....dialects.arith.expr import TRUE, free_vars
 from ....dialects.tir.types import I1
-from ...tir.rewriting import builder_before
+from ....support.edit import builder_before
 from ..analysis.access import Box, extents_of, index_type, reads_of, relaxed, united, whole, writes_of
 from ..analysis.block_kind import analyzer_for, bind_axes, set_block
 from ..analysis.structure import all_loops_above, buffers_written, loops_above, scope_of

@@ -11,8 +11,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
 from ....dialects.tir.buffer import AccessOp
+from ....support.edit import builder_before
 from ....support.walk import walk_ops
-from ...tir.rewriting import builder_before, set_indices, set_operands
+from ...tir.rewriting import set_indices, set_operands
 from ..analysis.access import Box, extents_of, index_type, reads_of, relaxed, same_box, united, whole, writes_of
 from ..analysis.block_kind import (
     analyzer_for,
@@ -385,6 +386,3 @@ def _shifted(op: Operation, indices: Sequence[SSAValue], lows: Sequence[Expr]) -
         i if low == Expr((), 0) else analyzer.to_ssa(analyzer.expr(i) - low, builder, i.type)
         for i, low in zip(indices, lows, strict=True)
     ]
-
-
-__all__ = ["cache_read", "cache_write", "retarget"]

@@ -11,12 +11,12 @@ from ....dialects.arith.inverse_iter_map import inverse_affine_iter_map
 from ....dialects.arith.iter_map import IterMapLevel, Range
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.types import I1
-from ....support.edit import erase_op
+from ....support.edit import block_of_ops, builder_before, erase_op
 from ....support.locations import fuse_locations
 from ....support.op_kinds import Kinds
 from ....support.walk import all_ops
 from ...tir.regions import relax
-from ...tir.rewriting import block_of_ops, builder_before, erase_if_dead, ops_of
+from ...tir.rewriting import erase_if_dead, ops_of
 from ..analysis.access import declare_access
 from ..analysis.block_kind import why_not_complete
 from ..analysis.region_cover import repeated_with, why_not_apart

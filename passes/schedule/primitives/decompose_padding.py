@@ -14,8 +14,9 @@ from ....dialects.arith import Analyzer, Expr, Kind
 from ....dialects.arith.conditions import conjuncts, ge
 from ....dialects.arith.expr import TRUE, ZERO, Atom, free_vars, maximum
 from ....dialects.arith.substitution import substitute
+from ....support.edit import builder_at_end, builder_before, erase_op, move_before
 from ....support.walk import walk_ops
-from ...tir.rewriting import builder_at_end, builder_before, erase_dead, erase_if_dead, move_before
+from ...tir.rewriting import erase_dead, erase_if_dead
 from ..analysis.access import declare_access, made_in, reads_of, relaxed
 from ..analysis.block_kind import analyzer_for, bind_axes, conditions_of, set_block, why_not_complete
 from ..analysis.region_cover import bounds_an_axis, loops_between, written_box
@@ -347,8 +348,7 @@ def _keep_inside(state: State, plan: _Plan) -> None:
     replace_variables(new, moved, Analyzer())
     erase_dead(new)
     state.forward(block, new)
-    block.detach()
-    block.erase()
+    erase_op(block)
     declare_access(new)
 
 

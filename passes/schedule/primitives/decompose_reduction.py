@@ -13,9 +13,8 @@ from ....dialects.arith.expr import ONE, TRUE, Atom, Kind, free_vars, number
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.open_reductions import reducing_loops
 from ....dialects.tir.types import I1
-from ....support.edit import erase_op
+from ....support.edit import builder_at_end, erase_op, move_to_end
 from ....support.walk import walk_ops
-from ...tir.rewriting import builder_at_end, move_to_end
 from ..analysis.access import declare_access
 from ..analysis.block_kind import analyzer_for, axis_kinds, why_not_reduction, why_order_matters
 from ..analysis.region_cover import why_reads_others

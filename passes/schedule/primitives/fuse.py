@@ -10,7 +10,7 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
 from ....dialects.arith.expr import floordiv, floormod
 from ....dialects.tir.open_reductions import mixed_with_elements
-from ...tir.rewriting import builder_before
+from ....support.edit import builder_before
 from ..analysis.block_kind import simplify_blocks_under
 from ..analysis.structure import const_int
 from ..engine.errors import refuse

@@ -17,8 +17,9 @@ from ....dialects.arith.expr import ZERO, as_expr, free_vars
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.types import I1, type_to_dtype
+from ....support.edit import builder_at_end, builder_before, erase_op, move_before
 from ....support.walk import walk_ops
-from ...tir.rewriting import builder_at_end, builder_before, erase_dead, move_before, set_indices
+from ...tir.rewriting import erase_dead, set_indices
 from ..analysis.access import declare_access, index_type
 from ..analysis.block_kind import set_block
 from ..analysis.layout_map import Comparison, LayoutMap, call_with_symbols
@@ -239,10 +240,8 @@ def write_in_order(
     state.forward(old, new)
     for loop in writer.loops:
         state.gone(loop, f"transform_layout gave block '{new.block_name.data}' other loops")
-    old.detach()
-    old.erase()
-    first.detach()
-    first.erase()
+    erase_op(old)
+    erase_op(first)
     declare_access(new)
 
 
@@ -373,6 +372,3 @@ def _nest(
     else:
         move_before(holder.ops, anchor)
     return block, loops, builder_at_end(block.body.block, scope.location)
-
-
-__all__ = ["PadValue", "assume", "described", "pad_value_of", "row_major_writer", "write_behind", "write_in_order"]

@@ -9,8 +9,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer
+from ....support.edit import builder_before, erase_op
 from ....support.text import counted
-from ...tir.rewriting import builder_before
 from ..analysis.access import declare_access, reads_of, replace_regions
 from ..analysis.block_kind import simplify_blocks_under, why_init_repeats, why_not_started
 from ..analysis.structure import buffers_read, buffers_written, child_blocks, const_int
@@ -130,8 +130,7 @@ def _part(state: State, loop: tir.ForOp, part: tir.BlockOp, name: str, start: in
     new.location = loop.location
     name_value(new)
     body.insert_op_before(new, anchor)
-    anchor.detach()
-    anchor.erase()
+    erase_op(anchor)
     values: dict[SSAValue, SSAValue] = {loop.loop_var: new.loop_var}
     for op in loop.body.block.ops:
         new.body.block.add_op(op.clone(values))
@@ -143,6 +142,3 @@ def _part(state: State, loop: tir.ForOp, part: tir.BlockOp, name: str, start: in
         block.properties["block_name"] = StringAttr(wanted)
         state.added(block)
     return new
-
-
-__all__ = ["loop_partition"]

@@ -9,7 +9,7 @@ from xdsl.ir import Operation
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer
-from ...tir.rewriting import builder_before, move_to_end
+from ....support.edit import builder_before, move_to_end
 from ..analysis.dependence import why_turns_conflict
 from ..analysis.structure import path_to, scope_of
 from ..engine.errors import refuse
@@ -152,6 +152,3 @@ def _build(nests: Sequence[Sequence[tir.ForOp]]) -> list[tir.ForOp]:
             old.loop_var.replace_all_uses_with(new.loop_var)
     move_to_end(bodies, merged[-1].body.block)
     return merged
-
-
-__all__ = ["merge"]

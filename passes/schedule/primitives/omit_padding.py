@@ -10,7 +10,7 @@ from ....dialects.arith import Analyzer, Expr
 from ....dialects.arith.conditions import ge, logical_and
 from ....dialects.arith.expr import TRUE, free_vars
 from ....dialects.tir.types import I1
-from ...tir.rewriting import builder_at_end, move_to_end
+from ....support.edit import builder_at_end, move_to_end
 from ..analysis.access import Box, reads_of, relaxed
 from ..analysis.block_kind import analyzer_for, bind_axes
 from ..analysis.structure import all_loops_above, child_blocks, is_inside, loops_above

@@ -16,9 +16,9 @@ from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.types import I1
 from ....support.diagnostics import MirError
+from ....support.edit import builder_before, erase_op
 from ....support.text import counted
 from ....support.walk import walk_ops
-from ...tir.rewriting import builder_before
 from ..analysis.access import extents_of, index_type, same_box, whole
 from ..analysis.block_kind import analyzer_for, axis_kinds, bind_axes, set_block, why_not_complete, why_not_reduction
 from ..analysis.region_cover import written_box
@@ -299,8 +299,7 @@ def _padded_buffer(
     builder = builder_before(marker)
     values = [analyzer.to_ssa(e, builder, dtype) for e in symbolic]
     result = builder.insert(tir.AllocBufferOp(name, new_type, shape=values)).result
-    marker.detach()
-    marker.erase()
+    erase_op(marker)
     return result
 
 

@@ -17,7 +17,7 @@ from ....dialects.arith.expr import ZERO, Atom, free_vars
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.attribute_values import attribute_of
 from ....dialects.tir.open_reductions import may_be_empty, reducing_loops
-from ...tir.rewriting import builder_at_end, builder_before
+from ....support.edit import builder_at_end, builder_before, erase_op
 from ...tir.threads.thread_memory import share_memory
 from ..analysis.access import Box, declare_access, extents_of, index_type, reads_of, relaxed, united
 from ..analysis.block_kind import analyzer_for, bind_axes, why_neither
@@ -289,8 +289,7 @@ def _copying_block(
     name = state.fresh_block_name(loop, tir.buffer_name(named_after))
     annotations = DictionaryAttr({"auto_copy": attribute_of(1)})
     new, values = make_block(builder_before(marker, loop.location), name, axes, Analyzer(), annotations=annotations)
-    marker.detach()
-    marker.erase()
+    erase_op(marker)
     moved = {atom: values[axis.atom] for atom, axis in zip(driving, axes, strict=True)}
     builder = builder_at_end(new.body.block, loop.location)
     places: list[Expr] = []
@@ -307,6 +306,3 @@ def _copying_block(
     declare_access(new)
     state.added(new)
     return new
-
-
-__all__ = ["read_at", "write_at"]

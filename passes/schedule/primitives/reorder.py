@@ -10,9 +10,9 @@ from xdsl.ir import Operation, SSAValue
 from ....dialects import tir
 from ....dialects.arith import Analyzer
 from ....dialects.arith.expr import free_vars
-from ....support.edit import erase_op
+from ....support.edit import erase_op, move_before
 from ....support.effects import is_side_effect_free
-from ...tir.rewriting import is_dead, move_before
+from ...tir.rewriting import is_dead
 from ..analysis.block_kind import axis_kinds, why_init_repeats, why_order_matters
 from ..analysis.dependence import why_order_carries
 from ..analysis.structure import child_blocks, const_int, is_inside
@@ -214,6 +214,3 @@ def rebuild(chain: Sequence[tir.ForOp], target: Sequence[tir.ForOp]) -> None:
         anchor_block.add_op(target[0])
     else:
         anchor_block.insert_op_before(target[0], following)
-
-
-__all__ = ["clear_between", "only_child_loop", "rebuild", "reorder"]

@@ -51,6 +51,3 @@ def _permute_arguments(body: Block, order: Sequence[int]) -> None:
         new[place].name_hint = hints[k]
     for argument in old:
         body.erase_arg(argument)
-
-
-__all__ = ["reorder_block_iter_var"]

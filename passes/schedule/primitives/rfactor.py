@@ -16,8 +16,9 @@ from ....dialects.arith.conditions import conjuncts, logical_and
 from ....dialects.arith.expr import TRUE, Atom, free_vars
 from ....dialects.arith.iter_map import IterMapLevel
 from ....dialects.arith.substitution import substitute
+from ....support.edit import builder_at_end, builder_before, erase_op, move_before
 from ....support.text import counted
-from ...tir.rewriting import builder_at_end, builder_before, erase_dead, erase_if_dead, move_before
+from ...tir.rewriting import erase_dead, erase_if_dead
 from ..analysis.access import declare_access, index_type, order_reads
 from ..analysis.block_kind import analyzer_for, axis_kinds, why_not_affine, why_not_reduction
 from ..analysis.commutative_reducer import Leaf, Reduction, reduction_of
@@ -342,8 +343,7 @@ def _apply(state: State, plan: _Plan) -> tir.BlockOp:
     order_reads(final, partials)
     before = list(block.operands)
     state.forward(block, final)
-    block.detach()
-    block.erase()
+    erase_op(block)
     for value in before:
         erase_if_dead(value)
     for each in plan.reducing:
@@ -480,7 +480,6 @@ def _dissolve(state: State, loop: tir.ForOp, plan: _Plan) -> None:
     move_before(loop.body.block.ops, loop)
     state.gone(loop, why)
     operands = list(loop.operands)
-    loop.detach()
-    loop.erase()
+    erase_op(loop)
     for value in operands:
         erase_if_dead(value)

@@ -18,8 +18,9 @@ from ....dialects.arith import Analyzer, Expr, Kind
 from ....dialects.arith.expr import Atom, as_expr, floormod, free_vars
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
+from ....support.edit import builder_before, erase_op
 from ....support.walk import walk_ops
-from ...tir.rewriting import builder_before, erase_if_dead, set_indices
+from ...tir.rewriting import erase_if_dead, set_indices
 from ..analysis.access import Box, bindings_of, declare_access, index_type, reads_of, relaxed
 from ..analysis.block_kind import analyzer_for, bind_axes, conditions_of, set_block, why_neither
 from ..analysis.region_cover import bounds_an_axis, loops_between, written_box
@@ -509,7 +510,6 @@ def _resize(buffer: SSAValue, dim: int, extent: int) -> None:
     alloc.parent.insert_op_before(new, alloc)
     buffer.replace_all_uses_with(new.result)
     before = list(alloc.shape)
-    alloc.detach()
-    alloc.erase()
+    erase_op(alloc)
     for value in before:
         erase_if_dead(value)

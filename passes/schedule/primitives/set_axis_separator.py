@@ -96,6 +96,3 @@ def _matched(function: tir.PrimFuncOp, parameter: BlockArgument) -> SSAValue:
     parameter.replace_all_uses_with(match.result)
     body.erase_arg(parameter)
     return match.result
-
-
-__all__ = ["separate", "set_axis_separator"]

@@ -11,7 +11,7 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
 from ....dialects.arith.conditions import lt
 from ....dialects.arith.expr import TRUE, floordiv
-from ...tir.rewriting import builder_before
+from ....support.edit import builder_before
 from ..analysis.block_kind import simplify_blocks_under
 from ..engine.errors import refuse
 from ..engine.primitive import primitive
@@ -101,7 +101,7 @@ def _guard_statements(loop: tir.ForOp, guard: Expr) -> None:
     if guard == TRUE:
         return
     from ....dialects.tir.types import I1
-    from ...tir.rewriting import block_of_ops
+    from ....support.edit import block_of_ops
 
     statements = [op for op in loop.body.block.ops if isinstance(op, tir.StoreOp | tir.EvaluateOp | tir.IfOp)]
     if not statements or any(isinstance(op, tir.BlockOp | tir.ForOp) for op in loop.body.block.ops):
@@ -114,6 +114,3 @@ def _guard_statements(loop: tir.ForOp, guard: Expr) -> None:
     branch = tir.IfOp(condition, body)
     branch.location = loop.location
     loop.body.block.add_op(branch)
-
-
-__all__ = ["split"]

@@ -65,6 +65,3 @@ def storage_align(
     added = ArrayAttr[Attribute]([*asked, IntegerAttr(factor, I32), IntegerAttr(offset, I32)])
     annotations = {**block.annotations.data, BUFFER_DIM_ALIGN: ArrayAttr([*kept, added])}
     block.properties["annotations"] = DictionaryAttr(dict(sorted(annotations.items())))
-
-
-__all__ = ["storage_align"]

@@ -12,8 +12,9 @@ from ....dialects.arith import Analyzer, Expr
 from ....dialects.arith.expr import ONE, ZERO
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import BufferOp
+from ....support.edit import builder_at_end, builder_before
 from ....support.walk import walk_ops
-from ...tir.rewriting import builder_at_end, builder_before, erase_dead
+from ...tir.rewriting import erase_dead
 from ..analysis.access import extents_of, index_type
 from ..analysis.block_kind import analyzer_for, axis_kinds, bind_axes
 from ..analysis.structure import all_loops_above, body_of

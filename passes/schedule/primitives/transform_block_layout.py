@@ -14,8 +14,9 @@ from ....dialects.arith.expr import ONE, ZERO, Atom, as_expr, free_vars
 from ....dialects.arith.inverse_iter_map import inverse_affine_iter_map
 from ....dialects.arith.iter_map import IterMapLevel, IterMapResult
 from ....dialects.arith.iter_map import Range as IterRange
+from ....support.edit import builder_at_end, builder_before, erase_op
 from ....support.text import counted
-from ...tir.rewriting import builder_at_end, builder_before, erase_dead
+from ...tir.rewriting import erase_dead
 from ..analysis.access import declare_access
 from ..analysis.block_kind import why_init_repeats
 from ..analysis.structure import loops_above, scope_of
@@ -110,8 +111,7 @@ def transform_block_layout(state: State, block: tir.BlockOp, index_map: IndexMap
     state.forward(block, new)
     for loop in loops:
         state.gone(loop, f"transform_block_layout gave block '{name}' other loops")
-    place.detach()
-    place.erase()
+    erase_op(place)
     declare_access(new)
 
 
@@ -241,6 +241,3 @@ def _kind(block: tir.BlockOp, number: int, result: Expr, symbols: Sequence[Expr]
             "make each new axis of spatial axes or of reduction axes",
         )
     return kinds.pop() if kinds else "S"
-
-
-__all__ = ["transform_block_layout"]

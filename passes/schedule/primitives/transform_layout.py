@@ -15,8 +15,9 @@ from ....dialects.arith import INF, Analyzer, Expr, symbol
 from ....dialects.arith.expr import Atom, as_expr, free_vars
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
+from ....support.edit import builder_before
 from ....support.text import counted
-from ...tir.rewriting import builder_before, erase_if_dead, set_indices
+from ...tir.rewriting import erase_if_dead, set_indices
 from ..analysis.access import declare_access
 from ..analysis.block_kind import analyzer_for, bind_axes
 from ..analysis.layout_map import LayoutMap, call_with_symbols, layout_map

@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from ....dialects import tir
 from ....dialects.tir.types import dtype_to_type
 from ....support.diagnostics import MirError
-from ...tir.rewriting import builder_before
+from ....support.edit import builder_before, erase_op
 from ..engine.errors import refuse
 from ..engine.primitive import primitive
 from ..engine.state import State
@@ -62,12 +62,8 @@ def _recast(load: tir.LoadOp, buffer: SSAValue) -> None:
     fresh = builder.insert(tir.LoadOp(buffer, list(load.indices)))
     cast = builder.insert(tir.CastOp(fresh.result, load.result.type))
     load.result.replace_all_uses_with(cast.result)
-    load.detach()
-    load.erase()
+    erase_op(load)
 
 
 def _is_matched(region: tir.BufferRegionOp) -> bool:
     return any(isinstance(use.operation, tir.MatchBufferOp) for use in region.result.uses)
-
-
-__all__ = ["unsafe_set_dtype"]

@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 from ....dialects import tir
 from ....dialects.tir.types import element_of
 from ....support.diagnostics import error_at
-from ....support.edit import replace_uses
+from ....support.edit import replace_all_uses_with
 from ....support.walk import walk_ops
 from ..rewriting import ops_of, set_operands
 from ..vectors.arg_reduction import choice_order
@@ -25,7 +25,7 @@ def make_opaque(block: tir.BlockOp, strict_math: bool = False) -> None:
         _mark_updates(block, strict_math)
     body = block.body.block
     for variable, binding in zip(list(body.args), block.bindings, strict=True):
-        replace_uses(variable, binding)
+        replace_all_uses_with(variable, binding)
     for variable in reversed(list(body.args)):
         body.erase_arg(variable)
     set_operands(block, [], [], [], [] if block.predicate is None else [block.predicate])

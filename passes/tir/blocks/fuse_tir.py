@@ -25,6 +25,7 @@ from xdsl.passes import ModulePass
 from ....dialects import tir
 from ....dialects.relay import ir as relay
 from ....dialects.tir.types import I32, BufferType
+from ....support.edit import erase_op
 from ....support.trace import tracer
 from ....support.walk import walk_ops
 from ...pass_info import explanation
@@ -103,8 +104,7 @@ class _Unit:
             self.module.body.block.insert_op_before(built, function)
         else:
             self.module.body.block.add_op(built)
-        function.detach()
-        function.erase()
+        erase_op(function)
         self.prim_funcs[name] = built
 
     def _fresh(self, wanted: str) -> str:
@@ -124,8 +124,7 @@ class _Unit:
             used.update(a.root_reference.data for a in op.properties.values() if isinstance(a, SymbolRefAttr))
         for name in self.fused:
             if name not in used:
-                self.prim_funcs[name].detach()
-                self.prim_funcs[name].erase()
+                erase_op(self.prim_funcs[name])
 
 
 def _local_calls(function: relay.FnOp) -> list[relay.CallOp]:

@@ -11,8 +11,8 @@ from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....support.diagnostics import error_at
-from ....support.edit import erase_op
-from ..rewriting import block_of_ops, builder_before, ops_of
+from ....support.edit import block_of_ops, builder_before, erase_op
+from ..rewriting import ops_of
 
 
 def lower_init(init: tir.InitOp) -> None:

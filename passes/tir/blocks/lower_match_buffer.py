@@ -22,9 +22,9 @@ from ....dialects.arith import Analyzer, Expr
 from ....dialects.tir.buffer import BufferOp, buffer_name
 from ....dialects.tir.types import I64, element_of, lanes_of, with_lanes_of
 from ....support.diagnostics import error_at
-from ....support.edit import erase_op, put_after, replace_uses
+from ....support.edit import builder_before, erase_op, insert_op_after, replace_all_uses_with
 from ..buffers.strides import memory_extents, strides_of
-from ..rewriting import builder_before, erase_if_dead, ops_of, set_indices
+from ..rewriting import erase_if_dead, ops_of, set_indices
 
 
 def lower_match(match: tir.MatchBufferOp) -> None:
@@ -100,7 +100,7 @@ def _bind_strides(match: tir.MatchBufferOp, strides: list[Expr], analyzer: Analy
 def _substitute(variable: SSAValue, value: Expr, analyzer: Analyzer, builder: Builder) -> None:
     """What the match bound a symbolic variable to is used in the variable's stead."""
     if isinstance(variable.owner, tir.VarOp) and variable.uses:
-        replace_uses(variable, analyzer.to_ssa(value, builder, variable.type))
+        replace_all_uses_with(variable, analyzer.to_ssa(value, builder, variable.type))
 
 
 def _cast(builder: Builder, value: SSAValue, type: Attribute) -> SSAValue:
@@ -143,18 +143,18 @@ def _retarget(
             ones = list(region.extents)[:dropped]
             mins, extents = shifted(list(op.mins)), [*ones, *op.extents]
             new = builder.insert(tir.BufferRegionOp(source, mins, extents))
-            replace_uses(op.result, new.result)
+            replace_all_uses_with(op.result, new.result)
             erase_op(op)
         case tir.BufferGetOp() if op.field.data == "elem_offset":
-            replace_uses(op.result, analyzer.to_ssa(offset, builder, op.result.type))
+            replace_all_uses_with(op.result, analyzer.to_ssa(offset, builder, op.result.type))
             erase_op(op)
         case tir.BufferGetOp() if op.field.data == "strides" and op.dim is not None:
             value = strides[dropped + op.dim.value.data]
-            replace_uses(op.result, analyzer.to_ssa(value, builder, op.result.type))
+            replace_all_uses_with(op.result, analyzer.to_ssa(value, builder, op.result.type))
             erase_op(op)
         case tir.BufferGetOp() if op.field.data == "shape" and op.dim is not None:
             extent = match.extents()[op.dim.value.data]
-            replace_uses(op.result, analyzer.to_ssa(analyzer.expr(extent), builder, op.result.type))
+            replace_all_uses_with(op.result, analyzer.to_ssa(analyzer.expr(extent), builder, op.result.type))
             erase_op(op)
         case tir.BufferGetOp():
             op.operands[position] = source
@@ -180,7 +180,7 @@ def access_memory(match: tir.MatchBufferOp) -> None:
     view = tir.DeclBufferOp(name, memory, source=data.result)
     for op in (view, data):
         op.location = match.location
-        put_after(op, match)
+        insert_op_after(op, match)
     view.result.name_hint = name if name.isidentifier() else None
     for use in accesses:
         use.operation.operands[use.index] = view.result

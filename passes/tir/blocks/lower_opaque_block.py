@@ -21,10 +21,18 @@ from ....dialects.interned import i32_array, integer
 from ....dialects.tir.operators import as_const
 from ....dialects.tir.stmt import RegionsOp
 from ....support.diagnostics import error_at
-from ....support.edit import erase_op, replace_uses
+from ....support.edit import (
+    block_of_ops,
+    builder_before,
+    enclosing,
+    erase_op,
+    move_before,
+    move_to_end,
+    replace_all_uses_with,
+)
 from ....support.op_kinds import Kinds
 from ....support.walk import post_order
-from ..rewriting import block_of_ops, builder_before, enclosing, erase_if_dead, move_before, move_to_end, only_statement
+from ..rewriting import erase_if_dead, only_statement
 
 _REGIONS = Kinds(RegionsOp)
 
@@ -67,7 +75,7 @@ def lower_allocation(alloc: tir.AllocBufferOp) -> None:
     new = tir.DeclBufferOp.create(operands=operands, properties=properties, result_types=[alloc.result.type])
     builder.insert(new)
     new.result.name_hint = alloc.result.name_hint
-    replace_uses(alloc.result, new.result)
+    replace_all_uses_with(alloc.result, new.result)
     erase_op(alloc)
 
 
@@ -123,7 +131,7 @@ def _launch(loop: tir.ForOp, thread: str) -> None:
     low = as_const(loop.min)
     if low is None or low.value != 0:
         value = builder.insert(tir.AddOp(value, loop.min)).result
-    replace_uses(loop.loop_var, value)
+    replace_all_uses_with(loop.loop_var, value)
     move_before(loop.body.block.ops, loop)
     erase_op(loop)
 
@@ -187,7 +195,7 @@ def inline_unit_loop(loop: tir.ForOp) -> bool:
         return False
     if loop.kind.data == "thread_binding" or loop.annotations.data:
         return False
-    replace_uses(loop.loop_var, loop.min)
+    replace_all_uses_with(loop.loop_var, loop.min)
     move_before(loop.body.block.ops, loop)
     erase_op(loop)
     return True

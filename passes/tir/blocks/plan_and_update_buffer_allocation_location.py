@@ -20,8 +20,8 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer
 from ....dialects.arith.block_regions import infer_regions
 from ....dialects.tir.stmt import RegionsOp
-from ....support.edit import erase_op
-from ..rewriting import block_of_ops, erase_if_dead, ops_of
+from ....support.edit import block_of_ops, erase_op
+from ..rewriting import erase_if_dead, ops_of
 from ..threads.thread_memory import share_memory
 from .loop_carried import CarriedValues
 

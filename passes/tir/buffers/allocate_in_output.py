@@ -31,7 +31,8 @@ from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.operators import as_const
 from ....dialects.tir.stmt import RegionsOp
-from ..rewriting import enclosing, ops_of, prim_funcs
+from ....support.edit import enclosing, erase_op
+from ..rewriting import ops_of, prim_funcs
 
 NO_ALIAS = "tir.noalias"
 """Attribute of a function no two of whose buffers share memory."""
@@ -191,5 +192,4 @@ class AllocateInOutput(ModulePass):
                 output = output_for(alloc)
                 if output is not None:
                     alloc.result.replace_all_uses_with(output)
-                    alloc.detach()
-                    alloc.erase()
+                    erase_op(alloc)

@@ -31,9 +31,10 @@ from ....dialects.arith.expr import ZERO, as_expr
 from ....dialects.tir.buffer import AccessOp, BufferOp, buffer_name, tells_region
 from ....dialects.tir.size_relations import SIZES, relations
 from ....dialects.tir.types import I64, element_of, is_scalable, lanes_of
+from ....support.edit import builder_before, enclosing
 from ....support.walk import walk_ops
 from ..blocks.lower_match_buffer import dropped_dimensions
-from ..rewriting import builder_before, enclosing, prim_funcs
+from ..rewriting import prim_funcs
 from .bounds_proof import ONE, BoundsProof
 from .storage_liveness import bits_of
 from .strides import extents_of, strides_of

@@ -22,10 +22,10 @@ from ....dialects.interned import integer
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.stmt import RegionsOp
 from ....dialects.tir.types import element_of, lanes_of
-from ....support.edit import erase_op, replace_uses
+from ....support.edit import PlacedBuilder, builder_before, erase_op, replace_all_uses_with
 from ....support.walk import op_around
 from ..regions import relax
-from ..rewriting import PlacedBuilder, builder_before, erase_if_dead, ops_of, set_indices, set_operands
+from ..rewriting import erase_if_dead, ops_of, set_indices, set_operands
 
 
 @dataclass
@@ -219,7 +219,7 @@ def _resize(alloc: tir.AllocBufferOp, extents: list[int]) -> None:
     assert block is not None
     block.insert_op_before(new, alloc)
     new.result.name_hint = alloc.result.name_hint
-    replace_uses(alloc.result, new.result)
+    replace_all_uses_with(alloc.result, new.result)
     erase_op(alloc)
 
 

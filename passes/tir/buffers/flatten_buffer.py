@@ -24,8 +24,9 @@ from ....dialects.arith.to_ssa import to_ssa
 from ....dialects.tir.buffer import AccessOp, BufferOp, buffer_name, buffer_type
 from ....dialects.tir.types import I1, I32, element_of, is_scalable, lanes_of
 from ....support.diagnostics import error_at
+from ....support.edit import builder_before, erase_op
 from ..analyzed_walk import AnalyzedWalk, Visit
-from ..rewriting import builder_before, erase_dead, prim_funcs, set_indices, set_operands
+from ..rewriting import erase_dead, prim_funcs, set_indices, set_operands
 from ..scalars.expression_simplifier import appearance
 from .strides import extents_of, row_major, strides_of
 
@@ -71,8 +72,7 @@ class Flattener(AnalyzedWalk):
                     f"buffer '{buffer_name(op.results[0])}' is used whole by '{use.operation.name}'",
                     "a buffer that is to be flat is loaded from and stored to, or its data is passed on",
                 )
-            op.detach()
-            op.erase()
+            erase_op(op)
         _drop_unused(self.flat.values())
         erase_dead(func)
 
@@ -292,11 +292,9 @@ def _drop_unused(flats: Iterable[Flat]) -> None:
         op = flat.value.owner
         if isinstance(op, tir.DeclBufferOp) and op.implicit.value.data and not flat.value.uses:
             source = op.source
-            op.detach()
-            op.erase()
+            erase_op(op)
             if source is not None and isinstance(source.owner, tir.BufferGetOp) and not source.uses:
-                source.owner.detach()
-                source.owner.erase()
+                erase_op(source.owner)
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from ....dialects.arith import Analyzer
 from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.tir.operators import Const, ExprBuilder, as_const
 from ....dialects.tir.types import BufferType, HandleType, is_scalable, lanes_of, with_lanes_of
-from ....support.edit import set_type
+from ....support.edit import builder_before, erase_op, set_type
 from ....support.walk import walk_ops
-from ..rewriting import builder_before, set_indices
+from ..rewriting import set_indices
 
 
 @dataclass(eq=False)
@@ -143,8 +143,7 @@ def _rewrite(memory: _Memory, lanes: int) -> None:
         block.insert_ops_before(builder.ops, access)
         set_indices(access, [*access.indices[:-1], index])
         if not ramp.result.uses:
-            ramp.detach()
-            ramp.erase()
+            erase_op(ramp)
 
 
 def _gets(memory: _Memory) -> list[Operation]:

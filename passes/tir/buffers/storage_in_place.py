@@ -8,7 +8,7 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer
 from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.arith.iter_map import IterMapLevel
-from ..rewriting import enclosing
+from ....support.edit import enclosing
 from .storage_liveness import Allocation, Place
 
 

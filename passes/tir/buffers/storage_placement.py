@@ -12,8 +12,9 @@ from ....dialects.arith import Analyzer
 from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.tir.operators import Const, ExprBuilder, as_const
 from ....dialects.tir.types import I1, I32, HandleType, element_of, lanes_of
+from ....support.edit import enclosing, erase_op
 from ....support.effects import is_side_effect_free
-from ..rewriting import acts_until_end, enclosing, is_statement, set_indices, set_operands
+from ..rewriting import acts_until_end, is_statement, set_indices, set_operands
 from .storage_liveness import AccessFinder, Allocation, Attach, bits_of
 
 
@@ -192,8 +193,7 @@ class Allocator:
         if isinstance(op, tir.AllocateOp):
             if op.result is not handle:
                 op.result.replace_all_uses_with(handle)
-                op.detach()
-                op.erase()
+                erase_op(op)
         elif not (isinstance(handle.owner, tir.BufferGetOp) and handle.owner.buffer is op.result):
             data = [use.operation for use in op.result.uses if isinstance(use.operation, tir.BufferGetOp)]
             for get in data:
@@ -219,11 +219,9 @@ class Allocator:
             for use in list(op.result.uses):
                 user = use.operation
                 if isinstance(user, tir.BufferGetOp | tir.AttrOp) and not any(r.uses for r in user.results):
-                    user.detach()
-                    user.erase()
+                    erase_op(user)
             if not op.result.uses:
-                op.detach()
-                op.erase()
+                erase_op(op)
 
 
 def _are_identical(allocations: Sequence[Allocation]) -> bool:

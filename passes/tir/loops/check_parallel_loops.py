@@ -71,6 +71,3 @@ class CheckParallelLoops(ModulePass):
             for loop in ops_of(root, tir.ForOp):
                 if loop.kind.data == "parallel":
                     check_loop(loop)
-
-
-__all__ = ["CheckParallelLoops", "check_loop"]

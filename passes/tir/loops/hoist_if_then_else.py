@@ -11,10 +11,11 @@ from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....support.diagnostics import Diagnostic, MirError
+from ....support.edit import builder_before, erase_op, move_to_end
 from ....support.effects import is_side_effect_free
 from ....support.walk import post_order, walk_ops
 from ..clone_body import hoist_views
-from ..rewriting import builder_before, is_statement, move_to_end, only_statement, prim_funcs
+from ..rewriting import is_statement, only_statement, prim_funcs
 from ..scalars.remove_no_op import remove_no_ops
 from ..scalars.simplify import simplify_function
 
@@ -39,8 +40,7 @@ def hoist(loop: tir.ForOp) -> tir.IfOp | None:
     has_else = bool(branch.else_region.blocks)
     sides = [branch.then_region.detach_block(0), *([branch.else_region.detach_block(0)] if has_else else [])]
     outer = builder_before(loop, branch.location).insert(tir.IfOp(branch.condition))
-    branch.detach()
-    branch.erase()
+    erase_op(branch)
     if has_else:
         mapper: dict[SSAValue, SSAValue] = {}
         other = loop.clone(mapper)

@@ -25,7 +25,8 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
-from ..rewriting import builder_before, ops_of, prim_funcs
+from ....support.edit import builder_before
+from ..rewriting import ops_of, prim_funcs
 
 LIMIT, LIMITS = "loop_limit", "limits_loops"
 """The annotations of the loop that ends early and of the one around it: see above."""

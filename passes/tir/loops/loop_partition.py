@@ -20,11 +20,11 @@ from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.arith.int_set import IntervalSet
 from ....dialects.arith.to_ssa import to_ssa
 from ....dialects.tir.types import I1
-from ....support.edit import erase_op, replace_uses
+from ....support.edit import builder_before, enclosing, erase_op, replace_all_uses_with
 from ....support.walk import walk_ops
 from ..analyzed_walk import AnalyzedWalk, Visit
 from ..clone_body import add_to_variable, hoist_views, insert_turn, variables_of
-from ..rewriting import builder_before, enclosing, erase_dead, prim_funcs
+from ..rewriting import erase_dead, prim_funcs
 from .loop_bounds import deduce
 
 HINT = "pragma_loop_partition_hint"
@@ -215,7 +215,7 @@ class LoopPartitioner(AnalyzedWalk):
 
 def _inline(loop: tir.ForOp, ends_region: bool) -> list[Operation]:
     zero = builder_before(loop).insert(tir.ConstOp.int(0, loop.loop_var.type)).result
-    replace_uses(loop.loop_var, zero)
+    replace_all_uses_with(loop.loop_var, zero)
     ops = list(loop.body.block.ops)
     for op in ops:
         op.detach()
@@ -228,7 +228,7 @@ def _settle(condition: SSAValue, value: bool) -> None:
     owner = condition.owner
     assert isinstance(owner, Operation)
     made = builder_before(owner).insert(tir.ConstOp.int(int(value), I1)).result
-    replace_uses(condition, made)
+    replace_all_uses_with(condition, made)
 
 
 def _conditions(loop: tir.ForOp, inside: set[Operation], hinted: bool) -> Iterable[SSAValue]:
@@ -286,7 +286,7 @@ def _remove_hints(func: tir.PrimFuncOp) -> None:
             if isinstance(node, tir.IterVarOp) and not node.result.uses:
                 erase_op(node)
         elif isinstance(op, tir.CallOp) and op.intrinsic.data == "likely" and op.result is not None:
-            replace_uses(op.result, op.arguments[0])
+            replace_all_uses_with(op.result, op.arguments[0])
         elif isinstance(op, tir.ForOp) and HINT in op.annotations.data:
             op.annotations = DictionaryAttr({k: v for k, v in op.annotations.data.items() if k != HINT})
     erase_dead(func)

@@ -27,12 +27,12 @@ from ....dialects.arith import Analyzer
 from ....dialects.arith.expr import Atom, Expr, as_expr
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.operators import as_const
-from ....support.edit import copy_nested, erase_op, put_before, take_out
+from ....support.edit import builder_before, clone_nested, detach, erase_op, insert_op_before
 from ....support.effects import is_side_effect_free
 from ....support.operands import operands_of
 from ....support.walk import ops_in
 from ..clone_body import hoist_views
-from ..rewriting import builder_before, erase_dead, ops_of, prim_funcs
+from ..rewriting import erase_dead, ops_of, prim_funcs
 
 MOST_TURNS = 16
 """A loop of more turns stays one."""
@@ -81,8 +81,8 @@ def _unroll(loop: tir.ForOp) -> bool:
         return False
     for op in others:
         if varying.isdisjoint(op.results):
-            take_out(op)
-            put_before(op, loop)
+            detach(op)
+            insert_op_before(op, loop)
     for turn in turns:
         for store in stores:
             turn.copy(store)
@@ -131,7 +131,7 @@ class _Turn:
 
     def copy(self, op: Operation) -> Operation:
         """The op as it is in this turn, with what it needs that depends on the turn."""
-        copy = copy_nested(op, {operand: self.value(operand) for operand in operands_of(op)})
+        copy = clone_nested(op, {operand: self.value(operand) for operand in operands_of(op)})
         self.builder.insert(copy)
         return copy
 

@@ -13,6 +13,7 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer
 from ....dialects.tir.open_reductions import carries_open_reduction, starts_empty_reduction
 from ....support.diagnostics import error_at
+from ....support.edit import erase_op
 from ....support.walk import post_order, walk_ops
 from ...option_range import require_range
 from ..clone_body import copy_turn, hoist_views, move_last_turn
@@ -157,8 +158,7 @@ class _Unroller:
         size = self.sizes.pop(loop)
         hoist_views(loop)
         if not extent:
-            loop.detach()
-            loop.erase()
+            erase_op(loop)
             return
         for turn in range(extent - 1):
             copy_turn(loop, turn)

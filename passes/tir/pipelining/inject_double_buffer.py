@@ -21,12 +21,12 @@ from ....dialects.tir.buffer import buffer_name
 from ....dialects.tir.operators import Const, ExprBuilder, Value, as_const
 from ....dialects.tir.types import BufferType, HandleType, element_of
 from ....support.diagnostics import error_at
-from ....support.edit import set_type
+from ....support.edit import enclosing, erase_op, set_type
 from ....support.effects import is_side_effect_free
 from ....support.walk import walk_ops
 from ..clone_body import copy_ops, variables_of
 from ..data_dependence import Touched
-from ..rewriting import acts_until_end, enclosing, erase_dead, prim_funcs, set_indices
+from ..rewriting import acts_until_end, erase_dead, prim_funcs, set_indices
 
 SCOPE, WRITE = "double_buffer_scope", "double_buffer_write"
 
@@ -247,8 +247,7 @@ class Injector:
         assert place is not None
         place.insert_ops_before([*builder.ops, branch], found.attr)
         for op in (*reversed(found.producer), found.attr):
-            op.detach()
-            op.erase()
+            erase_op(op)
 
     def handle(self) -> SSAValue:
         """The pointer to the memory; for a declared buffer, by an op that stands nowhere yet."""
@@ -392,8 +391,7 @@ def _split(loop: tir.ForOp, factor: int) -> None:
         marks = [inner for op in copies for inner in walk_ops(op) if isinstance(inner, tir.AttrOp)] if is_tail else []
         for mark in marks:
             if mark.key.data == WRITE:
-                mark.detach()
-                mark.erase()
+                erase_op(mark)
         made = list(body.ops)
         for op in made:
             op.detach()
@@ -440,8 +438,7 @@ def _split(loop: tir.ForOp, factor: int) -> None:
         block.add_ops(turn(of_tail(number), is_tail=True))
         tail += [*inner.ops, branch]
     home.insert_ops_before([*builder.ops, outer, *tail], loop)
-    loop.detach()
-    loop.erase()
+    erase_op(loop)
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ from ....dialects.arith.block_regions import infer_regions
 from ....dialects.arith.conditions import eq, ge, logical_and, logical_not, lt
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.operators import Const, ExprBuilder, Value
+from ....support.edit import builder_at_end, erase_op, move_to_end
 from ....support.walk import walk_ops
 from ..analyzed_walk import analyzer_at
-from ..rewriting import builder_at_end, erase_if_dead, move_to_end, set_operands
+from ..rewriting import erase_if_dead, set_operands
 from .multi_version_buffer import Versions
 from .pipeline_async import AsyncStages, Copy
 from .pipeline_stages import ANNOTATIONS, Statement
@@ -75,8 +76,7 @@ class Pipeline:
         self.part(body, after, end + self.most, is_end=True)
         for block in (*self.inferred, whole):
             infer_regions(block)
-        self.loop.detach()
-        self.loop.erase()
+        erase_op(self.loop)
 
     # Expressions
 
@@ -363,7 +363,6 @@ def _drop_regions(block: tir.BlockOp) -> None:
         op = block.find(kind)
         if op is not None:
             regions = list(op.operands)
-            op.detach()
-            op.erase()
+            erase_op(op)
             for region in regions:
                 erase_if_dead(region)

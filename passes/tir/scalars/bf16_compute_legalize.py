@@ -18,9 +18,9 @@ from ....dialects import tir
 from ....dialects.tir.intrinsics import BINARY_MATH, FLOAT_TESTS, UNARY_MATH
 from ....dialects.tir.operators import as_const
 from ....dialects.tir.types import F32, BufferType, HandleType, element_of, with_lanes_of
-from ....support.edit import set_type
+from ....support.edit import builder_before, set_type
 from ....support.walk import walk_ops
-from ..rewriting import builder_before, erase_dead, prim_funcs
+from ..rewriting import erase_dead, prim_funcs
 
 BF16 = BFloat16Type()
 

@@ -13,7 +13,7 @@ from ....dialects.arith import Expr
 from ....dialects.arith.conditions import logical_not, logical_or
 from ....dialects.tir.arithmetic import LogicalOp
 from ....dialects.tir.types import I1
-from ..rewriting import builder_before
+from ....support.edit import builder_before
 from .expression_simplifier import ExpressionSimplifier
 
 MAX_PARTS = 12

@@ -20,6 +20,7 @@ from ....dialects.arith import expr as x
 from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.tir.arithmetic import BinaryOp
 from ....dialects.tir.buffer import BufferOp
+from ....support.edit import erase_op
 from ....support.walk import walk_ops
 from ..rewriting import prim_funcs
 
@@ -112,8 +113,7 @@ class Eliminator:
             return  # Equal to the others, yet written with what is not known around them (`i - i + n`).
         for other in computation.others:
             other.results[0].replace_all_uses_with(first.results[0])
-            other.detach()
-            other.erase()
+            erase_op(other)
 
     def move(self, op: Operation, home: Block) -> bool:
         """Moves an expression, and what it is computed from, out to a block around it, if it can be."""

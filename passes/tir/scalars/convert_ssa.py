@@ -14,6 +14,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
+from ....support.edit import erase_op
 from ....support.walk import walk_ops
 from ..rewriting import prim_funcs
 
@@ -30,8 +31,7 @@ def separate(func: tir.PrimFuncOp) -> None:
                 _separate_one(op, variable)
             owner = variable.owner
             if isinstance(owner, tir.VarOp) and not variable.uses:
-                owner.detach()
-                owner.erase()
+                erase_op(owner)
 
 
 def _separate_one(op: tir.ForOp | tir.LetOp, variable: SSAValue) -> None:

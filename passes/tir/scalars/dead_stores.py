@@ -18,6 +18,7 @@ from ....dialects.arith.int_set import IntervalSet, eval_set
 from ....dialects.tir.buffer import AccessOp, BufferOp
 from ....dialects.tir.operators import as_const
 from ....dialects.tir.stmt import RegionsOp
+from ....support.edit import erase_op
 from ....support.effects import is_side_effect_free
 from ....support.walk import walk_ops
 
@@ -58,8 +59,7 @@ def _clean(block: Block, analyzer: Analyzer) -> bool:
             later.clear()
             continue
         if effects.stores and all(_covered(b, boxes, later, analyzer) for b, boxes in effects.stores.items()):
-            op.detach()
-            op.erase()
+            erase_op(op)
             found = True
             continue
         for buffer in effects.reads:

@@ -28,7 +28,8 @@ from ....dialects.arith.to_ssa import to_ssa
 from ....dialects.tir.arithmetic import LogicalOp
 from ....dialects.tir.operators import Const, as_const, fold
 from ....dialects.tir.types import I1, element_of
-from ..rewriting import builder_before, is_same_tree, move_before
+from ....support.edit import builder_before, erase_op, move_before
+from ..rewriting import is_same_tree
 
 ARITHMETIC = (
     tir.AddOp, tir.SubOp, tir.MulOp, tir.DivOp, tir.ModOp, tir.FloorDivOp, tir.FloorModOp, tir.MinOp, tir.MaxOp,
@@ -392,8 +393,7 @@ def _has_product(value: SSAValue) -> bool:
 def _discard(scratch: Block) -> None:
     """Gives up ops that were made for nothing."""
     for op in reversed(list(scratch.ops)):
-        op.detach()
-        op.erase()
+        erase_op(op)
 
 
 def _place(scratch: Block, op: Operation) -> None:

@@ -11,8 +11,8 @@ from ....dialects.arith import Analyzer, Atom
 from ....dialects.arith import expr as x
 from ....dialects.arith.int_set import IntervalSet, eval_set
 from ....dialects.tir.operators import as_const
+from ....support.edit import builder_before
 from ....support.walk import walk_ops
-from ..rewriting import builder_before
 from .dead_stores import effects_of, is_alone
 
 

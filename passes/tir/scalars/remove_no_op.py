@@ -16,19 +16,11 @@ from ....dialects.arith import expr as x
 from ....dialects.arith.conditions import le, logical_not
 from ....dialects.tir.open_reductions import starts_empty_reduction
 from ....dialects.tir.types import I1
+from ....support.edit import builder_before, erase_op, move_to_end
 from ....support.effects import is_side_effect_free
 from ...option_range import require_range
 from ..analyzed_walk import AnalyzedWalk, Visit
-from ..rewriting import (
-    builder_before,
-    erase_dead,
-    is_dead,
-    is_statement,
-    move_to_end,
-    nothing_at_end,
-    prim_funcs,
-    replace_by_side,
-)
+from ..rewriting import erase_dead, is_dead, is_statement, nothing_at_end, prim_funcs, replace_by_side
 from .dead_stores import remove_overwritten
 from .expression_simplifier import contrary_of
 from .noop_stores import stores_what_is_there
@@ -105,8 +97,7 @@ def _is_empty(block: Block) -> bool:
 
 
 def _erase(op: Operation) -> None:
-    op.detach()
-    op.erase()
+    erase_op(op)
 
 
 def _tidy_branch(op: tir.IfOp) -> None:

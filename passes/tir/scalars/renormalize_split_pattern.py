@@ -17,8 +17,9 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer
 from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.tir.operators import as_const
+from ....support.edit import builder_before
 from ..analyzed_walk import AnalyzedWalk, Visit
-from ..rewriting import builder_before, erase_dead, prim_funcs, replace_by_side
+from ..rewriting import erase_dead, prim_funcs, replace_by_side
 from .expression_simplifier import ExpressionSimplifier
 
 

@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....dialects.tir.types import I1
+from ....support.edit import erase_op
 from ....support.effects import is_side_effect_free
 from ..rewriting import is_dead, ops_of, prim_funcs
 
@@ -39,8 +40,7 @@ def rewrite(select: tir.SelectOp) -> None:
     home.insert_op_before(choice, select)
     choice.result.name_hint = select.result.name_hint
     select.result.replace_all_uses_with(choice.result)
-    select.detach()
-    select.erase()
+    erase_op(select)
 
 
 def _computed_for(select: tir.SelectOp, value: SSAValue) -> list[Operation]:

@@ -18,6 +18,7 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer
 from ....dialects.tir.arithmetic import LogicalOp
 from ....dialects.tir.operators import as_const
+from ....support.edit import erase_op
 from ..analyzed_walk import AnalyzedWalk, Visit
 from ..rewriting import erase_dead, insert_nothing, prim_funcs, replace_by_side, set_operands
 from .boolean_simplifier import BooleanSimplifier
@@ -50,13 +51,11 @@ class StatementSimplifier(AnalyzedWalk):
                 if predicate is not None and predicate.value:
                     set_operands(op, op.dom_mins, op.dom_extents, op.bindings, [])
             case tir.AssertOp() if (condition := as_const(op.condition)) is not None and condition.value:
-                op.detach()
-                op.erase()
+                erase_op(op)
                 return None
             case tir.StoreOp() if stores_what_is_there(op, self.analyzer):
                 insert_nothing(op)
-                op.detach()
-                op.erase()
+                erase_op(op)
                 return None
             case _ if not op.regions:
                 self.expressions.visit(op)

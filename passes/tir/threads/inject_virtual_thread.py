@@ -19,12 +19,12 @@ from ....dialects.arith import Analyzer
 from ....dialects.tir.operators import Const, ExprBuilder, Value, as_const
 from ....dialects.tir.types import BufferType, HandleType, lanes_of
 from ....support.diagnostics import error_at
-from ....support.edit import set_type
+from ....support.edit import builder_before, erase_op, set_type
 from ....support.walk import walk_ops
 from ..analyzed_walk import analyzer_at
 from ..clone_body import copy_ops
 from ..data_dependence import Touched
-from ..rewriting import acts_until_end, builder_before, erase_dead, prim_funcs, set_indices
+from ..rewriting import acts_until_end, erase_dead, prim_funcs, set_indices
 
 MOST_COPIES = 16
 """From so many threads on, a loop is written instead of copies."""
@@ -116,13 +116,11 @@ class VirtualThreads:
         inside = set(self.order)
         for variable in self.variables:
             variable.replace_uses_with_if(zero, lambda use: use.operation in inside)
-        op.detach()
-        op.erase()
+        erase_op(op)
         for result in contexts:
             call = result.owner
             if isinstance(call, tir.CallOp) and call.parent is not None and not result.uses:
-                call.detach()
-                call.erase()
+                erase_op(call)
 
     # Units
 
@@ -187,8 +185,7 @@ class VirtualThreads:
         for op in reversed(ops):
             # Calls whose results only this unit used go with it.
             if op in unit_ops or not any(result.uses for result in op.results):
-                op.detach()
-                op.erase()
+                erase_op(op)
 
     def needed(self, unit: Sequence[Operation]) -> list[Operation]:
         """What is computed before a unit, in its block, for it."""
@@ -325,8 +322,7 @@ def inject(func: tir.PrimFuncOp) -> None:
         names = [op for op in walk_ops(func) if isinstance(op, tir.IterVarOp | tir.EnvThreadOp | tir.VarOp)]
         for op in reversed(names):
             if not op.result.uses:
-                op.detach()
-                op.erase()
+                erase_op(op)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from xdsl.ir import Operation
 
 from ....dialects import tir
 from ....support.diagnostics import Diagnostic, MirError
-from ....support.edit import erase_op, replace_uses
+from ....support.edit import builder_before, erase_op, move_to_end, replace_all_uses_with
 from ....support.walk import all_ops
-from ..rewriting import builder_before, move_to_end, ops_of
+from ..rewriting import ops_of
 
 _RANKS = {"global": 0, "shared": 1, "warp": 2}
 """How near to a thread a storage scope is; others are as "local"."""
@@ -78,7 +78,7 @@ def _launches_as_loops(function: tir.PrimFuncOp) -> None:
             tir.ForOp(launch.var_name.data, zero, launch.extent, kind="thread_binding", thread=launch.thread.data)
         )
         move_to_end(rest, loop.body.block)
-        replace_uses(launch.result, loop.loop_var)
+        replace_all_uses_with(launch.result, loop.loop_var)
         if launch.env is not None:
-            replace_uses(launch.env, loop.loop_var)
+            replace_all_uses_with(launch.env, loop.loop_var)
         erase_op(launch)

@@ -19,9 +19,10 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer
 from ....dialects.tir.operators import as_const
 from ....support.diagnostics import MirError, error_at
+from ....support.edit import builder_before, erase_op, move_to_end
 from ....support.walk import walk_ops
 from ..clone_body import insert_turn
-from ..rewriting import builder_before, move_to_end, prim_funcs
+from ..rewriting import prim_funcs
 
 Binding: TypeAlias = "tir.ForOp | tir.LaunchThreadOp"
 
@@ -126,11 +127,9 @@ def _replace(binding: Binding, loop: tir.ForOp) -> None:
             if variable is not None:
                 _replace_variable(variable, loop, binding)
         env = binding.env
-        binding.detach()
-        binding.erase()
+        erase_op(binding)
         if env is not None and isinstance(env.owner, tir.EnvThreadOp) and not env.uses:
-            env.owner.detach()
-            env.owner.erase()
+            erase_op(env.owner)
         return
     variable = binding.loop_var
     low = as_const(binding.min)
@@ -144,8 +143,7 @@ def _replace(binding: Binding, loop: tir.ForOp) -> None:
     for op in ops:
         op.detach()
     insert_turn(ops, binding, is_last=binding.next_op is None)
-    binding.detach()
-    binding.erase()
+    erase_op(binding)
 
 
 def _replace_variable(variable: SSAValue, loop: tir.ForOp, anchor: Operation) -> None:

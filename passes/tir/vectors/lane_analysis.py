@@ -18,10 +18,10 @@ from ....dialects.arith.expr import Atom, Kind, free_vars
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.types import lanes_of
+from ....support.edit import PlacedBuilder, builder_before
 from ....support.operands import operands_of
 from ....support.walk import all_ops
 from ..analyzed_walk import analyzer_at
-from ..rewriting import PlacedBuilder, builder_before
 from .lane_permutation import Window, flat_index, window_of
 
 

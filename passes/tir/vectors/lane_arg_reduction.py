@@ -20,9 +20,10 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer
 from ....dialects.arith.expr import Expr, free_vars
 from ....dialects.tir.operators import as_const
+from ....support.edit import builder_before
 from ..blocks.convert_blocks_to_opaque import REASSOCIATE
 from ..clone_body import copy_ops
-from ..rewriting import builder_before, is_statement
+from ..rewriting import is_statement
 from .arg_reduction import behind_let, choice_order
 
 
@@ -422,6 +423,3 @@ class ChoiceLanes:
         low, many = self.number(builder, 0), self.number(builder, extent)
         body(inner, block.args[0])
         builder.insert(tir.ForOp(name, low, many, kind=kind, body=Region(block)))
-
-
-__all__ = ["Choice", "ChoiceLanes", "match_choice"]

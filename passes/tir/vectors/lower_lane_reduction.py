@@ -36,11 +36,11 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
 from ....dialects.arith.expr import Atom, free_vars
 from ....dialects.tir.operators import as_const
-from ....support.edit import erase_op
+from ....support.edit import builder_before, erase_op
 from ....support.walk import walk_ops
 from ..blocks.convert_blocks_to_opaque import REASSOCIATE
 from ..clone_body import copy_ops
-from ..rewriting import builder_before, erase_dead, ops_of, prim_funcs, statements_of
+from ..rewriting import erase_dead, ops_of, prim_funcs, statements_of
 from .lane_arg_reduction import ChoiceLanes, match_choice
 
 LANES, VECTORS, MASKS = "reduction_lanes", "reduction_vectors", "reduction_masks"

@@ -42,18 +42,9 @@ from ....dialects.arith.expr import Atom, free_vars, minimum
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.operators import as_const
 from ....dialects.tir.types import I1, dtype_to_type, element_of
-from ....support.edit import erase_op, replace_uses
+from ....support.edit import builder_before, enclosing, erase_op, move_before, replace_all_uses_with
 from ....support.walk import walk_ops
-from ..rewriting import (
-    builder_before,
-    enclosing,
-    erase_dead,
-    move_before,
-    only_statement,
-    ops_of,
-    prim_funcs,
-    statements_of,
-)
+from ..rewriting import erase_dead, only_statement, ops_of, prim_funcs, statements_of
 
 TILE = "transposed_tile"
 """The annotation of the outer loop of a tile."""
@@ -354,7 +345,7 @@ def _read_tile(tile: _Tile, before: Builder) -> None:
         new = inner.insert(tir.LoadOp(local, [place])).result
         if new.type != load.result.type:
             new = inner.insert(tir.CastOp(new, load.result.type)).result
-        replace_uses(load.result, new)
+        replace_all_uses_with(load.result, new)
         erase_op(load)
     for store, start, distance in tile.stores:
         # One sum rather than quotients and remainders of fused loops.
@@ -378,7 +369,7 @@ def _choose(choice: tir.IfThenElseOp) -> None:
         erase_op(end)
         move_before(region.block.ops, choice)
     chosen = builder_before(choice).insert(tir.SelectOp(choice.condition, *values)).result
-    replace_uses(choice.result, chosen)
+    replace_all_uses_with(choice.result, chosen)
     erase_op(choice)
 
 
@@ -408,6 +399,3 @@ class LowerTransposedLoads(ModulePass):
                 lower(loop)
             if loops:
                 erase_dead(function)
-
-
-__all__ = ["TILE", "LowerTransposedLoads", "lower", "transposed"]

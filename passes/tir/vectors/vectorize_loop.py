@@ -22,7 +22,15 @@ from ....dialects.arith.expr import FALSE, TRUE, free_vars
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.intrinsics import Effect, intrinsic_effect
 from ....dialects.tir.types import I1, element_of, is_vector, lanes_of, with_lanes
-from ....support.edit import erase_op, make_op, replace_uses, take_out
+from ....support.edit import (
+    PlacedBuilder,
+    builder_at_end,
+    create_op,
+    detach,
+    erase_op,
+    move_before,
+    replace_all_uses_with,
+)
 from ....support.op_kinds import Kinds
 from ....support.operands import operands_of
 from ....support.trace import tracer
@@ -31,7 +39,7 @@ from ...pass_info import explanation
 from ..blocks.convert_blocks_to_opaque import REASSOCIATE
 from ..clone_body import hoist_views
 from ..loops.loop_dependence import IterationOrder
-from ..rewriting import PlacedBuilder, builder_at_end, erase_dead, move_before, ops_of, prim_funcs
+from ..rewriting import erase_dead, ops_of, prim_funcs
 from .lane_analysis import LoopLanes, NoVectorForm, buffer_type, conjuncts_of
 from .lane_permutation import Window
 
@@ -150,7 +158,7 @@ class _Vectorizer(LoopLanes):
                 raise NoVectorForm
             del self.conditions[len(self.conditions) - len(conditions) :]
             for masked in ops_in(block):
-                take_out(masked)
+                detach(masked)
                 builder.insert(masked)
             return
         everywhere, somewhere = (self.analyzer.to_ssa(e, builder, I1, self.rebuilt(e)) for e in ends)
@@ -384,7 +392,7 @@ class _Vectorizer(LoopLanes):
         if vector:
             operands = [self.spread(o, builder) for o in operands]
             result = with_lanes(element_of(result), self.lanes)
-        made = make_op(type(op), operands, (result,), dict(op.properties), builder.location)
+        made = create_op(type(op), operands, (result,), dict(op.properties), builder.location)
         if op.attributes:
             made.attributes.update(op.attributes)
         (new,) = builder.insert(made).results
@@ -446,7 +454,7 @@ def vectorize(loop: tir.ForOp) -> bool:
     owner = loop.extent.owner
     lanes = owner.value.value.data if isinstance(owner, tir.ConstOp) and isinstance(owner.value, IntegerAttr) else 0
     if lanes == 1:
-        replace_uses(loop.loop_var, loop.min)
+        replace_all_uses_with(loop.loop_var, loop.min)
         move_before(loop.body.block.ops, loop)
         erase_op(loop)
         return True
@@ -497,6 +505,3 @@ class VectorizeLoop(ModulePass):
                 vectorize(loop)
             if loops:
                 erase_dead(function)
-
-
-__all__ = ["VectorizeLoop", "vectorize"]

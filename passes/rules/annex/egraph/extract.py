@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 
 from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
 
+from .....support.edit import insert_op_before
 from .cost import cost
 from .egraph import EGraph
 
@@ -154,7 +154,7 @@ def carry_out(graph: EGraph, made: Plan, needs: Sequence[Need]) -> None:
             copy.operands = [places[graph.find(operand)] for operand in op.operands]
             copy.results[0].name_hint = op.results[0].name_hint
             copy.location = op.location
-            Rewriter.insert_op(copy, InsertPoint.before(need.anchor))
+            insert_op_before(copy, need.anchor)
             places[root] = copy.results[0]
         replaced.update((value, places[graph.find(value)]) for value in need.values)
         for result in need.anchor.results:

@@ -23,6 +23,7 @@ from xdsl.traits import SymbolOpInterface
 from .....dialects import rule as ir
 from .....dialects.rule.levels import level_of
 from .....support.diagnostics import MirError, warn_at
+from .....support.edit import erase_op
 from ...engine.library import load_rules, select_rules
 from .pdl_pattern import Choice, PatternWriter, refuse
 
@@ -62,8 +63,7 @@ class ConvertRulesToPDL(ModulePass):
             raise MirError([diagnostic for error in errors for diagnostic in error.diagnostics])
         for item in list(op.ops):
             if isinstance(item, ir.RewriteOp | ir.RulesetOp):
-                item.detach()
-                item.erase()
+                erase_op(item)
         op.body.block.add_ops(made)
 
 

@@ -15,8 +15,9 @@ from .....dialects.arith.expr import TRUE, ZERO, Atom, free_vars
 from .....dialects.arith.from_ssa import is_index_type
 from .....dialects.arith.substitution import substitute
 from .....dialects.tir.types import I1
+from .....support.edit import builder_before, move_to_end
 from .....support.walk import walk_ops
-from ....tir.rewriting import builder_before, erase_if_dead, move_to_end
+from ....tir.rewriting import erase_if_dead
 from ...analysis.structure import const_int, is_inside
 
 NO_ANNOTATIONS = DictionaryAttr({})

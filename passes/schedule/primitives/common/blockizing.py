@@ -19,9 +19,10 @@ from .....dialects.arith.expr import ONE, TRUE, ZERO, Atom, free_vars
 from .....dialects.arith.iter_map import Range
 from .....dialects.arith.subspace import IndexDivision, SubspaceDivision, subspace_divide
 from .....dialects.arith.substitution import substitute
+from .....support.edit import builder_at_end, builder_before, erase_op, move_to_end
 from .....support.walk import walk_ops
 from ....tir.regions import Ends, relax
-from ....tir.rewriting import builder_at_end, builder_before, erase_if_dead, move_to_end
+from ....tir.rewriting import erase_if_dead
 from ...analysis.access import Box, declare_access, reads_of, replace_regions, united, whole, writes_of
 from ...analysis.block_kind import analyzer_for, axis_kinds, bind_axes, why_not_reduction
 from ...analysis.structure import all_loops_above, const_int, loops_above
@@ -274,8 +275,7 @@ def _inner_block(state: State, part: Part, outer: Mapping[Atom, Expr]) -> tir.Bl
     replace_variables(new, {v: substitute(e, made) for v, e in values.items()}, analyzer)
     state.forward(old, new)
     before = list(old.operands)
-    old.detach()
-    old.erase()
+    erase_op(old)
     for value in before:
         erase_if_dead(value)
     return new

@@ -8,10 +8,9 @@ from itertools import pairwise
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from .....dialects import tir
-from .....support.edit import append_op, put_before
+from .....support.edit import add_op, builder_before, insert_op_before, move_to_end
 from .....support.operands import operands_of
 from .....support.walk import all_ops
-from ....tir.rewriting import builder_before, move_to_end
 from ...analysis.structure import child_under, const_int, is_inside, scope_of
 from ...engine.errors import describe, refuse
 
@@ -74,9 +73,9 @@ def const_before(op: Operation, value: int, like: SSAValue) -> SSAValue:
 def nest(loops: list[tir.ForOp], anchor: Operation, body: Iterable[Operation]) -> None:
     """Puts loops, outermost first, one into the other before `anchor`, and `body` into the innermost."""
     ops = list(body)
-    put_before(loops[0], anchor)
+    insert_op_before(loops[0], anchor)
     for outer, inner in pairwise(loops):
-        append_op(outer.body.block, inner)
+        add_op(outer.body.block, inner)
     move_to_end(ops, loops[-1].body.block)
 
 

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from .....dialects import tir
 from .....dialects.arith import Analyzer, Expr
-from ....tir.rewriting import builder_at_end
+from .....support.edit import builder_at_end
 from ...analysis.access import declare_access, extents_of
 from ...analysis.structure import Scope, body_of
 from ...engine.state import State

@@ -10,7 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from .....dialects import tir
 from .....dialects.arith import Analyzer, Expr
 from .....dialects.arith.expr import ZERO, maximum
-from ....tir.rewriting import builder_at_end, move_before
+from .....support.edit import builder_at_end, move_before
 from ...analysis.structure import Scope
 from ...engine.state import State
 

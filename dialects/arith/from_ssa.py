@@ -35,8 +35,8 @@ def _constructor(name: str) -> Callable[..., Expr]:
 CONSTRUCTORS: dict[type[Operation], Callable[..., Expr]] = {
     op: _constructor(row.analyzer) for op, row in scalar_ops.OPERATORS.items()
 }
-ARITHMETIC = {op: CONSTRUCTORS[op] for op in scalar_ops.ARITHMETIC}
-COMPARISONS = {op: CONSTRUCTORS[op] for op in scalar_ops.COMPARISONS}
+ARITHMETIC: dict[type[Operation], Callable[..., Expr]] = {op: CONSTRUCTORS[op] for op in scalar_ops.ARITHMETIC}
+COMPARISONS: dict[type[Operation], Callable[..., Expr]] = {op: CONSTRUCTORS[op] for op in scalar_ops.COMPARISONS}
 LOGIC: dict[type[Operation], Callable[..., Expr]] = {op: CONSTRUCTORS[op] for op in (AndOp, OrOp, NotOp)}
 """The analyzer's expression of each operator, by its op."""
 # Operators of other dtypes wrap around or round: all that is known is that they are functions of their operands.

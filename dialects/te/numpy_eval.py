@@ -16,6 +16,7 @@ from .. import tir
 from ..tir.interpreter.intrinsics import extern_function, float_call, integer_call, reinterpret
 from ..tir.interpreter.scalar import binary_function, caster
 from ..tir.interpreter.values import dtype_of
+from ..tir.scalar_ops import BINARY_ROWS
 from .ops import ReadOp, tensor_name
 
 Array: TypeAlias = NDArray[Any]
@@ -93,8 +94,7 @@ class Points:
                 return _number(op.value.value.data, op.result.type, op)
             case tir.BinaryOp():
                 a, b = known[op.lhs], known[op.rhs]
-                divides = isinstance(op, tir.DivOp | tir.ModOp | tir.FloorDivOp | tir.FloorModOp)
-                if divides and b.dtype.kind in "iu" and not b.ndim and not a.ndim:
+                if BINARY_ROWS[type(op)].divides and b.dtype.kind in "iu" and not b.ndim and not a.ndim:
                     a, b = a[None], b[None]
                     return binary_function(op)(a, b)[0]
                 return binary_function(op)(a, b)

@@ -367,7 +367,7 @@ INTRINSICS = {row.name: row for row in ROWS if row.op is None}
 """The rows of intrinsics, by their name."""
 BINARY_ROWS: dict[type[BinaryOp], ScalarOp] = {op: row for op, row in OPERATORS.items() if issubclass(op, BinaryOp)}
 """The rows of binary ops, by their class."""
-ARITHMETIC: tuple[type[Operation], ...] = tuple(op for op, row in OPERATORS.items() if row.on_indices)
+ARITHMETIC: tuple[type[BinaryOp], ...] = tuple(op for op, row in BINARY_ROWS.items() if row.on_indices)
 """The ops of integers to integers that index arithmetic is made of."""
-COMPARISONS: tuple[type[Operation], ...] = tuple(op for op in BINARY_ROWS if issubclass(op, CompareOp))
+COMPARISONS: tuple[type[BinaryOp], ...] = tuple(op for op in BINARY_ROWS if issubclass(op, CompareOp))
 """The ops that compare numbers."""

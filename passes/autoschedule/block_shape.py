@@ -14,6 +14,7 @@ from xdsl.ir import OpResult, SSAValue
 from ...dialects import tir
 from ...dialects.arith import Analyzer, Expr
 from ...dialects.arith.expr import free_vars
+from ...dialects.tir.scalar_ops import INTRINSICS
 from ...support.op_kinds import Kinds
 from ...support.operands import operands_of
 from ...support.walk import all_ops
@@ -23,40 +24,8 @@ from ..schedule.analysis.structure import child_blocks, const_int, loops_above
 if TYPE_CHECKING:
     from ..schedule import Schedule
 
-# Calls that cost many times an addition.
-COSTLY = frozenset(
-    [
-        "exp",
-        "exp2",
-        "exp10",
-        "log",
-        "log2",
-        "log10",
-        "log1p",
-        "tanh",
-        "sigmoid",
-        "erf",
-        "pow",
-        "power",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "atan2",
-        "rsqrt",
-        "sqrt",
-        "fmod",
-        "hypot",
-    ]
-)
-
+COSTLY = frozenset(row.name for row in INTRINSICS.values() if row.cost >= 16)
+"""Calls that cost many times an addition."""
 
 _SIMPLE = Kinds(tir.BinaryOp, tir.LoadOp, tir.StoreOp, tir.SelectOp, tir.CastOp)
 """What counts as one operation."""

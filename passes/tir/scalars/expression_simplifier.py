@@ -27,14 +27,10 @@ from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.arith.to_ssa import to_ssa
 from ....dialects.tir.arithmetic import LogicalOp
 from ....dialects.tir.operators import Const, as_const, fold
+from ....dialects.tir.scalar_ops import ARITHMETIC
 from ....dialects.tir.types import I1, element_of
 from ....support.edit import builder_before, erase_op, move_before
 from ..rewriting import is_same_tree
-
-ARITHMETIC = (
-    tir.AddOp, tir.SubOp, tir.MulOp, tir.DivOp, tir.ModOp, tir.FloorDivOp, tir.FloorModOp, tir.MinOp, tir.MaxOp,
-)  # fmt: skip
-"""What the analyzer takes apart, on integers of 32 bits or more."""
 
 _SEEN_THROUGH = (*ARITHMETIC, tir.LetOp, tir.CastOp)
 _COUNTED = (*_SEEN_THROUGH, tir.SelectOp, tir.CompareOp)

@@ -19,13 +19,13 @@ from ....dialects.arith import Analyzer
 from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.tir.buffer import AccessOp, BufferOp
 from ....dialects.tir.operators import as_const
+from ....dialects.tir.scalar_ops import ARITHMETIC
 from ....dialects.tir.types import element_of, with_lanes_of
 from ....support.diagnostics import error_at
 from ....support.edit import builder_before
 from ....support.walk import walk_ops
 from ..analyzed_walk import AnalyzedWalk, Visit
 from ..rewriting import erase_dead
-from .expression_simplifier import ARITHMETIC
 
 _TREE = (*ARITHMETIC, tir.SelectOp, tir.RampOp, tir.BroadcastOp, tir.LetOp)
 

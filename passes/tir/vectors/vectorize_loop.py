@@ -21,6 +21,7 @@ from ....dialects.arith.conditions import logical_and
 from ....dialects.arith.expr import FALSE, TRUE, free_vars
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.intrinsics import Effect, intrinsic_effect
+from ....dialects.tir.scalar_ops import INTRINSICS, OPERATORS
 from ....dialects.tir.types import I1, element_of, is_vector, lanes_of, with_lanes
 from ....support.edit import (
     PlacedBuilder,
@@ -45,10 +46,7 @@ from .lane_permutation import Window
 
 MAX_LANES = 1024
 HORIZONTAL: dict[type[Operation], str] = {
-    tir.AddOp: "vector_reduce_add",
-    tir.MulOp: "vector_reduce_mul",
-    tir.MinOp: "vector_reduce_min",
-    tir.MaxOp: "vector_reduce_max",
+    op: name for op, row in OPERATORS.items() if (name := f"vector_reduce_{row.name}") in INTRINSICS
 }
 """The intrinsic that combines the lanes of a vector as an op combines a reduction's terms."""
 

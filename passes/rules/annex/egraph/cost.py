@@ -10,22 +10,15 @@ from xdsl.ir import Attribute, Operation
 from xdsl.traits import ConstantLike, IsTerminator, is_side_effect_free
 
 from .....dialects.relay.operator import OperatorOp, OpPattern
+from .....dialects.tir.scalar_ops import ROWS
 
 _STRUCTURE = 0.01
 """Of an op that computes nothing, such as a constant or a tuple; more than nothing, so that fewer are better."""
 
-# Scalar ops by the last part of their name, in additions; an op that is not named is one.
 _SCALAR = {
-    **dict.fromkeys(("mul", "muli", "mulf", "fma", "cast"), 2.0),
-    **dict.fromkeys(
-        ("div", "divf", "divsi", "divui", "mod", "remf", "remsi", "remui", "floordiv", "floormod", "floordivsi",
-         "ceildivsi", "ceildivui", "truncmod", "sqrt", "rsqrt"), 16.0
-    ),
-    **dict.fromkeys(
-        ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "tanh", "sinh", "cosh", "atan",
-         "atan2", "asin", "acos", "erf", "powf", "fpowi", "pow", "cbrt", "sigmoid"), 32.0
-    ),
-}  # fmt: skip
+    name.rpartition(".")[2]: row.cost for row in ROWS for name in (row.key, row.mlir_float, row.mlir_signed, row.mlir_unsigned)
+} | {"cast": 2.0, "ceildivsi": 16.0, "ceildivui": 16.0, "expm1": 32.0, "fpowi": 32.0, "cbrt": 32.0}  # fmt: skip
+"""Scalar ops by the last part of their name, in additions; an op that is not named is one."""
 _NOT_MOVED = ("relay.let", "relay.call_tir", "tir.let", "tir.buffer_get", "tir.buffer_region", "tir.comm_reducer")
 """Ops without effects whose place in the program means something."""
 

@@ -149,7 +149,7 @@ class TokenType(ParametrizedAttribute, TypeAttribute):
     name = "tir.token"
 
 
-_USUAL = (
+USUAL_DTYPES = (
     "bool",
     *(f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (8, 16, 32, 64) if (kind, bits) != ("float", 8)),
     "bfloat16",
@@ -193,7 +193,7 @@ def dtype_to_type(dtype: str) -> Attribute:
             if bits and bits <= 128:
                 return IntegerType(bits, signedness)
     raise MirError(
-        Diagnostic(f"unknown dtype {dtype!r}{did_you_mean(_OTHER_NAMES.get(dtype, dtype), _USUAL)}").with_note(
+        Diagnostic(f"unknown dtype {dtype!r}{did_you_mean(_OTHER_NAMES.get(dtype, dtype), USUAL_DTYPES)}").with_note(
             "a dtype is written like int32, uint8, bool, float16, bfloat16, float32x4 or handle"
         )
     )

@@ -292,3 +292,8 @@ def place_of(node: Expr | Stmt) -> int:
                 node = node.value
             case _:
                 return node.token.start
+
+
+def called(node: object) -> str:
+    """The name of the function that an expression calls, or ""."""
+    return str(node.function) if isinstance(node, Call) and isinstance(node.function, Token) else ""

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 
 from ...dialects.schedule import Lambda, YieldOp
 from ...dialects.tir.types import I32, I64
 from ...support.diagnostics import error_at
-from ..items import Item, ParseContext
 from ..python.tree import Binary, Call, Expr, Index, Sequence, Token, Unary
 from ..python.tree import Lambda as LambdaTree
+from ..tvmscript.expressions import scalar
 from ..tvmscript.names import Names
 from ..tvmscript.plan import Plan
 from ..tvmscript.print_expressions import ExpressionPrinter
-from ..tvmscript.scope import FileNames
-from ..tvmscript.statements import FunctionReader
+from ..tvmscript.reader import Reader
 
 SEPARATOR = "IndexMap.AXIS_SEPARATOR"
 _SEPARATORS = ("IndexMap.AXIS_SEPARATOR", "te.AXIS_SEPARATOR", "T.AXIS_SEPARATOR", "tir.IndexMap.AXIS_SEPARATOR")
@@ -24,44 +23,31 @@ _SEPARATORS = ("IndexMap.AXIS_SEPARATOR", "te.AXIS_SEPARATOR", "T.AXIS_SEPARATOR
 _MOST_OPS = 10_000
 
 
-class LambdaReader(FunctionReader):
-    """Reads lambdas; its other methods read literals."""
-
-    def __init__(self, item: Item, context: ParseContext):
-        super().__init__(item, context, FileNames())
-
-    def lambda_region(self, node: LambdaTree) -> Region:
-        """`lambda i, j: [i // 4, j]` as a region; the parameters are int64 when the body has int64 constants, else int32."""
-        self.location = self.at(node)
-        type_ = I64 if any(token == "T.int64" for token in _tokens(node.body)) else I32
-        block = Block(arg_types=[type_] * len(node.parameters))
-        with self.inside(block):
-            for argument, name in zip(block.args, node.parameters, strict=True):
-                if str(name) in self.names:
-                    self.fail(name, f"two parameters are called '{name}'")
-                argument.name_hint = str(name)
-                argument.location = self.at(name)
-                self.define(str(name), argument)
-            body = node.body
-            items = body.items if isinstance(body, Sequence) else [body]
-            values: list[SSAValue] = []
-            separators: list[int] = []
-            for item in items:
-                if isinstance(item, Token) and item in _SEPARATORS:
-                    separators.append(len(values))
-                else:
-                    values.append(self.scalar(item))
-            self.location = self.at(node)
-            self.emit(YieldOp(values, single=not isinstance(body, Sequence), separators=separators))
-        return Region(block)
-
-    def emit(self, op: Operation) -> SSAValue:
-        """Appends an op; its first result, if it has one."""
-        if isinstance(op, YieldOp):
-            op.location = self.location
-            self.ops.append(op)
-            return op.values[0] if op.values else None  # type: ignore[return-value]
-        return super().emit(op)
+def read_lambda(reader: Reader, node: LambdaTree) -> Region:
+    """`lambda i, j: [i // 4, j]` as a region; the parameters are int64 when the body has int64 constants, else int32."""
+    reader.location = reader.at(node)
+    type_ = I64 if any(token == "T.int64" for token in _tokens(node.body)) else I32
+    block = Block(arg_types=[type_] * len(node.parameters))
+    with reader.inside(block):
+        for argument, name in zip(block.args, node.parameters, strict=True):
+            if str(name) in reader.names:
+                reader.fail(name, f"two parameters are called '{name}'")
+            argument.name_hint = str(name)
+            argument.location = reader.at(name)
+            reader.define(str(name), argument)
+        body = node.body
+        items = body.items if isinstance(body, Sequence) else [body]
+        values: list[SSAValue] = []
+        separators: list[int] = []
+        for item in items:
+            if isinstance(item, Token) and item in _SEPARATORS:
+                separators.append(len(values))
+            else:
+                values.append(scalar(reader, item))
+        made = YieldOp(values, single=not isinstance(body, Sequence), separators=separators)
+        made.location = reader.at(node)
+        reader.ops.append(made)
+    return Region(block)
 
 
 def _tokens(node: Expr) -> Iterator[Token]:

@@ -31,6 +31,7 @@ from ...dialects.schedule.ops import check_call, check_results, name_results
 from ...support.diagnostics import MirError, error_at
 from ...support.text import counted, did_you_mean
 from ..items import Item, ParseContext
+from ..python.literals import is_string
 from ..python.tree import (
     Assign,
     Call,
@@ -48,8 +49,10 @@ from ..python.tree import (
 )
 from ..python.tree import Lambda as LambdaTree
 from ..python.tree import Sequence as Items
+from ..tvmscript.literals import named_type, read_number, read_string
 from ..tvmscript.names import is_name
-from .lambdas import LambdaReader
+from ..tvmscript.reader import FileNames, Reader
+from .lambdas import read_lambda
 
 _WORDS: MappingABC[str, bool | None] = {"True": True, "False": False, "None": None}
 _CALL_FORM = "write one call a line, such as i, j = sch.get_loops(block)"
@@ -68,7 +71,7 @@ class ScriptReader:
     """Reads one script."""
 
     def __init__(self, item: Item, context: ParseContext):
-        self.lambdas = LambdaReader(item, context)
+        self.lambdas = Reader(item, context, FileNames())
         self.context = context
         self.schedule = "sch"
         self.names: dict[str, SSAValue | Argument] = {}
@@ -300,7 +303,7 @@ class ScriptReader:
             case Mapping():
                 return {self.key(key): self.expression(value) for key, value in node.pairs}
             case LambdaTree():
-                return Lambda(self.lambdas.lambda_region(node), tuple(map(str, node.parameters)))
+                return Lambda(read_lambda(self.lambdas, node), tuple(map(str, node.parameters)))
             case Unary(op=op) if op in ("-", "+"):
                 value = self.expression(node.operand)
                 if isinstance(value, int | float) and not isinstance(value, bool):
@@ -318,14 +321,14 @@ class ScriptReader:
     def token(self, token: Token) -> Argument:
         """A name, a number, a string."""
         if token.type == "NUMBER":
-            const = self.lambdas.number(token)
+            const = read_number(self.lambdas, token)
             if isinstance(const.value, int) and const.value >= 1 << 63:
                 self.fail(token, f"{const.value} does not fit into int64")
             if const.value in (float("inf"), float("nan")):
                 self.fail(token, f"'{token}' is too large for a number")
             return float(token.replace("_", "")) if isinstance(const.value, float) else const.value
         if token.type == "STRING":
-            return self.lambdas.string(token, "an argument")
+            return read_string(self.lambdas, token, "an argument")
         if token in _WORDS:
             return _WORDS[token]
         if token in self.names:
@@ -346,11 +349,11 @@ class ScriptReader:
 
     def value_of_call(self, node: Call) -> Argument:
         """A nested call of a primitive; strings side by side; a typed number such as `T.int64(4)`."""
-        if self.lambdas.is_string(node):
-            return self.lambdas.string(node, "an argument")
+        if is_string(node):
+            return read_string(self.lambdas, node, "an argument")
         if isinstance(node.function, Token) and node.function.startswith("T.") and len(node.arguments) == 1:
             value = self.expression(node.arguments[0])
-            type_ = self.lambdas.named_type(node.function)
+            type_ = named_type(self.lambdas, node.function)
             if type_ is not None and isinstance(value, int | float):
                 return bool(value) if node.function in ("T.bool", "T.boolean") else value
         known = self.called(node)

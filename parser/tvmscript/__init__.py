@@ -1,7 +1,8 @@
 """TVMScript: `@T.prim_func` and `@I.ir_module` items to the `tir` dialect and back.
 
-`syntax` makes a tree of the text (`tree`), `statements` ops of the tree (`expressions`, `calls`, `buffers`, `blocks`, in that
-order one on top of the other); `printer` writes ops as text again, in the style of TVM 0.16.
+`syntax` makes a tree of the text (`parser.python`), `functions` ops of the tree: a `reader.Reader` knows names, places and the ops
+that are made; `statements` and `expressions` read the tree's nodes, `constructs` what stands behind `T.`, each by a function that
+`registry` finds by its name. `printer` writes ops as text again, in the style of TVM 0.16.
 
 A function of a class `@I.ir_module class Module` has the attribute `ir_module = "Module"`; neighbours with the same
 one are printed as one class. `I.module_attrs` is kept in the module's attribute `tir.ir_modules`, by class name.
@@ -17,9 +18,11 @@ from xdsl.ir import Attribute, Operation
 from ...dialects.tir.stmt import PrimFuncOp
 from ...support.diagnostics import MirError
 from ..items import Item, ParseContext
+from ..python.literals import is_string
 from ..python.tree import Call, Expression, Function, Module, Stmt, first_token
-from .scope import Callee, FileNames
-from .statements import FunctionReader
+from .functions import read_function
+from .literals import named_type, read_dictionary
+from .reader import Callee, FileNames, Reader
 from .syntax import parse_item
 
 IR_MODULE = "ir_module"
@@ -45,7 +48,7 @@ class TVMScript:
 
                 tree = with_captured(tree, context.captured)
             trees.append(tree)
-            reader = FunctionReader(item, context, functions)
+            reader = Reader(item, context, functions)
             for name, function, module in _functions(tree):
                 with reader.recovering():
                     functions.callees[name] = _callee(reader, function, module)
@@ -70,11 +73,11 @@ def _functions(tree: Function | Module) -> list[tuple[str, Function, str | None]
     return [(f"{base}.{m.name}", m, str(tree.name)) for m in members for base in (tree.name, "cls")]
 
 
-def _callee(reader: FunctionReader, function: Function, module: str | None) -> Callee:
+def _callee(reader: Reader, function: Function, module: str | None) -> Callee:
     result = function.result
     if result is None or result == "None":
         return Callee(str(function.name), module, None)
-    type_ = reader.named_type(result)
+    type_ = named_type(reader, result)
     if type_ is None:
         reader.fail(result, "a function returns a scalar", "write -> T.int32, or nothing")
     return Callee(str(function.name), module, type_)
@@ -88,12 +91,12 @@ def _read(item: Item, tree: Function | Module | None, context: ParseContext, fun
         callee = functions.callees.get(name)
         if callee is None or name.startswith("cls."):
             continue
-        op = FunctionReader(item, context, functions).function(function, callee)
+        op = read_function(Reader(item, context, functions), function, callee)
         if module is not None:
             op.attributes[IR_MODULE] = StringAttr(module)
         ops.append(op)
     if isinstance(tree, Module):
-        reader = FunctionReader(item, context, functions)
+        reader = Reader(item, context, functions)
         attributes: dict[str, Attribute] = {}
         for member in tree.members:
             if not isinstance(member, Function):
@@ -108,14 +111,14 @@ def _read(item: Item, tree: Function | Module | None, context: ParseContext, fun
     return ops
 
 
-def _module_statement(reader: FunctionReader, statement: Stmt, attributes: dict[str, Attribute]) -> None:
+def _module_statement(reader: Reader, statement: Stmt, attributes: dict[str, Attribute]) -> None:
     """`I.module_attrs({…})`; a docstring."""
     if isinstance(statement, Expression):
         value = statement.value
-        if reader.is_string(value):
+        if is_string(value):
             return
         if isinstance(value, Call) and value.function == "I.module_attrs" and len(value.arguments) == 1:
-            attributes.update(reader.dictionary(value.arguments[0]).data)
+            attributes.update(read_dictionary(reader, value.arguments[0]).data)
             return
         reader.fail(value, "a module holds functions", "write I.module_attrs({…}) for attributes of the module")
     reader.fail(first_token(statement), "a module holds functions", "a constant stands in the function that uses it")

@@ -10,7 +10,7 @@ from ...dialects.tir.buffer import BufferGetOp, MatchBufferOp
 from ...dialects.tir.stmt import PrimFuncOp
 from ...dialects.tir.types import HandleType
 from ...support.edit import erase_op
-from .expressions import hint
+from .reader import hint
 
 
 def inline_simple_matches(op: PrimFuncOp) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import mirstack
 from mirstack.parser import print_mir
 from mirstack.passes.common.cse import CommonSubexpressionElimination
-from mirstack.passes.common.dce import DeadCodeElimination
+from mirstack.passes.common.dce import Dce
 from mirstack.support.deep_stack import in_deep_stack
 from mirstack.support.verify import verify
 from xdsl.context import Context
@@ -63,7 +63,7 @@ def stages(text: str) -> dict[str, float]:
     context = Context()
     timed("verify", lambda: verify(module))  # type: ignore[arg-type]
     timed("cse", lambda: CommonSubexpressionElimination().apply(context, module))  # type: ignore[arg-type]
-    timed("dce", lambda: DeadCodeElimination().apply(context, module))  # type: ignore[arg-type]
+    timed("dce", lambda: Dce().apply(context, module))  # type: ignore[arg-type]
     timed("print", lambda: print_mir(module))  # type: ignore[arg-type]
     return seconds
 

@@ -30,7 +30,7 @@ _OF_INTEGERS = {"abs": "i i", "labs": "j j", "llabs": "j j"}
 _DTYPES = {"i": "int32", "j": "int64"}
 
 
-class Signature(NamedTuple):
+class CSignature(NamedTuple):
     """The dtypes of a function's result and parameters."""
 
     result: str
@@ -47,7 +47,7 @@ OF_NUMBERS = frozenset(name + ending for name in _FORMS for ending in ("", "f", 
 OF_INTEGERS = frozenset(_OF_INTEGERS)
 
 
-def signature(name: str) -> Signature | None:
+def signature(name: str) -> CSignature | None:
     """Returns what a function of C's mathematics takes; None for another function, and for one of long doubles."""
     form, own = _OF_INTEGERS.get(name) or _FORMS.get(name), "float64"
     if form is None and name.endswith("f"):
@@ -55,7 +55,7 @@ def signature(name: str) -> Signature | None:
     if form is None or "q" in form:
         return None
     result, *parameters = (_DTYPES.get(code, own) for code in form.split())
-    return Signature(result, tuple(parameters))
+    return CSignature(result, tuple(parameters))
 
 
 def why_not_called(name: str, result: str, arguments: Sequence[str]) -> str | None:
@@ -67,5 +67,5 @@ def why_not_called(name: str, result: str, arguments: Sequence[str]) -> str | No
     if known is None:
         takes = "long double, which no dtype holds"
         return f"the C function '{name}' takes {takes}" if name in OF_NUMBERS else None
-    given = Signature(result, tuple(arguments))
+    given = CSignature(result, tuple(arguments))
     return None if given == known else f"the C function '{name}' is {known}, not {given}"

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mirstack.dialects.rule.functions import FUNCTIONS, Function
+from mirstack.dialects.rule.functions import FUNCTIONS, RuleFunction
 
 PAGE = Path(__file__).with_name("rules.md")
 COMMAND = "python docs/generate_rule_functions.py"
 BEGIN, END = f"<!-- Written by `{COMMAND}`. -->\n", "<!-- End of the functions. -->\n"
 
 
-def row(function: Function) -> str:
+def row(function: RuleFunction) -> str:
     """The line of one function."""
     arity = "any" if function.arity is None else str(function.arity)
     return f"| `{function.name}` | {arity} | {function.doc.replace('|', '&#124;')} |"

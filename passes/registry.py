@@ -43,7 +43,7 @@ class Entry:
 PASSES: tuple[Entry, ...] = (
     # Any dialect.
     Entry("cse", "passes.common.cse:CommonSubexpressionElimination", "merge ops that compute the same"),
-    Entry("dce", "passes.common.dce:DeadCodeElimination", "erase what nothing observable depends on"),
+    Entry("dce", "passes.common.dce:Dce", "erase what nothing observable depends on"),
     Entry("apply-rules", "passes.rules.apply_rules:ApplyRules", "rewrite by declared rules"),
     Entry(
         "convert-rules-to-pdl",

@@ -31,7 +31,7 @@ from .bounds import (
 from .conditions import conjuncts, ge, logical_not
 from .expr import FALSE, TRUE, ZERO, Atom, Expr, Kind
 from .from_ssa import from_ssa
-from .iter_map import IterMapLevel, IterMapResult, Range, detect_iter_map
+from .iter_map import IterMapLevel, IterMapResult, IterRange, detect_iter_map
 from .simplify import Simplifier
 from .to_ssa import to_ssa
 
@@ -439,12 +439,12 @@ class Analyzer:
         level: IterMapLevel = IterMapLevel.SURJECTIVE,
     ) -> IterMapResult:
         """`indices` as an iteration map of the loops `input_iters` (variable: (min, extent)); see `iter_map`."""
-        iters: dict[Atom, Range] = {}
+        iters: dict[Atom, IterRange] = {}
         for variable, (low, extent) in input_iters.items():
             atom = self.expr(variable).atom
             if atom is None:
                 raise ValueError(f"a loop is a variable, not {variable!r}")
-            iters[atom] = Range(self.expr(low), self.expr(extent))
+            iters[atom] = IterRange(self.expr(low), self.expr(extent))
         return detect_iter_map(self, [self.expr(e) for e in indices], iters, self.expr(predicate), level)
 
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from . import expr as x
 from .expr import ZERO, Atom, Expr
-from .iter_map import IterMapResult, IterMark, IterSumExpr, Range
+from .iter_map import IterMapResult, IterMark, IterRange, IterSumExpr
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer
 
 
 def inverse_affine_iter_map(
-    analyzer: Analyzer, result: IterMapResult, input_iters: Mapping[Atom, Range], outputs: Sequence[Expr]
+    analyzer: Analyzer, result: IterMapResult, input_iters: Mapping[Atom, IterRange], outputs: Sequence[Expr]
 ) -> dict[Atom, Expr]:
     """The loop variables as expressions of the indices' values `outputs`, for a map detected as bijective.
 

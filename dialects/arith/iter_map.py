@@ -30,16 +30,16 @@ class IterMapLevel(Enum):
 
 
 @dataclass(frozen=True)
-class Range:
+class IterRange:
     """The values min, …, min + extent - 1."""
 
     min: Expr
     extent: Expr
 
     @staticmethod
-    def of(min: Expr | int, extent: Expr | int) -> Range:
+    def of(min: Expr | int, extent: Expr | int) -> IterRange:
         """From numbers or expressions."""
-        return Range(x.as_expr(min), x.as_expr(extent))
+        return IterRange(x.as_expr(min), x.as_expr(extent))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class _NotAffine(Exception):
 def detect_iter_map(
     analyzer: Analyzer,
     indices: Sequence[Expr],
-    input_iters: Mapping[Atom, Range],
+    input_iters: Mapping[Atom, IterRange],
     predicate: Expr = x.TRUE,
     level: IterMapLevel = IterMapLevel.SURJECTIVE,
     simplify_trivial_iterators: bool = True,
@@ -116,7 +116,7 @@ class _Detector:
     """Rewrites expressions to sums of splits of marks."""
 
     analyzer: Analyzer
-    inputs: Mapping[Atom, Range]
+    inputs: Mapping[Atom, IterRange]
     simplify_trivial: bool
     marks: dict[Atom, IterMark] = field(default_factory=dict[Atom, IterMark])
     # Fusions by what they are made of, so that the same fusion is the same mark everywhere.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from . import expr as x
 from .conditions import ge, logical_and, lt
 from .expr import ONE, TRUE, ZERO, Atom, Expr
-from .iter_map import IterMapLevel, IterMark, IterSplitExpr, IterSumExpr, Range, detect_iter_map
+from .iter_map import IterMapLevel, IterMark, IterRange, IterSplitExpr, IterSumExpr, detect_iter_map
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer
@@ -47,7 +47,7 @@ class SubspaceDivision:
 def subspace_divide(
     analyzer: Analyzer,
     indices: Sequence[Expr],
-    input_iters: Mapping[Atom, Range],
+    input_iters: Mapping[Atom, IterRange],
     inner_iters: AbstractSet[Atom],
     predicate: Expr = TRUE,
     simplify_trivial_iterators: bool = True,
@@ -108,7 +108,7 @@ def _as_split(total: IterSumExpr, extent: Expr) -> IterSplitExpr:
 @dataclass
 class _Divider:
     analyzer: Analyzer
-    inputs: Mapping[Atom, Range]
+    inputs: Mapping[Atom, IterRange]
     inner: AbstractSet[Atom]
     outer_predicate: Expr = TRUE
     inner_predicate: Expr = TRUE

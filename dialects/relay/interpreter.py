@@ -58,17 +58,17 @@ Value: TypeAlias = "Array | tuple[Value, ...] | Closure | GlobalFunction | Const
 """What an SSA value holds: a tensor as an array (a scalar as one of rank 0), a tuple as a tuple."""
 
 
-class Scope:
+class Activation:
     """The values of one activation of a function; a closure's activations see those around it."""
 
     __slots__ = ("outer", "values")
 
-    def __init__(self, outer: Scope | None, values: dict[SSAValue, Value]):
+    def __init__(self, outer: Activation | None, values: dict[SSAValue, Value]):
         self.outer = outer
         self.values = values
 
     def __getitem__(self, name: SSAValue) -> Value:
-        scope: Scope | None = self
+        scope: Activation | None = self
         while scope is not None:
             if name in scope.values:
                 return scope.values[name]
@@ -81,7 +81,7 @@ class Closure:
     """A local function and the values around it."""
 
     fn: FnOp
-    scope: Scope
+    scope: Activation
 
     def __repr__(self) -> str:
         return f"fn({', '.join('%' + n.data for n in self.fn.param_names.data)})"
@@ -133,7 +133,7 @@ class _Frame:
 
     __slots__ = ("op", "scope", "target")
 
-    def __init__(self, block: Block, scope: Scope, target: SSAValue | None):
+    def __init__(self, block: Block, scope: Activation, target: SSAValue | None):
         self.op: Operation | None = block.first_op
         self.scope = scope
         self.target = target
@@ -256,7 +256,7 @@ class Interpreter:
         _check_arguments(func, args)
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)
-            self._stack = [_Frame(func.body.block, Scope(None, dict(zip(func.params, args, strict=True))), None)]
+            self._stack = [_Frame(func.body.block, Activation(None, dict(zip(func.params, args, strict=True))), None)]
             return self._run()
 
     def _run(self) -> Value:
@@ -283,7 +283,7 @@ class Interpreter:
             else:
                 raise error_at(op, f"Relay's interpreter has no meaning for '{op.name}'")
 
-    def _operator(self, op: OperatorOp, scope: Scope) -> Value:
+    def _operator(self, op: OperatorOp, scope: Activation) -> Value:
         use = self._uses.get(op)
         if use is None:
             use = self._uses[op] = _Use(op)
@@ -317,7 +317,7 @@ class Interpreter:
             )
         return value
 
-    def _enter(self, block: Block, scope: Scope, frame: _Frame, op: Operation) -> None:
+    def _enter(self, block: Block, scope: Activation, frame: _Frame, op: Operation) -> None:
         """Goes on in `block`, whose value becomes that of `op`."""
         target: SSAValue | None = op.results[0]
         if _is_last(op):
@@ -336,9 +336,9 @@ class Interpreter:
         """Calls a function value; the result becomes that of `op`."""
         match callee:
             case GlobalFunction():
-                params, block, scope = callee.func.params, callee.func.body.block, Scope(None, {})
+                params, block, scope = callee.func.params, callee.func.body.block, Activation(None, {})
             case Closure():
-                params, block, scope = callee.fn.params, callee.fn.body.block, Scope(callee.scope, {})
+                params, block, scope = callee.fn.params, callee.fn.body.block, Activation(callee.scope, {})
                 if callee.fn.self_name is not None:
                     scope.values[block.args[0]] = callee
             case ConstructorFunction():
@@ -387,22 +387,22 @@ class Interpreter:
             raise error_at(op, f"the module has no Relay function '@{name}'")
         return GlobalFunction(func)
 
-    def _global_ref(self, op: Operation, scope: Scope) -> Value:
+    def _global_ref(self, op: Operation, scope: Activation) -> Value:
         assert isinstance(op, GlobalRefOp)
         return self._global(op, op.symbol.root_reference.data)
 
-    def _tuple_get_item(self, op: Operation, scope: Scope) -> Value:
+    def _tuple_get_item(self, op: Operation, scope: Activation) -> Value:
         assert isinstance(op, TupleGetItemOp)
         value, index = scope[op.tuple_value], op.index.value.data
         if not isinstance(value, tuple) or not 0 <= index < len(value):
             raise error_at(op, f"{_describe(value)} has no field {index}")
         return value[index]
 
-    def _ref_read(self, op: Operation, scope: Scope) -> Value:
+    def _ref_read(self, op: Operation, scope: Activation) -> Value:
         assert isinstance(op, RefReadOp)
         return self._cell(op, scope[op.ref]).value
 
-    def _ref_write(self, op: Operation, scope: Scope) -> Value:
+    def _ref_write(self, op: Operation, scope: Activation) -> Value:
         assert isinstance(op, RefWriteOp)
         self._cell(op, scope[op.ref]).value = scope[op.value]
         return ()
@@ -412,7 +412,7 @@ class Interpreter:
             raise error_at(op, f"{_describe(value)} is no reference")
         return value
 
-    def _call_tir(self, op: Operation, scope: Scope) -> Value:
+    def _call_tir(self, op: Operation, scope: Activation) -> Value:
         assert isinstance(op, CallTirOp)
         from .call_tir import call_tir
 
@@ -423,7 +423,7 @@ class Interpreter:
         return call_tir(op, callee, [scope[a] for a in op.arguments], self.module)
 
 
-_SIMPLE: dict[type[Operation], Callable[[Interpreter, Any, Scope], Value]] = {
+_SIMPLE: dict[type[Operation], Callable[[Interpreter, Any, Activation], Value]] = {
     ConstantOp: lambda self, op, scope: op.value.array,
     LetOp: lambda self, op, scope: scope[op.value],
     TupleOp: lambda self, op, scope: tuple(scope[f] for f in op.fields),

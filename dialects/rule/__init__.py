@@ -8,7 +8,7 @@ pattern op gives is "the value that was matched here", what a build op gives is 
 from xdsl.ir import Dialect
 
 from . import relay_functions as relay_functions
-from .functions import FUNCTIONS, Function, named_function
+from .functions import FUNCTIONS, RuleFunction, named_function
 from .ops import (
     AnyOp,
     AttrOp,
@@ -54,12 +54,12 @@ __all__ = [
     "ConstantOp",
     "DataOp",
     "FoldOp",
-    "Function",
     "LiteralOp",
     "MatchOp",
     "OperationType",
     "ReplaceOp",
     "RewriteOp",
+    "RuleFunction",
     "RulesetOp",
     "RunType",
     "SelectOp",

@@ -26,7 +26,7 @@ class NoMatch(Exception):
 
 
 @dataclass(frozen=True)
-class Function:
+class RuleFunction:
     """A named function: how many arguments it takes (None: any number) and, for the documentation, what it gives.
 
     `wants_values` says that arguments stay values of the program where they are ones; else they are taken as constants.
@@ -39,7 +39,7 @@ class Function:
     wants_values: bool = False
 
 
-FUNCTIONS: dict[str, Function] = {}
+FUNCTIONS: dict[str, RuleFunction] = {}
 """Every function by its name. Infix operators have the names of Python's `operator` module."""
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -56,7 +56,7 @@ def named_function(name: str | None = None, *, arity: int | None, wants_values: 
         if own in FUNCTIONS:
             raise ValueError(f"the function {own} is defined twice")
         doc = (function.__doc__ or "").partition("\n")[0]
-        FUNCTIONS[own] = Function(own, function, arity, doc, wants_values)
+        FUNCTIONS[own] = RuleFunction(own, function, arity, doc, wants_values)
         note_name(own, function.__module__)
         return function
 
@@ -68,7 +68,7 @@ LAZY = {"and_": 2, "or_": 2, "ifelse": 3}
 
 
 def _define(name: str, call: Callable[..., Any], arity: int | None, doc: str) -> None:
-    FUNCTIONS[name] = Function(name, call, arity, doc)
+    FUNCTIONS[name] = RuleFunction(name, call, arity, doc)
 
 
 _define("add", operator.add, 2, "`a + b`; tuples are joined")

@@ -30,14 +30,14 @@ _SPOKEN_MANY = {
 
 
 @dataclass(frozen=True)
-class Kind:
+class ParameterKind:
     """One alternative: a `word`, with the kinds of the elements for a list (one) or a pair (two)."""
 
     word: str
     elements: tuple[Kinds, ...] = ()
 
 
-Kinds = tuple[Kind, ...]
+Kinds = tuple[ParameterKind, ...]
 
 
 @cache
@@ -51,7 +51,7 @@ def parse_kind(text: str) -> Kinds:
 
 
 def _alternatives(words: list[str]) -> tuple[Kinds, list[str]]:
-    found: list[Kind] = []
+    found: list[ParameterKind] = []
     while words:
         word, words = words[0], words[1:]
         elements: list[Kinds] = []
@@ -60,7 +60,7 @@ def _alternatives(words: list[str]) -> tuple[Kinds, list[str]]:
                 inner, words = _alternatives(words[1:])
                 elements.append(inner)
             words = words[1:]
-        found.append(Kind(word, tuple(elements)))
+        found.append(ParameterKind(word, tuple(elements)))
         if not words or words[0] != "|":
             return tuple(found), words
         words = words[1:]
@@ -72,7 +72,7 @@ def fits(kinds: Kinds, value: object) -> bool:
     return any(_fits(kind, value) for kind in kinds)
 
 
-def _fits(kind: Kind, value: object) -> bool:
+def _fits(kind: ParameterKind, value: object) -> bool:
     handle = kind_of_handle(value)
     if handle is not None:
         # A list under one name is a list of its elements' kind.
@@ -116,7 +116,7 @@ def _is_finite(value: object) -> bool:
     return not isinstance(value, float) or isfinite(value)
 
 
-def covers(kind: Kind, other: Kind) -> bool:
+def covers(kind: ParameterKind, other: ParameterKind) -> bool:
     """Whether every value of the kind `other` is one of `kind`."""
     if kind.word == "any":
         return True
@@ -138,7 +138,7 @@ def spoken(kinds: Kinds) -> str:
     return " or ".join(dict.fromkeys(_spoken(kind) for kind in kinds))
 
 
-def _spoken(kind: Kind) -> str:
+def _spoken(kind: ParameterKind) -> str:
     if kind.word == "list":
         return "a list of " + " or ".join(dict.fromkeys(_SPOKEN_MANY.get(e.word, "lists") for e in kind.elements[0]))
     if kind.word == "pair":

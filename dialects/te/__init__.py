@@ -17,7 +17,7 @@ from .ops import (
 from .schedule_ops import (
     AxisRefOp,
     AxisValueOp,
-    HandleType,
+    ScheduleHandleType,
     ScheduleOp,
     StepOp,
     TensorRefOp,
@@ -33,7 +33,7 @@ TE = Dialect(
         FuncOp, ReturnOp, PlaceholderOp, ReduceAxisOp, ReadOp, CommReducerOp, ReduceOp, ComputeOp, ScanOp, ExternOp,
         ScheduleOp, TensorRefOp, VarRefOp, AxisRefOp, ThreadAxisOp, AxisValueOp, *step_ops().values(),
     ],
-    [TensorType, HandleType],
+    [TensorType, ScheduleHandleType],
 )  # fmt: skip
 
 __all__ = [
@@ -44,13 +44,13 @@ __all__ = [
     "ComputeOp",
     "ExternOp",
     "FuncOp",
-    "HandleType",
     "PlaceholderOp",
     "ReadOp",
     "ReduceAxisOp",
     "ReduceOp",
     "ReturnOp",
     "ScanOp",
+    "ScheduleHandleType",
     "ScheduleOp",
     "StepOp",
     "TensorRefOp",

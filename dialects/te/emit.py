@@ -68,7 +68,7 @@ def func(
     The ops take the locations where their Python objects were made.
     """
     block = Block()
-    emitter = Emitter(block)
+    emitter = FunctionEmitter(block)
     for definition in definitions:
         emitter.define(definition)
     values: list[SSAValue] = []
@@ -125,7 +125,7 @@ def number_of(constant: ex.Const) -> IntegerAttr | FloatAttr:
     return integer(int(constant.value), type)  # type: ignore[arg-type]
 
 
-class Emitter:
+class FunctionEmitter:
     """Emits into one function's block."""
 
     def __init__(self, block: Block):

@@ -43,7 +43,7 @@ HANDLES = ("axis", "stage", "tensor")
 
 
 @irdl_attr_definition
-class HandleType(ParametrizedAttribute, TypeAttribute):
+class ScheduleHandleType(ParametrizedAttribute, TypeAttribute):
     """`!te.handle<"axis">`: what a schedule works on: an axis, a tensor (which names its stage too), or a group of stages."""
 
     name = "te.handle"
@@ -54,7 +54,7 @@ class HandleType(ParametrizedAttribute, TypeAttribute):
             raise VerifyException(f"a handle is of an axis, a tensor or a group, not of '{self.kind.data}'")
 
 
-AXIS, TENSOR, GROUP = (HandleType(StringAttr(kind)) for kind in ("axis", "tensor", "group"))
+AXIS, TENSOR, GROUP = (ScheduleHandleType(StringAttr(kind)) for kind in ("axis", "tensor", "group"))
 
 
 class OptionalSymbol(SymbolOpInterface):
@@ -116,7 +116,7 @@ class TensorRefOp(IRDLOperation):
     name = "te.tensor_ref"
     tensor = prop_def(StringAttr)
     which = prop_def(IntegerAttr)
-    result = result_def(HandleType)
+    result = result_def(ScheduleHandleType)
     traits = traits_def(Pure())
 
     def __init__(self, tensor: str, which: int = 0):
@@ -143,10 +143,10 @@ class AxisRefOp(IRDLOperation):
     """`s[B].op.axis[0]`, or of `reduce_axis`, or `s[C].op.scan_axis`: an axis of a tensor's operation, as steps before have rewritten it."""
 
     name = "te.axis_ref"
-    tensor = operand_def(HandleType)
+    tensor = operand_def(ScheduleHandleType)
     which = prop_def(StringAttr)
     place = prop_def(IntegerAttr)
-    result = result_def(HandleType)
+    result = result_def(ScheduleHandleType)
     # Not pure: steps in between give the operation other axes.
     traits = traits_def()
 
@@ -172,7 +172,7 @@ class ThreadAxisOp(IRDLOperation):
     tag = prop_def(StringAttr)
     var_name = prop_def(StringAttr)
     extent = prop_def(IntegerAttr)
-    result = result_def(HandleType)
+    result = result_def(ScheduleHandleType)
     traits = traits_def()
 
     def __init__(self, tag: str, name: str, extent: int = -1):
@@ -191,7 +191,7 @@ class AxisValueOp(IRDLOperation):
     """The value of an axis, in an expression."""
 
     name = "te.axis_value"
-    axis = operand_def(HandleType)
+    axis = operand_def(ScheduleHandleType)
     result = result_def()
     traits = traits_def(Pure())
 
@@ -206,7 +206,7 @@ class StepOp(IRDLOperation):
     arguments = var_operand_def()
     names = prop_def(ArrayAttr[StringAttr])
     literals = prop_def(DictionaryAttr, default_value=NO_ATTRS)
-    handles = var_result_def(HandleType)
+    handles = var_result_def(ScheduleHandleType)
 
     @classmethod
     def primitive(cls) -> str:
@@ -272,7 +272,7 @@ def _fits(kind: str, type: Attribute) -> bool:
         case "tensor":
             return type == TENSOR
         case _:
-            return not isinstance(type, HandleType) and type_to_dtype(type) != ""
+            return not isinstance(type, ScheduleHandleType) and type_to_dtype(type) != ""
 
 
 @cache
@@ -300,7 +300,7 @@ def make_step(
     name: str,
     arguments: Sequence[tuple[str, SSAValue]],
     literals: dict[str, Attribute],
-    results: Sequence[HandleType],
+    results: Sequence[ScheduleHandleType],
 ) -> StepOp:
     """The op of a primitive."""
     return step_ops()[name](

@@ -17,14 +17,14 @@ from ...dialects.relay.infer import infer_types
 from ...dialects.relay.operator import Operator, operator_class
 from ...dialects.relay.operators.common.relations import tensor_type
 from .relation import type_of
-from .sampling import Case, flat
+from .sampling import OperatorCase, flat
 
 
 @dataclass(frozen=True)
 class Drawn:
     """One use of an operator, as it was drawn."""
 
-    case: Case
+    case: OperatorCase
     attrs: dict[str, Any]
     arguments: tuple[Any, ...]
 

@@ -27,7 +27,7 @@ TOLERANCE = {"float64": (1e-9, 1e-9), "float32": (2e-4, 2e-5), "float16": (2e-2,
 
 
 @dataclass(frozen=True)
-class Case:
+class OperatorCase:
     """Uses of an operator, and what they give."""
 
     samples: st.SearchStrategy[Use]
@@ -42,7 +42,7 @@ class Case:
         return rtol * self.loose, atol * self.loose
 
 
-CASES: dict[str, list[Case]] = {}
+CASES: dict[str, list[OperatorCase]] = {}
 
 
 def case(
@@ -54,7 +54,7 @@ def case(
 ) -> None:
     """Registers uses of the operators `names` (separated by blanks). `reference` takes attributes and arguments."""
     for name in names.split():
-        CASES.setdefault(name, []).append(Case(samples, reference, loose, unknown))
+        CASES.setdefault(name, []).append(OperatorCase(samples, reference, loose, unknown))
 
 
 def load_cases() -> None:

@@ -50,11 +50,11 @@ def @sum_tree[A](%f: fn (A, A) -> A, %t: Tree[A]) -> A {
 
 def functional_program(rng: random.Random) -> tuple[str, dict[str, np.ndarray], frozenset[str]]:
     """The text of a program, inputs for its `@main`, and what it is made of."""
-    writer = Writer(rng)
+    writer = FunctionalWriter(rng)
     return writer.program(), writer.inputs, frozenset(writer.drawn)
 
 
-class Writer:
+class FunctionalWriter:
     """Writes one program: expressions of type `tensor` nest in each other."""
 
     def __init__(self, rng: random.Random):

@@ -16,7 +16,7 @@ import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from ...dialects.relay.interpreter import Interpreter, Scope, flatten
+from ...dialects.relay.interpreter import Activation, Interpreter, flatten
 from ...dialects.relay.operator import OperatorOp
 from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import MirError
@@ -69,8 +69,8 @@ class Perturbed(Interpreter):
         self.overflows = False
         self.narrow = None if seed else rounding.narrow
 
-    def _operator(self, op: OperatorOp, scope: Scope) -> Any:
-        moved = Scope(scope, {})
+    def _operator(self, op: OperatorOp, scope: Activation) -> Any:
+        moved = Activation(scope, {})
         for argument in op.args:
             if argument not in moved.values:
                 moved.values[argument] = self.move(scope[argument])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class Drawn:
+class DrawnAxis:
     """An axis of a block: its name, extent, kind, and the text of its binding."""
 
     name: str
@@ -70,7 +70,7 @@ class ProgramWriter:
         else:
             self.block(1, last, None)
 
-    def axis(self, number: int, kind: str, loops: list[tuple[str, int]], guards: list[str]) -> Drawn:
+    def axis(self, number: int, kind: str, loops: list[tuple[str, int]], guards: list[str]) -> DrawnAxis:
         """An axis with loops of its own, appended to `loops`."""
         draw, tag = self.draw, f"{self.blocks}_{number}"
         name = f"{'v' if kind == 'S' else 'w'}{tag}"
@@ -82,21 +82,21 @@ class ProgramWriter:
                 if draw.random() < 0.4 and extent > 3:
                     extent -= 1
                     guards.append(f"a{tag} * {b} + b{tag} < {extent}")
-                return Drawn(name, extent, kind, f"a{tag} * {b} + b{tag}")
+                return DrawnAxis(name, extent, kind, f"a{tag} * {b} + b{tag}")
             case 1:
-                return Drawn(name, 1, kind, "0")
+                return DrawnAxis(name, 1, kind, "0")
             case _:
                 extent = draw.choice([1, 2, 3, 4, 5, 6, 8])
                 loops.append((f"i{tag}", extent))
-                return Drawn(name, extent, kind, f"i{tag}")
+                return DrawnAxis(name, extent, kind, f"i{tag}")
 
     def block(self, depth: int, last: bool, shared: tuple[str, int] | None) -> None:
         draw = self.draw
         loops: list[tuple[str, int]] = []
         guards: list[str] = []
-        axes: list[Drawn] = []
+        axes: list[DrawnAxis] = []
         if shared is not None:
-            axes.append(Drawn(f"v{self.blocks}_s", shared[1], "S", shared[0]))
+            axes.append(DrawnAxis(f"v{self.blocks}_s", shared[1], "S", shared[0]))
         axes += [self.axis(k, "S", loops, guards) for k in range(draw.randint(0 if axes else 1, 2))]
         reducing = draw.random() < 0.5
         if reducing:
@@ -139,7 +139,7 @@ class ProgramWriter:
             if shared is not None and target not in self.parameters:
                 self.rows[target] = place.split(",")[0] == axes[0].name
 
-    def target(self, spatial: list[Drawn], axes: list[Drawn], last: bool, reducing: bool) -> tuple[str, str]:
+    def target(self, spatial: list[DrawnAxis], axes: list[DrawnAxis], last: bool, reducing: bool) -> tuple[str, str]:
         """What a block writes, and where."""
         draw = self.draw
         if draw.random() < 0.2:
@@ -172,7 +172,7 @@ class ProgramWriter:
         extra = draw.choice([0, 0, 0, 1]) if is_parameter else 0
         return self.buffer(tuple(a.extent + extra for a in spatial), is_parameter), ", ".join(a.name for a in spatial)
 
-    def term(self, sources: list[str], axes: list[Drawn]) -> str:
+    def term(self, sources: list[str], axes: list[DrawnAxis]) -> str:
         """A value of elements of buffers and of axes."""
         draw = self.draw
         parts: list[str] = []
@@ -189,7 +189,7 @@ class ProgramWriter:
                 parts.append("3")
         return draw.choice([" + ", " - "]).join(parts) if len(parts) > 1 else parts[0]
 
-    def index(self, dim: int, axes: list[Drawn]) -> str:
+    def index(self, dim: int, axes: list[DrawnAxis]) -> str:
         """An index of a dimension, inside of it."""
         draw = self.draw
         if not axes:

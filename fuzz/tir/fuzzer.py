@@ -19,7 +19,7 @@ from ..compare import difference, magnitude, unit
 from ..reduce import ON_TIR
 from ..ways import Way, draw_ways, interpret, run_natively, spoken, ways_of
 from .loops import SIZE
-from .loops import Writer as LoopsWriter
+from .loops import LoopWriter as LoopsWriter
 from .writer import Writer
 
 RUNS = 6

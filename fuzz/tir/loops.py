@@ -7,7 +7,7 @@ import random
 SIZE = 12
 
 
-class Writer:
+class LoopWriter:
     """Writes one function `main(A, B, n, m)` of int32 buffers of `SIZE` elements."""
 
     def __init__(self, seed: int, likely: bool = True):

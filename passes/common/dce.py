@@ -20,7 +20,7 @@ from .effects import Effects
 
 
 @dataclass(frozen=True)
-class DeadCodeElimination(ModulePass):
+class Dce(ModulePass):
     """Erases ops without observable effect whose results no live op uses, dead cycles included, and unreachable blocks.
 
     Marks from the ops that must stay and sweeps the others, so that each op is looked at a constant number of times; xDSL's

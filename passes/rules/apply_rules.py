@@ -22,7 +22,7 @@ from .engine.rewriter import RuleIndex, apply_rules
 
 if TYPE_CHECKING:
     from .annex.egraph.dump_egraph import EGraphDump
-    from .annex.egraph.saturate import Limits
+    from .annex.egraph.saturate import SaturationLimits
 
 MODES = ("fixpoint", "once", "saturate")
 
@@ -69,10 +69,10 @@ class ApplyRules(ModulePass):
 
     def _saturate(self, op: ModuleOp, rules: Sequence[RewriteOp]) -> None:
         from .annex.egraph.dump_egraph import EGraphDump
-        from .annex.egraph.saturate import Limits
+        from .annex.egraph.saturate import SaturationLimits
 
         dump = None if self.dump_egraph is None else EGraphDump()
-        saturate_all(op, rules, Limits(self.max_ops, self.max_rounds), dump, self.strict_math)
+        saturate_all(op, rules, SaturationLimits(self.max_ops, self.max_rounds), dump, self.strict_math)
         if dump is not None and self.dump_egraph is not None:
             try:
                 Path(self.dump_egraph).write_text(dump.text(), encoding="utf-8")
@@ -100,7 +100,7 @@ def rewrite_all(op: ModuleOp, rules: Sequence[RewriteOp], mode: str = "fixpoint"
 def saturate_all(
     op: ModuleOp,
     rules: Sequence[RewriteOp],
-    limits: Limits | None = None,
+    limits: SaturationLimits | None = None,
     dump: EGraphDump | None = None,
     strict_math: bool = False,
 ) -> None:

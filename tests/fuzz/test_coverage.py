@@ -10,7 +10,7 @@ from mirstack.dialects.schedule.signature_table import signatures, te_signatures
 from mirstack.dialects.tir import TIR, CallOp
 from mirstack.dialects.tir.intrinsics import BINARY_MATH, BITWISE, FLOAT_TESTS, HORIZONTAL, OTHER_PURE, UNARY_MATH
 from mirstack.fuzz.pipelines.fuzzer import NOT_DRAWN, ON_RELAY_PASSES, ON_TIR_PASSES
-from mirstack.fuzz.relay.functional import Writer as FunctionalWriter
+from mirstack.fuzz.relay.functional import FunctionalWriter as FunctionalWriter
 from mirstack.fuzz.relay.graphs import deck
 from mirstack.fuzz.relay.single import USES
 from mirstack.fuzz.schedules.player import ALL_MOVES, Player

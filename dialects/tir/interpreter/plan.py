@@ -18,7 +18,7 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ...arith import Analyzer, Atom, Expr
 from ...arith import expr as x
-from ...arith.iter_map import IterMapLevel, Range, detect_iter_map
+from ...arith.iter_map import IterMapLevel, IterRange, detect_iter_map
 from ..arithmetic import AddOp, BinaryOp, MaxOp, MinOp, MulOp
 from ..buffer import (
     AllocateConstOp,
@@ -76,7 +76,7 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Access:
+class PlannedAccess:
     """One load or store: of which memory, which element, and through which buffer."""
 
     op: Operation
@@ -94,7 +94,7 @@ _Place: TypeAlias = "tuple[SSAValue, SSAValue, tuple[Expr, ...], Expr | None]"
 class Summary:
     """What a piece of program does to memory."""
 
-    accesses: list[Access] = field(default_factory=list[Access])
+    accesses: list[PlannedAccess] = field(default_factory=list[PlannedAccess])
     opaque: bool = False
     allocated: int = 0
     depth: int = 0  # axes within each other
@@ -245,7 +245,7 @@ class _Planner:
                     self.assign_axes(each, inner)
 
     def mode_of(self, op: ForOp, body: Summary, variable: Atom) -> Mode:
-        by_root: dict[SSAValue, list[Access]] = {}
+        by_root: dict[SSAValue, list[PlannedAccess]] = {}
         for access in body.accesses:
             by_root.setdefault(access.root, []).append(access)
         folded: list[StoreOp] = []
@@ -300,7 +300,7 @@ class _Planner:
                 return True
         return False
 
-    def are_apart(self, accesses: Sequence[Access], variable: Atom, op: ForOp) -> bool:
+    def are_apart(self, accesses: Sequence[PlannedAccess], variable: Atom, op: ForOp) -> bool:
         """Whether different iterations touch different elements: in one dimension, or in the flat offset, every access is
         at c * variable + a common part + something that moves by less than c."""
         if all(a.buffer is accesses[0].buffer for a in accesses):
@@ -358,7 +358,7 @@ class _Planner:
                 self.plan.updates[store] = Update(load, combine, other, side is combine.lhs)
                 return
 
-    def folded_update(self, accesses: Sequence[Access], variable: Atom, op: ForOp) -> StoreOp | None:
+    def folded_update(self, accesses: Sequence[PlannedAccess], variable: Atom, op: ForOp) -> StoreOp | None:
         """The one update that all accesses belong to, when its element is the same in every iteration."""
         stores = [a for a in accesses if isinstance(a.op, StoreOp) and a.op in self.plan.updates]
         if len(stores) != 1 or stores[0].op in self.unfoldable:
@@ -378,7 +378,7 @@ class _Planner:
             return store if self.starts_once(block, accesses, op) else None
         return store
 
-    def starts_once(self, block: BlockOp, accesses: Sequence[Access], op: ForOp) -> bool:
+    def starts_once(self, block: BlockOp, accesses: Sequence[PlannedAccess], op: ForOp) -> bool:
         """Whether the init runs once for each element while the loop runs: the loops inside of it go to other elements, or
         drive reduce axes. Else an init would undo what other iterations of the loop, folded into one, have added."""
         reduced = [
@@ -397,7 +397,7 @@ class _Planner:
             parent = parent.parent_op()
         return True
 
-    def is_init_of(self, access: Access, store: StoreOp) -> bool:
+    def is_init_of(self, access: PlannedAccess, store: StoreOp) -> bool:
         init = access.op.parent_op()
         return isinstance(access.op, StoreOp) and isinstance(init, InitOp) and init.parent_op() is store.parent_op()
 
@@ -418,7 +418,7 @@ class _Planner:
         bound = self.analyzer.known(variable).ends
         if bound is None or any(list(x.free_vars(e)) != [variable] for e in bindings):
             return False
-        loop = {variable: Range(bound[0], bound[1] - bound[0] + 1)}
+        loop = {variable: IterRange(bound[0], bound[1] - bound[0] + 1)}
         digits = detect_iter_map(self.analyzer, bindings, loop, level=IterMapLevel.BIJECTIVE)
         return bool(digits) and all(self.analyzer.can_prove_greater_equal(s.args[0].scale, 1) for s in digits.indices)
 
@@ -433,7 +433,7 @@ class _Planner:
         place = self.locate(op.buffer, [self.index(i) for i in op.indices])
         if place is None:
             return Summary(opaque=True)
-        return Summary([Access(op, *place, isinstance(op, StoreOp))])
+        return Summary([PlannedAccess(op, *place, isinstance(op, StoreOp))])
 
     def index(self, value: SSAValue) -> Expr:
         """An index; of a vector, with a variable that runs over the lanes."""

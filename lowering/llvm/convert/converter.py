@@ -64,7 +64,7 @@ class HandlerTable:
 
 
 @dataclass
-class Frame:
+class BlockFrame:
     """A block that is being converted: the ops still to come and what to do after the last."""
 
     ops: Iterator[Operation]
@@ -107,7 +107,7 @@ class Converter(Builder):
     types: TypeConverter = field(default_factory=TypeConverter)
     strict_math: bool = False
     """Whether functions such as exp are C's, computed in f64."""
-    frames: list[Frame] = field(default_factory=list[Frame])
+    frames: list[BlockFrame] = field(default_factory=list[BlockFrame])
     messages: dict[int, str] = field(default_factory=dict[int, str])
     top_level: list[Operation] = field(default_factory=list[Operation])
     """The ops of the converted module."""
@@ -242,7 +242,7 @@ class Converter(Builder):
 
     def convert_block(self, source: Block, done: Callable[[], None] = ignore) -> None:
         """Has the ops of `source` converted, into the block that ops go to then, before anything else goes on."""
-        self.frames.append(Frame(iter(ops_in(source)), done))
+        self.frames.append(BlockFrame(iter(ops_in(source)), done))
 
     def convert_region(self, region: Region, entry: Block, done: Callable[[], None] = ignore) -> None:
         """Has all blocks of `region` converted, the first into `entry`, in an order where definitions precede uses."""
@@ -261,7 +261,7 @@ class Converter(Builder):
 
         def next_block() -> None:
             if remaining:
-                self.frames.append(Frame(iter(()), next_block))
+                self.frames.append(BlockFrame(iter(()), next_block))
                 run_block(remaining.pop())
             else:
                 done()

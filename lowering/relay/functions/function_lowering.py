@@ -25,7 +25,7 @@ from ..memory import heap
 from ..memory.frame import Frame, branches, free_values, returned
 from ..memory.storage_views import piece_offsets, view_offsets
 from .adt import DataTypes
-from .emitter import PTR, Emitter, function
+from .emitter import PTR, FunctionEmitter, function
 from .flat_values import BoxLeaf, TensorLeaf, leaves_of, on_heap
 from .kernel_call import Kernel, call_kernel
 from .match_cast import MatchCastOp
@@ -39,7 +39,7 @@ Leaves = list[SSAValue]
 
 
 @dataclass
-class Unit:
+class LoweredModule:
     """What the functions of one module share while they are lowered."""
 
     module: ModuleOp
@@ -60,10 +60,12 @@ class Unit:
         return self.constants.setdefault(value, len(self.constants))
 
 
-class FunctionLowering:
+class RelayFunctionLowering:
     """Lowers one function or closure; `run` adds the result to the unit."""
 
-    def __init__(self, unit: Unit, name: str, source: relay.FuncOp | relay.FnOp, captured: Sequence[SSAValue] = ()):
+    def __init__(
+        self, unit: LoweredModule, name: str, source: relay.FuncOp | relay.FnOp, captured: Sequence[SSAValue] = ()
+    ):
         self.unit, self.name, self.source, self.captured = unit, name, source, captured
         body = source.body.block
         self.result_type = returned(body).type
@@ -77,7 +79,7 @@ class FunctionLowering:
         self.result_leaves = leaves_of(self.result_type, returned(body))
         box = 1 if isinstance(source, relay.FnOp) else 0
         self.function = function(name, [PTR] * (1 + box + len(inputs) + len(self.result_leaves)))
-        self.emit = Emitter(self.function.body)
+        self.emit = FunctionEmitter(self.function.body)
         self.emit.location = source.location
         arguments = list(self.emit.block.args)
         self.context = arguments[0]
@@ -437,7 +439,7 @@ class FunctionLowering:
         self.closures += 1
         name = f"{self.name}.fn{self.closures}"
         captured = free_values(op)
-        FunctionLowering(self.unit, name, op, captured).run()
+        RelayFunctionLowering(self.unit, name, op, captured).run()
         self.values[op.result] = [self.new_box([self._address(name), *self._leaves(captured)])]
 
     # Entry and end

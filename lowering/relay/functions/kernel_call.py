@@ -17,7 +17,7 @@ from .flat_values import WORD, BoxLeaf, DynamicTensorLeaf, TensorLeaf, leaves_of
 from .run_time_extents import Extent, Predicate, Sizing
 
 if TYPE_CHECKING:
-    from .function_lowering import FunctionLowering
+    from .function_lowering import RelayFunctionLowering
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class _Tensor:
     shape: Sequence[Extent]
 
 
-def call_kernel(f: FunctionLowering, op: relay.CallTirOp) -> None:
+def call_kernel(f: RelayFunctionLowering, op: relay.CallTirOp) -> None:
     """Emits the call; the op's result becomes known."""
     kernel = f.unit.kernels[op.callee.root_reference.data]
     sizing = Sizing(f)
@@ -86,7 +86,7 @@ def call_kernel(f: FunctionLowering, op: relay.CallTirOp) -> None:
 
 
 def _choose(
-    f: FunctionLowering, kernel: Kernel, variant: Variant, size: SSAValue, arguments: Sequence[SSAValue]
+    f: RelayFunctionLowering, kernel: Kernel, variant: Variant, size: SSAValue, arguments: Sequence[SSAValue]
 ) -> None:
     """Calls the kernel, or its variant for large sizes."""
     emit = f.emit
@@ -99,7 +99,7 @@ def _choose(
     emit.block = done
 
 
-def _tensors(f: FunctionLowering, sizing: Sizing, value: SSAValue) -> list[_Tensor]:
+def _tensors(f: RelayFunctionLowering, sizing: Sizing, value: SSAValue) -> list[_Tensor]:
     tensors: list[_Tensor] = []
     for leaf, pointer in zip(leaves_of(value.type, value), f.values[value], strict=True):
         assert isinstance(leaf, TensorLeaf | DynamicTensorLeaf)
@@ -127,7 +127,7 @@ def _input_symbols(
 
 
 def _computed(
-    f: FunctionLowering,
+    f: RelayFunctionLowering,
     shape: ShapeFunction,
     inputs: Sequence[_Tensor],
     symbols: Mapping[str, Extent],
@@ -152,7 +152,7 @@ def _computed(
     return numbers[: count - 2 * len(shape.checks)]
 
 
-def _call(f: FunctionLowering, kernel: Kernel, arguments: Sequence[SSAValue]) -> None:
+def _call(f: RelayFunctionLowering, kernel: Kernel, arguments: Sequence[SSAValue]) -> None:
     call = f.emit.call(kernel.name, arguments, i32 if kernel.status else None)
     if kernel.fails:
         f.check(call.results[0])

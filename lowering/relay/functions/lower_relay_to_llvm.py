@@ -29,9 +29,9 @@ from ..memory.frame import Frame
 from ..memory.row_layouts import check_layouts
 from .adt import DataTypes
 from .calling_convention import ENTRY, FINISH, PREPARE
-from .emitter import PTR, Emitter
+from .emitter import PTR, FunctionEmitter
 from .flat_values import leaves_of, on_heap
-from .function_lowering import FunctionLowering, Unit
+from .function_lowering import LoweredModule, RelayFunctionLowering
 from .kernel_call import Kernel
 from .match_cast import insert_match_casts
 from .prepare_constants import (  # fmt: skip
@@ -76,7 +76,7 @@ class LowerRelayToLLVM(ModulePass):
         kernels, data_types = _kernels(op), DataTypes(op)
         for name in reachable:
             insert_match_casts(functions[name], functions, data_types)
-        unit = Unit(
+        unit = LoweredModule(
             op,
             data_types,
             kernels,
@@ -88,12 +88,12 @@ class LowerRelayToLLVM(ModulePass):
         for name in reachable:
             preparation.take_from(functions[name])
         for name in reachable:
-            FunctionLowering(unit, name, functions[name]).run()
+            RelayFunctionLowering(unit, name, functions[name]).run()
         entries, ret_type = [_entry(functions[self.entry], self.entry, ENTRY)], functions[self.entry].ret_type
         prepare = preparation.function()
         if prepare is not None:
             shared = len(unit.constants)
-            FunctionLowering(unit, PREPARE_BODY, prepare).run()
+            RelayFunctionLowering(unit, PREPARE_BODY, prepare).run()
             entries.append(_entry(prepare, PREPARE_BODY, PREPARE))
             op.attributes[PREPARED] = prepared_attr(preparation.sizes)
             op.attributes[PREPARE_ONLY] = IntegerAttr(len(unit.constants) - shared, 64)
@@ -219,7 +219,7 @@ def _entry(function: relay.FuncOp, name: str, symbol: str) -> llvm.FuncOp:
     lie in, later (`FINISH`)."""
     count = sum(len(leaves_of(p.type, p)) for p in function.params) + len(leaves_of(function.ret_type))
     region = Region(Block(arg_types=[PTR]))
-    emit = Emitter(region)
+    emit = FunctionEmitter(region)
     table = emit.block.args[0]
     context = emit.load(table)
     saved = heap.mark(emit, context)
@@ -239,14 +239,14 @@ def _entry(function: relay.FuncOp, name: str, symbol: str) -> llvm.FuncOp:
 def _finish() -> llvm.FuncOp:
     """(context): gives the heap back as it was before the call."""
     region = Region(Block(arg_types=[PTR]))
-    emit = Emitter(region)
+    emit = FunctionEmitter(region)
     context = emit.block.args[0]
     heap.release(emit, context, (emit.load(context, PTR, heap.BASE), emit.load(context, i64, heap.BASE + 8)))
     emit.give(emit.int(0, i32))
     return llvm.FuncOp(FINISH, llvm.LLVMFunctionType([PTR], i32), llvm.LinkageAttr("external"), body=region)
 
 
-def _memory_report(unit: Unit, entry: str, calls: dict[str, list[str]]) -> DictionaryAttr:
+def _memory_report(unit: LoweredModule, entry: str, calls: dict[str, list[str]]) -> DictionaryAttr:
     """The arena: along the deepest chain of calls, every function's frame. Of functions that call themselves one frame is counted;
     frames of more calls inside calls come from malloc, and what a call needed of that is in the next call's first chunk."""
 

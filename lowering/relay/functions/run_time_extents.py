@@ -22,7 +22,7 @@ from .emitter import PTR
 from .flat_values import WORD, DynamicTensorLeaf, TensorLeaf
 
 if TYPE_CHECKING:
-    from .function_lowering import FunctionLowering
+    from .function_lowering import RelayFunctionLowering
 
 Extent: TypeAlias = "int | SSAValue"
 
@@ -35,7 +35,7 @@ Predicate = llvm.ICmpPredicateFlag
 class Sizing:
     """Emits into one function."""
 
-    def __init__(self, lowering: FunctionLowering):
+    def __init__(self, lowering: RelayFunctionLowering):
         self.lowering = lowering
         self.emit = lowering.emit
 

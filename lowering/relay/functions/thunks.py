@@ -10,14 +10,14 @@ from xdsl.ir import Attribute
 from ....dialects.relay import ir as relay
 from ....dialects.relay.types import FuncType
 from ..memory import heap
-from .emitter import PTR, Emitter, function
+from .emitter import PTR, FunctionEmitter, function
 from .flat_values import leaves_of
 
 if TYPE_CHECKING:
-    from .function_lowering import Unit
+    from .function_lowering import LoweredModule
 
 
-def global_thunk(unit: Unit, callee: str, type: Attribute) -> str:
+def global_thunk(unit: LoweredModule, callee: str, type: Attribute) -> str:
     """The name of the code of a closure that calls a global function: it drops its own box."""
     name = unit.thunks.get((callee,))
     if name is None:
@@ -25,14 +25,14 @@ def global_thunk(unit: Unit, callee: str, type: Attribute) -> str:
         assert isinstance(type, FuncType)
         count = sum(len(leaves_of(t)) for t in (*type.inputs.data, type.output))
         thunk = function(name, [PTR] * (2 + count))
-        emit = Emitter(thunk.body)
+        emit = FunctionEmitter(thunk.body)
         context, _, *rest = emit.block.args
         emit.give(emit.call(callee, [context, *rest], i32).results[0])
         unit.functions.append(thunk)
     return name
 
 
-def constructor_thunk(unit: Unit, op: relay.ConstructorRefOp) -> str:
+def constructor_thunk(unit: LoweredModule, op: relay.ConstructorRefOp) -> str:
     """The name of the code of a closure that makes a value of a data type."""
     type = op.result.type
     assert isinstance(type, FuncType)
@@ -42,7 +42,7 @@ def constructor_thunk(unit: Unit, op: relay.ConstructorRefOp) -> str:
         name = unit.thunks[key] = f"{op.constructor.data}.thunk{len(unit.thunks)}"
         count = sum(len(leaves_of(t)) for t in type.inputs.data)
         thunk = function(name, [PTR] * (3 + count))
-        emit = Emitter(thunk.body)
+        emit = FunctionEmitter(thunk.body)
         context, _, *fields, target = emit.block.args
         out = emit.new_block()
         box = heap.take(emit, context, 8 * (1 + count), out)

@@ -20,7 +20,7 @@ from .loop_nest import Nest, conditions, loop_nest, merge
 from .statements import AllReduce, Attr, Body, Cond, Let, Mark, Provide, Realize, Statements, Stmt, Temporary
 
 
-class Builder:
+class StatementBuilder:
     """Builds the statements of one schedule."""
 
     def __init__(self, schedule: ScheduleData, domains: Domains):
@@ -344,4 +344,4 @@ def combine(reduction: te.Reduction, left: list[Expr], right: list[Expr]) -> lis
 
 def schedule_ops(schedule: ScheduleData, domains: Domains) -> Body:
     """The statements of a normalized schedule whose ranges are known."""
-    return Builder(schedule, domains).run()
+    return StatementBuilder(schedule, domains).run()

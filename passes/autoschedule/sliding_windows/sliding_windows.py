@@ -30,7 +30,7 @@ from ..contraction import Contraction, match_contraction, own_loops, take_out
 from ..elementwise import extent_of, parallelize, schedule_elementwise, vectorize_loop
 from ..loop_nests import block_of, cached, loops_by_axis, partitioned, turns_of
 from .window_match import Window, overlaps
-from .window_tile import MAX_TAPS, Tile, choose_tile
+from .window_tile import MAX_TAPS, WindowTile, choose_tile
 
 THIN = 64
 """Products that a sum must have for it to be worth to put the results of vectors along channels back in order."""
@@ -159,7 +159,7 @@ def _whole_tiles(
     sch: Schedule,
     block: BlockRV,
     window: Window,
-    tile: Tile,
+    tile: WindowTile,
     heads: list[LoopRV],
     outer: LoopRV,
     reducing: LoopRV,
@@ -358,7 +358,7 @@ def _schedule_inner(sch: Schedule, block: BlockRV, target: Target) -> None:
     vectorize_loop(sch, row, lanes)
 
 
-def _unroll_taps(sch: Schedule, reducing: list[LoopRV], tile: Tile, most: int) -> None:
+def _unroll_taps(sch: Schedule, reducing: list[LoopRV], tile: WindowTile, most: int) -> None:
     """Writes the window out, from its innermost loop on, as long as the code stays short."""
     terms = tile.rows * tile.vectors
     for loop in reversed(reducing):
@@ -368,7 +368,7 @@ def _unroll_taps(sch: Schedule, reducing: list[LoopRV], tile: Tile, most: int) -
         sch.unroll(loop)
 
 
-def _store(sch: Schedule, epilogue: BlockRV, tile: Tile) -> None:
+def _store(sch: Schedule, epilogue: BlockRV, tile: WindowTile) -> None:
     """Stores the tile along rows."""
     loops = own_loops(sch, epilogue)
     if not loops:

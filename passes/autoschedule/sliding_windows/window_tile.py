@@ -34,7 +34,7 @@ MOST_ROWS = 16
 
 
 @dataclass(frozen=True)
-class Tile:
+class WindowTile:
     """Accumulators: filters by vectors by lanes."""
 
     rows: int
@@ -42,12 +42,12 @@ class Tile:
     lanes: int
 
 
-def choose_tile(window: Window, target: Target) -> Tile:
+def choose_tile(window: Window, target: Target) -> WindowTile:
     """Vectors that fill rows well, and as many accumulators as keep the multipliers busy with few loads."""
     return _turning_tile(window, target) if window.turning is not None else _written_tile(window, target)
 
 
-def _turning_tile(window: Window, target: Target) -> Tile:
+def _turning_tile(window: Window, target: Target) -> WindowTile:
     """Returns the tile where the window's rows are unrolled, and its columns are a loop.
 
     A row of inputs meets as many rows of sums as the window is high, one after the other, with all filters of a column of
@@ -69,7 +69,7 @@ def _turning_tile(window: Window, target: Target) -> Tile:
         stores = STORE * (1 if lanes & (lanes - 1) == 0 or target.has_masked_stores else PIECES)
         return columns * (sums + loads + TURN) + stores * rows * vectors * part
 
-    best: tuple[float, Tile] | None = None
+    best: tuple[float, WindowTile] | None = None
     for vectors, rows, lanes in product(
         range(1, MOST_ROWS), range(1, MOST_ROWS + 1), _lane_counts(width, most, target)
     ):
@@ -86,8 +86,8 @@ def _turning_tile(window: Window, target: Target) -> Tile:
         if lines % rows:
             whole = (1 + REMAINDER) * (whole + time(lines % rows, vectors, lanes))
         if best is None or whole * tiles < best[0]:
-            best = whole * tiles, Tile(rows, vectors, lanes)
-    return best[1] if best is not None else Tile(1, 1, min(width, most))
+            best = whole * tiles, WindowTile(rows, vectors, lanes)
+    return best[1] if best is not None else WindowTile(1, 1, min(width, most))
 
 
 def _part(lanes: int, most: int, target: Target) -> float:
@@ -105,7 +105,7 @@ def _lane_counts(width: int, most: int, target: Target) -> list[int]:
     return sorted(counts, reverse=True) or [min(width, most)]
 
 
-def _written_tile(window: Window, target: Target) -> Tile:
+def _written_tile(window: Window, target: Target) -> WindowTile:
     """The tile where all of the window is written out, as far as the code stays short."""
     lanes = target.lanes(element_bytes(window.shape.stores[0].buffer))
     width = window.shape.extent(window.axis) or 1
@@ -120,7 +120,7 @@ def _written_tile(window: Window, target: Target) -> Tile:
 
     count = min((n for n in range(1, lanes + 1) if width % n == 0 or n == lanes <= width), key=cost_of_lanes)
     load = 1.5 if window.stride == 1 else window.stride + 1.0
-    best: tuple[float, Tile] | None = None
+    best: tuple[float, WindowTile] | None = None
     for vectors, height in product(range(1, 9), range(1, 17)):
         # Vectors that are not whole are in a tile of their own.
         if (width // count) % vectors or rows % height:
@@ -135,5 +135,5 @@ def _written_tile(window: Window, target: Target) -> Tile:
         )
         cost = loads / (height * vectors) + 1.0 / min(height * vectors, BUSY)
         if best is None or cost < best[0]:
-            best = cost, Tile(height, vectors, count)
-    return best[1] if best is not None else Tile(1, 1, count)
+            best = cost, WindowTile(height, vectors, count)
+    return best[1] if best is not None else WindowTile(1, 1, count)

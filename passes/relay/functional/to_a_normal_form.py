@@ -36,7 +36,7 @@ class ToANormalForm(ModulePass):
         for function in functions_of(op).values():
             if is_primitive(function):
                 continue
-            names = Binder(function)
+            names = LetBinder(function)
             for block in _own_blocks(function):
                 if not _is_normal(block):
                     _normalize(block, names)
@@ -69,7 +69,7 @@ def _binding(op: Operation) -> ir.LetOp | None:
     return following if isinstance(following, ir.LetOp) and following.value is op.results[0] else None
 
 
-class Binder:
+class LetBinder:
     """Makes lets for the values of a function, under the names `x_0`, `x_1`, …"""
 
     def __init__(self, function: ir.FuncOp):
@@ -102,7 +102,7 @@ class Binder:
             place_leaves(op)
 
 
-def _normalize(block: Block, binder: Binder) -> None:
+def _normalize(block: Block, binder: LetBinder) -> None:
     lets = sum(isinstance(op, ir.LetOp) for op in block.ops)
     for op in list(block.ops):
         if not isinstance(op, ATOMS):

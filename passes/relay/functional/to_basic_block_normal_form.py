@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 from ....dialects.relay import ir
 from ..common.function_attributes import is_primitive
 from ..common.rewriting import blocks_of, functions_of
-from .to_a_normal_form import ATOMS, Binder
+from .to_a_normal_form import ATOMS, LetBinder
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class ToBasicBlockNormalForm(ModulePass):
         for function in functions_of(op).values():
             if is_primitive(function):
                 continue
-            binder = Binder(function)
+            binder = LetBinder(function)
             for block in blocks_of(function):
                 for inner in list(block.ops):
                     if isinstance(inner, (*ATOMS, ir.ConstantOp)):

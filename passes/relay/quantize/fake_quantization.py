@@ -35,7 +35,7 @@ class NotQuantizable(Exception):
 
 
 @dataclass(frozen=True)
-class Site:
+class IntegerSite:
     """One operator that is to be done in integers.
 
     `wanted` is the type of the `qnn.quantize` at the end; None where there is none. `is_last` says that it is right behind.
@@ -72,30 +72,30 @@ class Site:
         return {key: value for key, value in self.op.given().items() if key in operator.specs and key != "out_dtype"}
 
 
-Rule: TypeAlias = "Callable[[Site], tuple[SSAValue, Affine]]"
+Rule: TypeAlias = "Callable[[IntegerSite], tuple[SSAValue, Affine]]"
 
 
-def _same(site: Site) -> tuple[SSAValue, Affine]:
+def _same(site: IntegerSite) -> tuple[SSAValue, Affine]:
     """Moves or compares elements only: the integers go the same way."""
     return site.again(*site.args), site.type()
 
 
-def _topk(site: Site) -> tuple[SSAValue, Affine]:
+def _topk(site: IntegerSite) -> tuple[SSAValue, Affine]:
     if site.op.attrs().ret_type != "values":
         raise NotQuantizable("indices are no quantized numbers")
     return _same(site)
 
 
-def _split(site: Site) -> tuple[SSAValue, Affine]:
+def _split(site: IntegerSite) -> tuple[SSAValue, Affine]:
     sections = site.op.attrs().indices_or_sections
     count = sections if isinstance(sections, int) else len(sections) + 1
     return site.again(*site.args), (site.type(),) * count
 
 
-def _product(name: str, axis: Callable[[Site], int]) -> Rule:
+def _product(name: str, axis: Callable[[IntegerSite], int]) -> Rule:
     """A product of matrices or a convolution: `name` sums up in int32."""
 
-    def rule(site: Site) -> tuple[SSAValue, Affine]:
+    def rule(site: IntegerSite) -> tuple[SSAValue, Affine]:
         a, b = site.type(0), site.type(1)
         arguments = (*site.args, a.zero_point, b.zero_point, a.scale, b.scale)
         result = site.make.call(name, *arguments, out_dtype="int32", **site.attributes(name))
@@ -104,7 +104,7 @@ def _product(name: str, axis: Callable[[Site], int]) -> Rule:
     return rule
 
 
-def _channel_axis(site: Site) -> int:
+def _channel_axis(site: IntegerSite) -> int:
     attrs = site.op.attrs()
     layout: str = attrs.out_layout or attrs.data_layout
     if not layout.isupper():
@@ -112,7 +112,7 @@ def _channel_axis(site: Site) -> int:
     return layout.index("C")
 
 
-def _avg_pool2d(site: Site) -> tuple[SSAValue, Affine]:
+def _avg_pool2d(site: IntegerSite) -> tuple[SSAValue, Affine]:
     source, wanted = site.type(), site.target()
     # Farther from the end, the result is quantized as the argument is.
     target = replace(wanted if site.is_last else source, dtype=source.dtype)
@@ -120,7 +120,7 @@ def _avg_pool2d(site: Site) -> tuple[SSAValue, Affine]:
     return site.make.call("qnn.avg_pool2d", *site.args, *parameters, **site.attributes("qnn.avg_pool2d")), target
 
 
-def _mean_of_many(site: Site) -> tuple[SSAValue, Affine]:
+def _mean_of_many(site: IntegerSite) -> tuple[SSAValue, Affine]:
     """Pooling of many elements: in int32, in the numbers of the end."""
     source, wanted = site.type(), site.target()
     if source.same(wanted):
@@ -130,13 +130,13 @@ def _mean_of_many(site: Site) -> tuple[SSAValue, Affine]:
     return site.again(wide), replace(wanted, dtype="int32")
 
 
-def _mean(site: Site) -> tuple[SSAValue, Affine]:
+def _mean(site: IntegerSite) -> tuple[SSAValue, Affine]:
     type = site.type()
     wide = site.again(site.make.call("cast", site.args[0], dtype="int32"))
     return site.make.call("cast", wide, dtype=type.dtype), type
 
 
-def _bias_add(site: Site) -> tuple[SSAValue, Affine]:
+def _bias_add(site: IntegerSite) -> tuple[SSAValue, Affine]:
     (x, bias), type = site.args, site.type()
     own = site.types[1]
     if own is None:
@@ -146,7 +146,7 @@ def _bias_add(site: Site) -> tuple[SSAValue, Affine]:
     return site.again(x, bias), type
 
 
-def _pad(site: Site) -> tuple[SSAValue, Affine]:
+def _pad(site: IntegerSite) -> tuple[SSAValue, Affine]:
     (x, value), type = site.args, site.type()
     own = site.types[1]
     if own is None:
@@ -156,7 +156,7 @@ def _pad(site: Site) -> tuple[SSAValue, Affine]:
     return site.again(x, value), type
 
 
-def _along_axis(site: Site, values: SSAValue, type: AffineType) -> SSAValue:
+def _along_axis(site: IntegerSite, values: SSAValue, type: AffineType) -> SSAValue:
     """A scalar, or a vector along the type's axis, ready to be broadcast with the argument."""
     if not isinstance(type.scale.type, TensorType) or type.scale.type.get_num_dims() == 0:
         return values
@@ -170,7 +170,7 @@ def _along_axis(site: Site, values: SSAValue, type: AffineType) -> SSAValue:
     return site.make.call("reshape", site.make.call("broadcast_to", values, shape=[size]), newshape=shape)
 
 
-def _relu(site: Site) -> tuple[SSAValue, Affine]:
+def _relu(site: IntegerSite) -> tuple[SSAValue, Affine]:
     type = site.type()
     zero = constant_of(type.zero_point)
     if zero is not None and zero.ndim == 0 and rank_of(type.scale) == 0:
@@ -180,7 +180,7 @@ def _relu(site: Site) -> tuple[SSAValue, Affine]:
     return site.make.call("maximum", site.args[0], bound), type
 
 
-def _clip(site: Site) -> tuple[SSAValue, Affine]:
+def _clip(site: IntegerSite) -> tuple[SSAValue, Affine]:
     import numpy as np
 
     type, make = site.type(), site.make
@@ -198,7 +198,7 @@ def _clip(site: Site) -> tuple[SSAValue, Affine]:
     return make.call("minimum", make.call("maximum", site.args[0], bounds[0]), bounds[1]), type
 
 
-def _concatenate(site: Site) -> tuple[SSAValue, Affine]:
+def _concatenate(site: IntegerSite) -> tuple[SSAValue, Affine]:
     types, wanted = site.types[0], site.target()
     if not isinstance(types, tuple):
         raise NotQuantizable("an argument is not quantized")
@@ -213,7 +213,7 @@ def _concatenate(site: Site) -> tuple[SSAValue, Affine]:
 def _unary(name: str) -> Rule:
     """A function of each number: `name` on the integers."""
 
-    def rule(site: Site) -> tuple[SSAValue, Affine]:
+    def rule(site: IntegerSite) -> tuple[SSAValue, Affine]:
         source, wanted = site.type(), site.target()
         parameters = (source.scale, source.zero_point, wanted.scale, wanted.zero_point)
         result = site.make.call(name, site.args[0], *parameters, **site.attributes(name))
@@ -222,7 +222,7 @@ def _unary(name: str) -> Rule:
     return rule
 
 
-def _operands(site: Site) -> tuple[SSAValue, SSAValue, AffineType, AffineType, AffineType]:
+def _operands(site: IntegerSite) -> tuple[SSAValue, SSAValue, AffineType, AffineType, AffineType]:
     """Both sides of a binary operator, a constant of real numbers quantized as the other side is; their types and the result's."""
     args, types = list(site.args), list(site.types)
     if types[0] is None and types[1] is None:
@@ -239,7 +239,7 @@ def _operands(site: Site) -> tuple[SSAValue, SSAValue, AffineType, AffineType, A
 
 
 def _binary(name: str) -> Rule:
-    def rule(site: Site) -> tuple[SSAValue, Affine]:
+    def rule(site: IntegerSite) -> tuple[SSAValue, Affine]:
         a, b, left, right, out = _operands(site)
         is_bias = (
             site.op.OPERATOR.name == "add" and left.dtype == "int32" and left.same(right) and left.same_numbers(out)
@@ -256,7 +256,7 @@ def _binary(name: str) -> Rule:
     return rule
 
 
-def _compare(site: Site) -> tuple[SSAValue, Affine]:
+def _compare(site: IntegerSite) -> tuple[SSAValue, Affine]:
     """The larger or smaller of two numbers: of the integers, once both are in the same numbers."""
     a, b, left, right, out = _operands(site)
     sides: list[SSAValue] = []
@@ -333,7 +333,7 @@ ALONE = frozenset(
 """Operators that `use-qat` does in integers one by one, with no `qnn.quantize` behind them."""
 
 
-def requantized(site: Site, value: SSAValue, type: AffineType) -> SSAValue:
+def requantized(site: IntegerSite, value: SSAValue, type: AffineType) -> SSAValue:
     """What stands for the `qnn.quantize` at the end of integers `value` of `type`."""
     wanted = site.target()
     if close(type.scale, wanted.scale) and close(type.zero_point, wanted.zero_point) and type.dtype == wanted.dtype:

@@ -24,7 +24,7 @@ from ....support.walk import walk_ops
 from ..common.rewriting import replace
 from ..functional.infer_type import ensure_types
 from .affine_types import Affine, AffineType, dtype_of, give_each_user_its_own
-from .fake_quantization import ALONE, OPTIONAL_RULES, RULES, NotQuantizable, Rule, Site, requantized
+from .fake_quantization import ALONE, OPTIONAL_RULES, RULES, IntegerSite, NotQuantizable, Rule, requantized
 
 
 @dataclass(frozen=True)
@@ -256,6 +256,6 @@ def _site(
     make: Emitter,
     wanted: AffineType | None,
     is_last: bool,
-) -> Site:
+) -> IntegerSite:
     args = [integers.get(value, value) for value in op.args]
-    return Site(op, args, [types.get(value) for value in op.args], make, wanted, is_last)
+    return IntegerSite(op, args, [types.get(value) for value in op.args], make, wanted, is_last)

@@ -17,7 +17,7 @@ from ....dialects.arith import Analyzer, Expr, Kind, symbol
 from ....dialects.arith.analyzer import Value
 from ....dialects.arith.expr import ZERO, Atom, as_expr, floordiv, floormod, free_vars
 from ....dialects.arith.inverse_iter_map import inverse_affine_iter_map
-from ....dialects.arith.iter_map import IterMapLevel, IterMapResult, Range
+from ....dialects.arith.iter_map import IterMapLevel, IterMapResult, IterRange
 from ....dialects.arith.substitution import rebuild, substitute
 
 Comparison = tuple[str, Expr, int]
@@ -67,7 +67,7 @@ class LayoutMap:
     shape: Sequence[int]
     found: IterMapResult
     """The new indices as an iteration map of `ranges`: the old indices, and what stands for those that are divided."""
-    ranges: Mapping[Atom, Range]
+    ranges: Mapping[Atom, IterRange]
     dividends: Sequence[Dividend]
     extents: Mapping[Expr, int]
 
@@ -113,7 +113,7 @@ class LayoutMap:
         for d in self.dividends:
             assert d.value.atom is not None
             value = values[d.value.atom] - d.shift
-            used = {atom: Range(ZERO, as_expr(self.extents[Expr(((atom, 1),), 0)])) for atom in free_vars(d.linear)}
+            used = {atom: IterRange(ZERO, as_expr(self.extents[Expr(((atom, 1),), 0)])) for atom in free_vars(d.linear)}
             if d.linear.atom is not None:
                 values[d.linear.atom] = value
                 continue
@@ -122,7 +122,7 @@ class LayoutMap:
         return values
 
 
-def _pairs(ranges: Mapping[Atom, Range]) -> dict[Value, tuple[Value, Value]]:
+def _pairs(ranges: Mapping[Atom, IterRange]) -> dict[Value, tuple[Value, Value]]:
     return {Expr(((atom, 1),), 0): (r.min, r.extent) for atom, r in ranges.items()}
 
 
@@ -169,10 +169,10 @@ def _detected(extents: Mapping[Expr, int], dividends: Sequence[Dividend], result
         return "two elements would share a place"
     if prod(shape) > prod(extents.values()):
         return "it leaves gaps between elements"
-    ranges: dict[Atom, Range] = {}
+    ranges: dict[Atom, IterRange] = {}
     for variable, extent in extents.items():
         assert variable.atom is not None
-        ranges[variable.atom] = Range(ZERO, as_expr(extent))
+        ranges[variable.atom] = IterRange(ZERO, as_expr(extent))
     return LayoutMap(list(extents), shape, found, ranges, dividends, dict(extents))
 
 

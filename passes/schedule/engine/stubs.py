@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping
 
 from ....dialects.schedule import Parameter, Signature, signatures
-from ....dialects.schedule.kinds import Kind, Kinds
+from ....dialects.schedule.kinds import Kinds, ParameterKind
 from ....dialects.schedule.signature_table import Required, te_signatures
 
 _TYPES = {
@@ -94,7 +94,7 @@ def _type(kinds: Kinds, types: Mapping[str, str] = _TYPES) -> str:
     return " | ".join(parts)
 
 
-def _alternative(kind: Kind, types: Mapping[str, str]) -> str:
+def _alternative(kind: ParameterKind, types: Mapping[str, str]) -> str:
     match kind.word:
         case "list":
             return f"Sequence[{_type(kind.elements[0], types)}]"

@@ -8,7 +8,7 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer, Atom, Expr
 from ....dialects.arith.conditions import eq, ge, logical_and, lt
 from ....dialects.arith.inverse_iter_map import inverse_affine_iter_map
-from ....dialects.arith.iter_map import IterMapLevel, Range
+from ....dialects.arith.iter_map import IterMapLevel, IterRange
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.types import I1
 from ....support.edit import block_of_ops, builder_before, erase_op
@@ -208,12 +208,12 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
         )
     made, _ = _single_store(maker, "reverse_compute_inline")
     analyzer = Analyzer()
-    iters: dict[Atom, Range] = {}
+    iters: dict[Atom, IterRange] = {}
     for variable, low, extent in zip(block.iter_vars, block.dom_mins, block.dom_extents, strict=True):
         analyzer.bind(variable, low, extent)
         atom = analyzer.expr(variable).atom
         assert atom is not None
-        iters[atom] = Range(analyzer.expr(low), analyzer.expr(extent))
+        iters[atom] = IterRange(analyzer.expr(low), analyzer.expr(extent))
     reading = [op for op in loads if op.buffer is buffer]
     rows = {tuple(analyzer.expr(i) for i in op.indices) for op in reading}
     if len(rows) != 1:

@@ -40,7 +40,7 @@ class Touch:
 
 
 @dataclass(frozen=True)
-class Place:
+class IndexPlace:
     """An index: where it begins, and of a vector of them how far apart its lanes are."""
 
     start: Expr
@@ -65,21 +65,21 @@ class Place:
         return builder.insert(tir.RampOp(base, step, self.lanes)).result
 
 
-def _place(value: SSAValue, analyzer: Analyzer) -> Place | None:
+def _place(value: SSAValue, analyzer: Analyzer) -> IndexPlace | None:
     """An index as a place; None for a vector that is no sum of ramps and broadcasts."""
     if isinstance(value.type, IntegerType):
-        return Place(analyzer.simplify(value))
+        return IndexPlace(analyzer.simplify(value))
     match value.owner:
         case tir.BroadcastOp(value=base):
-            return Place(analyzer.simplify(base), 0, lanes_of(value.type))
+            return IndexPlace(analyzer.simplify(base), 0, lanes_of(value.type))
         case tir.RampOp(base=base, stride=step):
             stride = analyzer.simplify(step).value
-            return None if stride is None else Place(analyzer.simplify(base), stride, lanes_of(value.type))
+            return None if stride is None else IndexPlace(analyzer.simplify(base), stride, lanes_of(value.type))
         case tir.AddOp(lhs=lhs, rhs=rhs):
             a, b = _place(lhs, analyzer), _place(rhs, analyzer)
             if a is None or b is None:
                 return None
-            return Place(analyzer.simplify(a.start + b.start), a.stride + b.stride, a.lanes)
+            return IndexPlace(analyzer.simplify(a.start + b.start), a.stride + b.stride, a.lanes)
         case _:
             return None
 
@@ -162,12 +162,12 @@ def compact(alloc: tir.AllocBufferOp) -> None:
     bases: list[Expr | None] = [None] * len(shape)
     least, most = [0] * len(shape), [0] * len(shape)
     whole = [False] * len(shape)
-    indices: list[list[Place]] = []
+    indices: list[list[IndexPlace]] = []
     for touch in touches:
         inner = inner_of.get(touch.op.parent)
         if inner is None:
             inner = inner_of[touch.op.parent] = _bind_loops(touch.op, home, analyzer, bound_loops)
-        row: list[Place] = []
+        row: list[IndexPlace] = []
         for index in touch.starts:
             place = _place(index, analyzer)
             if place is None:
@@ -223,7 +223,7 @@ def _resize(alloc: tir.AllocBufferOp, extents: list[int]) -> None:
     erase_op(alloc)
 
 
-def _rebase(touch: Touch, row: list[Place], starts: list[Expr], analyzer: Analyzer) -> None:
+def _rebase(touch: Touch, row: list[IndexPlace], starts: list[Expr], analyzer: Analyzer) -> None:
     """Has an access count from the start of the box."""
     builder = builder_before(touch.op)
     moved: list[SSAValue] = []

@@ -37,7 +37,7 @@ MAX_ROUNDS = 6
 
 
 @dataclass(frozen=True)
-class Choice:
+class KnownInterval:
     """The part of a loop's range where some conditions are known: from `begin` (None: the loop's start) to before `end`."""
 
     begin: Expr | None
@@ -91,7 +91,7 @@ class LoopPartitioner(AnalyzedWalk):
         choice = self.choose(loop, conditions, inside)
         return None if choice is None else self.build(loop, choice)
 
-    def choose(self, loop: tir.ForOp, conditions: Sequence[SSAValue], inside: set[Operation]) -> Choice | None:
+    def choose(self, loop: tir.ForOp, conditions: Sequence[SSAValue], inside: set[Operation]) -> KnownInterval | None:
         """The part of the range where as many conditions as possible hold; else where they do not."""
         analyzer = self.analyzer
         low = analyzer.expr(loop.min)
@@ -130,7 +130,9 @@ class LoopPartitioner(AnalyzedWalk):
     def _atom(self, value: SSAValue) -> Atom | None:
         return self.analyzer.expr(value).atom
 
-    def _intersect(self, intervals: dict[SSAValue, IntervalSet], whole: IntervalSet, value: bool) -> Choice | None:
+    def _intersect(
+        self, intervals: dict[SSAValue, IntervalSet], whole: IntervalSet, value: bool
+    ) -> KnownInterval | None:
         """The conditions, from the last on, whose intervals have something in common within the loop's range."""
         begin: Expr | None = None
         end: Expr | None = None
@@ -143,13 +145,13 @@ class LoopPartitioner(AnalyzedWalk):
                 continue
             begin, end = common.min, None if common.max is None else common.max + 1
             chosen.append(condition)
-        return Choice(begin, end, tuple(chosen), value) if chosen else None
+        return KnownInterval(begin, end, tuple(chosen), value) if chosen else None
 
     def _is_empty(self, interval: IntervalSet) -> bool:
         low, high = interval.min, interval.max
         return low is not None and high is not None and self.analyzer.can_prove_ge0(low - high - 1)
 
-    def build(self, loop: tir.ForOp, choice: Choice) -> list[Operation]:
+    def build(self, loop: tir.ForOp, choice: KnownInterval) -> list[Operation]:
         """The loops before, over and behind the part where the conditions are known."""
         analyzer = self.analyzer
         low = analyzer.expr(loop.min)

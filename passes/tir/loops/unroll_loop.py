@@ -26,7 +26,7 @@ _STEP, _EXPLICIT = "pragma_auto_unroll_max_step", "pragma_unroll_explicit"
 
 
 @dataclass(frozen=True)
-class Limits:
+class UnrollLimits:
     """What decides whether a loop is unrolled, at one place."""
 
     max_step: int
@@ -80,7 +80,7 @@ class _Unroller:
         self.func = func
         self.sizes: dict[Operation, Size] = {}
         self.ops: dict[Operation, int] = {}
-        self.limits = _limits(func, Limits(options.auto_max_step, options.explicit_unroll))
+        self.limits = _limits(func, UnrollLimits(options.auto_max_step, options.explicit_unroll))
         self.analyzer = Analyzer()
 
     def run(self) -> None:
@@ -167,10 +167,10 @@ class _Unroller:
             self.sizes[last[0]] = size
 
 
-def _limits(func: tir.PrimFuncOp, outer: Limits) -> dict[Operation, Limits]:
+def _limits(func: tir.PrimFuncOp, outer: UnrollLimits) -> dict[Operation, UnrollLimits]:
     """The limits at each loop: those of the pass, or of the pragmas in whose scope it is."""
-    found: dict[Operation, Limits] = {}
-    current: dict[Block, Limits] = {func.body.block: outer}
+    found: dict[Operation, UnrollLimits] = {}
+    current: dict[Block, UnrollLimits] = {func.body.block: outer}
     for op in walk_ops(func):
         if op is func or op.parent is None:
             continue
@@ -187,10 +187,10 @@ def _limits(func: tir.PrimFuncOp, outer: Limits) -> dict[Operation, Limits]:
     return found
 
 
-def _with_pragma(limits: Limits, key: str, value: int | None) -> Limits:
+def _with_pragma(limits: UnrollLimits, key: str, value: int | None) -> UnrollLimits:
     if value is None or key not in (_STEP, _EXPLICIT):
         return limits
-    return Limits(value, limits.explicit) if key == _STEP else Limits(limits.max_step, bool(value))
+    return UnrollLimits(value, limits.explicit) if key == _STEP else UnrollLimits(limits.max_step, bool(value))
 
 
 def _number(value: SSAValue) -> int | None:

@@ -27,7 +27,7 @@ _HEAD = (tir.ReadsOp, tir.WritesOp, tir.AllocBufferOp, tir.MatchBufferOp)
 
 
 @dataclass(eq=False)
-class Part:
+class PipelinePhase:
     """Prologue, body or epilogue: the times from `start` to before `end`. A single time has no loop."""
 
     start: Expr
@@ -98,7 +98,7 @@ class Pipeline:
         builder.location = self.loop.location
         return builder
 
-    def turn(self, part: Part, stage: int, builder: ExprBuilder) -> Value:
+    def turn(self, part: PipelinePhase, stage: int, builder: ExprBuilder) -> Value:
         """Which turn a statement of that stage is in."""
         behind = Const(stage, self.type)
         if part.is_unit:
@@ -106,7 +106,7 @@ class Pipeline:
         skewed = builder.binary(tir.SubOp, part.loop.loop_var, behind)
         return builder.binary(tir.AddOp, skewed, self.from_expr(part.delta, builder))
 
-    def condition(self, part: Part, stage: int, low: Expr) -> tuple[list[Operation], SSAValue | None]:
+    def condition(self, part: PipelinePhase, stage: int, low: Expr) -> tuple[list[Operation], SSAValue | None]:
         """When a statement of that stage runs: `low`, and where its turn is before the end; None when it always does."""
         builder = self.builder()
         behind = Const(stage, self.type)
@@ -149,7 +149,7 @@ class Pipeline:
             self.nothing(home)
             return
         loop = tir.ForOp(self.loop.var_name.data, self.loop.min, self.loop.extent)
-        part = Part(start, end, is_end, loop, extent.value == 1, start - self.low)
+        part = PipelinePhase(start, end, is_end, loop, extent.value == 1, start - self.low)
         variable, normalized = analyzer.expr(loop.loop_var), Analyzer()
         atom = variable.atom
         assert atom is not None
@@ -184,7 +184,7 @@ class Pipeline:
             return eq(variable, variable - turn + self.low)
         return low
 
-    def copy(self, part: Part, copy: Copy) -> tuple[list[Operation], tir.BlockOp]:
+    def copy(self, part: PipelinePhase, copy: Copy) -> tuple[list[Operation], tir.BlockOp]:
         """A statement of a part, with the ops that its condition is computed by."""
         statement, variable = copy.statement, part.loop.loop_var
         mapper: dict[SSAValue, SSAValue] = {self.loop.loop_var: variable, **self.versions.made}
@@ -214,7 +214,7 @@ class Pipeline:
     def place(
         self,
         home: Block,
-        part: Part,
+        part: PipelinePhase,
         copies: Sequence[Copy],
         made: Mapping[Copy, tuple[list[Operation], tir.BlockOp]],
     ) -> None:
@@ -251,7 +251,7 @@ class Pipeline:
         home.add_op(block)
         self.inferred.append(block)
 
-    def finish(self, part: Part, extent: SSAValue) -> None:
+    def finish(self, part: PipelinePhase, extent: SSAValue) -> None:
         """Gives the loop of a part its extent, kind and annotations."""
         loop, old = part.loop, self.loop
         loop.operands = [old.min, extent]
@@ -272,7 +272,7 @@ class Pipeline:
 
     # What runs in the background
 
-    def open_scopes(self, part: Part, copy: Copy, copies: Sequence[Copy], block: tir.BlockOp) -> None:
+    def open_scopes(self, part: PipelinePhase, copy: Copy, copies: Sequence[Copy], block: tir.BlockOp) -> None:
         """Has a statement wait for what it reads, and run in the background if it does."""
         builder = self.builder()
         for stage, count, predicate in copy.waits:

@@ -24,7 +24,7 @@ from ....support.walk import walk_ops
 
 
 @dataclass
-class Effects:
+class StatementEffects:
     """What a statement does: the boxes that it stores to, those of them that it fills, what it reads; `opaque`: anything."""
 
     stores: dict[SSAValue, list[tuple[IntervalSet, ...]]]
@@ -91,9 +91,9 @@ def is_alone(buffer: SSAValue) -> bool:
     return all(isinstance(use.operation, AccessOp | RegionsOp) for use in buffer.uses)
 
 
-def effects_of(op: Operation, analyzer: Analyzer) -> Effects:
+def effects_of(op: Operation, analyzer: Analyzer) -> StatementEffects:
     """The effects of a loop nest or store, in terms of what is outside of it."""
-    effects = Effects({}, {}, set())
+    effects = StatementEffects({}, {}, set())
     domain: dict[x.Atom, IntervalSet] = {}
     loops: dict[SSAValue, tir.ForOp] = {}
     for inner in walk_ops(op):

@@ -28,7 +28,7 @@ Binding: TypeAlias = "tir.ForOp | tir.LaunchThreadOp"
 
 
 @dataclass
-class Axis:
+class ThreadAxis:
     """A thread axis of a kernel, and what is bound to it."""
 
     bindings: list[Binding] = field(default_factory=list[Binding])
@@ -54,10 +54,10 @@ def unify(root: Binding, analyzer: Analyzer) -> None:
     """Makes one kernel of what `root` begins."""
     ops = _kernel(root)
     inside = {inner for op in ops for inner in walk_ops(op)}
-    axes: dict[str, Axis] = {}
+    axes: dict[str, ThreadAxis] = {}
     for op in (inner for outer in ops for inner in walk_ops(outer)):
         if isinstance(op, tir.ForOp | tir.LaunchThreadOp) and _is_binding(op):
-            axis = axes.setdefault(_thread(op), Axis())
+            axis = axes.setdefault(_thread(op), ThreadAxis())
             if axis.bindings and not analyzer.can_prove_equal(axis.bindings[0].extent, op.extent):
                 raise _different(op, axis.bindings[0])
             axis.bindings.append(op)
@@ -88,7 +88,7 @@ def _different(op: Binding, first: Binding) -> MirError:
     )
 
 
-def _check_extents(axes: dict[str, Axis], inside: set[Operation]) -> None:
+def _check_extents(axes: dict[str, ThreadAxis], inside: set[Operation]) -> None:
     """The extents must be known where the kernel begins; constants are made anew there."""
     for axis in axes.values():
         extent = axis.bindings[0].extent
@@ -101,7 +101,7 @@ def _check_extents(axes: dict[str, Axis], inside: set[Operation]) -> None:
             )
 
 
-def _loop(name: str, axis: Axis, root: Binding) -> tir.ForOp:
+def _loop(name: str, axis: ThreadAxis, root: Binding) -> tir.ForOp:
     """The loop over an axis, its constants before the root."""
     first = axis.bindings[0]
     builder = builder_before(root, first.location)

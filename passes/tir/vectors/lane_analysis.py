@@ -22,7 +22,7 @@ from ....support.edit import PlacedBuilder, builder_before
 from ....support.operands import operands_of
 from ....support.walk import all_ops
 from ..analyzed_walk import analyzer_at
-from .lane_permutation import Window, flat_index, window_of
+from .lane_permutation import LaneWindow, flat_index, window_of
 
 
 class NoVectorForm(Exception):
@@ -177,7 +177,7 @@ class LoopLanes:
             view.name_hint = name
         return view
 
-    def window(self, op: tir.LoadOp) -> Window | None:
+    def window(self, op: tir.LoadOp) -> LaneWindow | None:
         """What a load's lanes read, where that lies close together but is no ramp; None for other loads."""
         if not any([self.is_varying(index) for index in op.indices]):
             return None

@@ -36,7 +36,7 @@ class _Output:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ArgLoop:
     """A loop that reduces by choosing."""
 
     loop: tir.ForOp
@@ -82,7 +82,7 @@ class _Later:
         return builder.insert(tir.AndOp(builder.insert(tir.EqOp(term, term)).result, more)).result
 
 
-def match_choice(loop: tir.ForOp) -> Choice | None:
+def match_choice(loop: tir.ForOp) -> ArgLoop | None:
     """The loop as a reduction that chooses; None when it is something else."""
     low, extent = as_const(loop.min), as_const(loop.extent)
     if loop.kind.data != "serial" or low is None or low.value != 0 or extent is None:
@@ -132,7 +132,7 @@ def match_choice(loop: tir.ForOp) -> Choice | None:
     body = [op for op in ops if not isinstance(op, tir.StoreOp)]
     selects = [s for store in stores if isinstance(s := behind_let(store.value).owner, tir.SelectOp)]
     later = _match_later(loop, [behind_let(s.condition) for s in selects], terms, olds)
-    return Choice(loop, int(extent.value), outputs, body, terms, olds, later)
+    return ArgLoop(loop, int(extent.value), outputs, body, terms, olds, later)
 
 
 def _match_later(
@@ -231,7 +231,7 @@ class _Keys:
 class ChoiceLanes:
     """Writes the loops that take the place of one that chooses."""
 
-    def __init__(self, found: Choice, lanes: int):
+    def __init__(self, found: ArgLoop, lanes: int):
         self.found, self.lanes = found, lanes
         self.type = found.loop.loop_var.type
         self.before = builder_before(found.loop)

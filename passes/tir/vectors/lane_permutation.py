@@ -28,7 +28,7 @@ MOST_SPAN = 4
 
 
 @dataclass(frozen=True)
-class Window:
+class LaneWindow:
     """The elements that lanes read: where the first of them is, how many lie from there to the last, which one each lane takes."""
 
     start: Expr
@@ -48,7 +48,7 @@ class Window:
         return (0, second), width, tuple(p if p < width else width + p - second for p in self.picked)
 
 
-def window_of(e: Expr, atom: Atom, low: Expr, lanes: int, analyzer: Analyzer) -> Window | None:
+def window_of(e: Expr, atom: Atom, low: Expr, lanes: int, analyzer: Analyzer) -> LaneWindow | None:
     """The window that an index `e` runs over while `atom` takes `lanes` values from `low` on; None when the distances between
     lanes are not known, or too large."""
     own = Expr(tuple(t for t in e.terms if atom in free_vars(Expr((t,), 0))), 0)
@@ -65,7 +65,7 @@ def window_of(e: Expr, atom: Atom, low: Expr, lanes: int, analyzer: Analyzer) ->
     return _window(first, [away[lane] for lane in range(lanes)])
 
 
-def _window_of_numbers(rest: Expr, own: Expr, atom: Atom, low: int, lanes: int) -> Window | None:
+def _window_of_numbers(rest: Expr, own: Expr, atom: Atom, low: int, lanes: int) -> LaneWindow | None:
     """The window of `rest` plus what depends on the lane alone."""
     import numpy as np
 
@@ -75,10 +75,10 @@ def _window_of_numbers(rest: Expr, own: Expr, atom: Atom, low: int, lanes: int) 
     return _window(rest + int(values[0]), (values - values[0]).tolist())
 
 
-def _window(first: Expr, away: list[int]) -> Window | None:
+def _window(first: Expr, away: list[int]) -> LaneWindow | None:
     least = min(away)
     span = max(away) - least + 1
-    return Window(first + least, span, tuple(a - least for a in away)) if span <= MOST_SPAN * len(away) else None
+    return LaneWindow(first + least, span, tuple(a - least for a in away)) if span <= MOST_SPAN * len(away) else None
 
 
 def evaluate(e: Expr, values: Mapping[Atom, Numbers]) -> Numbers | None:

@@ -42,7 +42,7 @@ from ..clone_body import hoist_views
 from ..loops.loop_dependence import IterationOrder
 from ..rewriting import erase_dead, ops_of, prim_funcs
 from .lane_analysis import LoopLanes, NoVectorForm, buffer_type, conjuncts_of
-from .lane_permutation import Window
+from .lane_permutation import LaneWindow
 
 MAX_LANES = 1024
 HORIZONTAL: dict[type[Operation], str] = {
@@ -248,7 +248,7 @@ class _Vectorizer(LoopLanes):
         new.result.name_hint = op.result.name_hint
         self.mapped[op.result] = new.result
 
-    def load_window(self, op: tir.LoadOp, window: Window, builder: PlacedBuilder) -> SSAValue:
+    def load_window(self, op: tir.LoadOp, window: LaneWindow, builder: PlacedBuilder) -> SSAValue:
         """Lanes picked out of the vectors that hold what they read; a scalar where that is one element."""
         view, type_ = self.flat_view(op, builder), op.indices[-1].type
         starts, width, picked = window.loads

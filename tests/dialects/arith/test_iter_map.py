@@ -17,7 +17,7 @@ from mirstack.dialects.arith import Analyzer, Expr
 from mirstack.dialects.arith import expr as x
 from mirstack.dialects.arith.conditions import ge, logical_and, lt
 from mirstack.dialects.arith.inverse_iter_map import inverse_affine_iter_map
-from mirstack.dialects.arith.iter_map import IterMapLevel, Range
+from mirstack.dialects.arith.iter_map import IterMapLevel, IterRange
 
 i, j, k, n, m = map(x.symbol, "ijknm")
 
@@ -138,7 +138,9 @@ def test_detected_maps_are_what_they_claim(schedule, level):
     if level is IterMapLevel.BIJECTIVE:
         assert len(images) == len(set(images))
         outputs: list[Expr] = [x.symbol(f"o{p}") for p in range(len(indices))]
-        inverse = inverse_affine_iter_map(analyzer, result, {v.atom: Range.of(0, e) for v, e in iters.items()}, outputs)
+        inverse = inverse_affine_iter_map(
+            analyzer, result, {v.atom: IterRange.of(0, e) for v, e in iters.items()}, outputs
+        )
         for point, image in zip(points, images, strict=True):
             at = dict(zip((o.atom for o in outputs), image, strict=True))
             assert {a: evaluate(e, at) for a, e in inverse.items()} == point  # pyright: ignore[reportArgumentType]

@@ -20,7 +20,7 @@ from mirstack.dialects.relay.operators.common import relations
 from mirstack.dialects.te import builder as te
 from mirstack.dialects.te.interpreter import interpret_te_func
 from mirstack.fuzz.operators.relation import infer, type_of
-from mirstack.fuzz.operators.sampling import CASES, Case, flat, is_simple, load_cases, simple_uses
+from mirstack.fuzz.operators.sampling import CASES, OperatorCase, flat, is_simple, load_cases, simple_uses
 from mirstack.support.diagnostics import MirError
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, TensorType, TupleType
 
@@ -49,7 +49,7 @@ def test_simple_operators_need_no_case(name: str) -> None:
     operator = all_operators()[name]
     assert is_simple(operator) == (name in ("exp", "add", "less"))
     if is_simple(operator):
-        run(operator, [Case(simple_uses(operator), CASES[name][0].reference if name != "exp" else None)])
+        run(operator, [OperatorCase(simple_uses(operator), CASES[name][0].reference if name != "exp" else None)])
 
 
 def test_every_topic_is_listed() -> None:
@@ -59,7 +59,7 @@ def test_every_topic_is_listed() -> None:
     assert registering == set(TOPICS) and len(set(TOPICS)) == len(TOPICS)
 
 
-def assert_close(got: Any, wanted: Any, case: Case, what: str) -> None:
+def assert_close(got: Any, wanted: Any, case: OperatorCase, what: str) -> None:
     got, wanted = flat(got), flat(wanted)
     assert len(got) == len(wanted), what
     for a, b in zip(got, wanted, strict=True):
@@ -76,7 +76,7 @@ def test_operator(name: str) -> None:
     run(all_operators()[name], cases)
 
 
-def run(operator: Operator, cases: list[Case]) -> None:
+def run(operator: Operator, cases: list[OperatorCase]) -> None:
     """Draws uses of an operator and checks them."""
 
     @SETTINGS
@@ -90,7 +90,7 @@ def run(operator: Operator, cases: list[Case]) -> None:
     check()
 
 
-def check_use(operator: Operator, case: Case, attrs: dict[str, Any], arguments: list[Any], data: Any) -> None:
+def check_use(operator: Operator, case: OperatorCase, attrs: dict[str, Any], arguments: list[Any], data: Any) -> None:
     types = [type_of(a) for a in arguments]
     filled = operator.attrs(attrs)
     result_type = infer(operator, attrs, types)
@@ -130,7 +130,9 @@ def check_unknown_dimensions(
     assert fits(result, found), "with unknown dimensions"
 
 
-def check_compute(operator: Operator, attrs: Any, arguments: list[Any], type: Any, result: Any, case: Case) -> None:
+def check_compute(
+    operator: Operator, attrs: Any, arguments: list[Any], type: Any, result: Any, case: OperatorCase
+) -> None:
     arrays = flat(arguments)
     placeholders = [te.placeholder(a.shape, a.dtype.name, f"p{n}") for n, a in enumerate(arrays)]
     assert operator.compute is not None

@@ -11,7 +11,7 @@ import pytest
 from mirstack.dialects.arith import Analyzer, symbol
 from mirstack.dialects.arith.expr import as_expr, floordiv, floormod, maximum, minimum
 from mirstack.dialects.relay.operator import get_operator
-from mirstack.passes.tir.vectors.lane_permutation import Window, window_of
+from mirstack.passes.tir.vectors.lane_permutation import LaneWindow, window_of
 
 Use = tuple[str, tuple[int, ...], str, dict[str, Any]]
 
@@ -122,22 +122,22 @@ def test_windows() -> None:
     atom = lane.atom
     assert atom is not None
 
-    def window(e: Any, low: Any, lanes: int = 8) -> Window | None:
+    def window(e: Any, low: Any, lanes: int = 8) -> LaneWindow | None:
         return window_of(e, atom, as_expr(low), lanes, analyzer)
 
-    assert window(row * 100 + floordiv(lane, as_expr(2)), outer * 8) == Window(
+    assert window(row * 100 + floordiv(lane, as_expr(2)), outer * 8) == LaneWindow(
         row * 100 + outer * 4, 4, (0, 0, 1, 1, 2, 2, 3, 3)
     )
     # Numbers alone: reflected at both ends.
     reflected = maximum(lane - 2, 2 - lane)
-    assert window(minimum(reflected, 6 - reflected) + row, 0) == Window(row, 4, (2, 1, 0, 1, 2, 3, 2, 1))
+    assert window(minimum(reflected, 6 - reflected) + row, 0) == LaneWindow(row, 4, (2, 1, 0, 1, 2, 3, 2, 1))
     # No window: where the distances depend on more than the lane, and where they are too large.
     assert window(floordiv(lane + row, as_expr(2)), outer * 8) is None
     assert window(floormod(lane * 31, as_expr(97)), 0) is None
 
 
 def test_loads_of_a_window() -> None:
-    assert Window(as_expr(5), 4, (3, 2, 1, 0)).loads == ((0,), 4, (3, 2, 1, 0))
+    assert LaneWindow(as_expr(5), 4, (3, 2, 1, 0)).loads == ((0,), 4, (3, 2, 1, 0))
     # Five elements: two vectors of four, which overlap.
-    assert Window(as_expr(5), 5, (0, 2, 4, 4)).loads == ((0, 1), 4, (0, 2, 7, 7))
-    assert Window(as_expr(5), 1, (0, 0)).loads == ((0,), 1, (0, 0))
+    assert LaneWindow(as_expr(5), 5, (0, 2, 4, 4)).loads == ((0, 1), 4, (0, 2, 7, 7))
+    assert LaneWindow(as_expr(5), 1, (0, 0)).loads == ((0,), 1, (0, 0))

@@ -9,7 +9,7 @@ import pytest
 from mirstack.dialects.tir import PrimFuncOp
 from mirstack.dialects.tir.interpreter import interpret_prim_func
 from mirstack.driver.pipeline import read_pipeline
-from mirstack.fuzz.tir.loops import SIZE, Writer
+from mirstack.fuzz.tir.loops import SIZE, LoopWriter
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.registry import pass_factories
 from mirstack.support.verify import find_errors
@@ -52,7 +52,7 @@ def results(module: ModuleOp) -> list[np.ndarray]:
 @cache
 def program(seed: int) -> tuple[str, ModuleOp, list[np.ndarray]]:
     """The program of a seed: its text, its module and its results. All pipelines start from the same."""
-    text = Writer(seed).program()
+    text = LoopWriter(seed).program()
     module = parse_mir(text)
     return text, module, results(module)
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
 from .....dialects.relay import ConstantOp, FuncOp
-from .....dialects.relay.interpreter import Interpreter, Scope, Value, flatten
+from .....dialects.relay.interpreter import Activation, Interpreter, Value, flatten
 from .....dialects.relay.operator import OperatorOp, OpPattern
 from .....dialects.rule import RewriteOp
 from .....support.diagnostics import Diagnostic, MirError
@@ -187,7 +187,7 @@ class _Recorder(Interpreter):
         super().__init__(module)
         self.met: list[Array] = []
 
-    def _operator(self, op: OperatorOp, scope: Scope) -> Value:
+    def _operator(self, op: OperatorOp, scope: Activation) -> Value:
         value = super()._operator(op, scope)
         self.met += _floats(value)
         return value

@@ -35,7 +35,7 @@ from .extract import Need, carry_out, cost_of_kept, plan
 
 
 @dataclass(frozen=True)
-class Limits:
+class SaturationLimits:
     """How many ops rules may add to the e-graph of a block, and how often all rules are applied to it."""
 
     ops: int = 10_000
@@ -63,7 +63,7 @@ class _Matches:
 def saturate(
     root: Operation,
     rules: Iterable[RewriteOp],
-    limits: Limits | None = None,
+    limits: SaturationLimits | None = None,
     show: Show | None = None,
     strict_math: bool = False,
 ) -> None:
@@ -87,14 +87,14 @@ def saturate(
     # What is inside comes first: what only it needed is needed no more when the turn comes to what is around it.
     used = [op for op in walk_ops(root) if is_free(op) and op.results[0].uses]
     for block in reversed(blocks):
-        _Search(block, chosen, limits or Limits(), strict_math).run(show)
+        _Search(block, chosen, limits or SaturationLimits(), strict_math).run(show)
     for op in reversed(used):
         if op.parent is not None and not op.results[0].uses:
             Rewriter.erase_op(op)
 
 
 class _Search:
-    def __init__(self, block: Block, rules: Sequence[RewriteOp], limits: Limits, strict_math: bool = False):
+    def __init__(self, block: Block, rules: Sequence[RewriteOp], limits: SaturationLimits, strict_math: bool = False):
         self.block, self.limits = block, limits
         self.graph = EGraph()
         self.matches = _Matches(4 * limits.ops)

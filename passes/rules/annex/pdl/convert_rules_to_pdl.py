@@ -25,7 +25,7 @@ from .....dialects.rule.levels import level_of
 from .....support.diagnostics import MirError, warn_at
 from .....support.edit import erase_op
 from ...engine.library import load_rules, select_rules
-from .pdl_pattern import Choice, PatternWriter, refuse
+from .pdl_pattern import MatchChoice, PatternWriter, refuse
 
 _MOST_CHOICES = 256
 _MOST_BENEFIT = 2**15 - 1
@@ -120,14 +120,14 @@ def patterns_of(rule: ir.RewriteOp, taken: set[str]) -> list[pdl.PatternOp]:
     return patterns
 
 
-def _choices(rule: ir.RewriteOp) -> Iterator[Choice]:
+def _choices(rule: ir.RewriteOp) -> Iterator[MatchChoice]:
     """Every choice of op names and of operand orders, the rule's own order first."""
     matches = [op for op in rule.body.block.ops if isinstance(op, ir.MatchOp)]
     for names in product(*(op.names.data for op in matches)):
         chosen = {op: name.data for op, name in zip(matches, names, strict=True)}
         either = [op for op, name in chosen.items() if _can_swap(op, name)]
         for swaps in product((False, True), repeat=len(either)):
-            yield Choice(chosen, frozenset(op for op, swap in zip(either, swaps, strict=True) if swap))
+            yield MatchChoice(chosen, frozenset(op for op, swap in zip(either, swaps, strict=True) if swap))
 
 
 def _can_swap(op: ir.MatchOp, name: str) -> bool:

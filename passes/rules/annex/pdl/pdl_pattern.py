@@ -50,7 +50,7 @@ def refuse(op: Operation, why: str, *notes: str) -> MirError:
 
 
 @dataclass(frozen=True)
-class Choice:
+class MatchChoice:
     """Which op each match is, and the matches whose two operands are exchanged."""
 
     names: Mapping[ir.MatchOp, str]
@@ -88,7 +88,7 @@ class _Types:
 class PatternWriter:
     """Writes the patterns of a rule for one choice."""
 
-    def __init__(self, rule: ir.RewriteOp, choice: Choice):
+    def __init__(self, rule: ir.RewriteOp, choice: MatchChoice):
         self.rule, self.choice = rule, choice
         self.types = _Types()
         self.concrete: dict[SSAValue, Attribute] = {}

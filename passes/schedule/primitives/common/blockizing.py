@@ -16,7 +16,7 @@ from .....dialects import tir
 from .....dialects.arith import Analyzer, Expr
 from .....dialects.arith.conditions import conjuncts, logical_and
 from .....dialects.arith.expr import ONE, TRUE, ZERO, Atom, free_vars
-from .....dialects.arith.iter_map import Range
+from .....dialects.arith.iter_map import IterRange
 from .....dialects.arith.subspace import IndexDivision, SubspaceDivision, subspace_divide
 from .....dialects.arith.substitution import substitute
 from .....support.edit import builder_at_end, builder_before, erase_op, move_to_end
@@ -64,12 +64,12 @@ def part_under(block: tir.BlockOp, loops: list[tir.ForOp], primitive: str, prese
     analyzer = analyzer_for(
         loop for loop in known if not preserve_unit_iters or loop not in above or const_int(loop.extent) != 1
     )
-    iters: dict[Atom, Range] = {}
+    iters: dict[Atom, IterRange] = {}
     inner: set[Atom] = set()
     for loop in above:
         atom = analyzer.expr(loop.loop_var).atom
         assert atom is not None
-        iters[atom] = Range(analyzer.expr(loop.min), analyzer.expr(loop.extent))
+        iters[atom] = IterRange(analyzer.expr(loop.min), analyzer.expr(loop.extent))
         if loop in loops:
             inner.add(atom)
     bindings = [analyzer.expr(b) for b in block.bindings]

@@ -18,7 +18,7 @@ from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.rules.annex.check.terminate import check_termination
 from mirstack.passes.rules.annex.egraph.cost import total_cost
 from mirstack.passes.rules.annex.egraph.extract import scaled_cost
-from mirstack.passes.rules.annex.egraph.saturate import Limits, saturate
+from mirstack.passes.rules.annex.egraph.saturate import SaturationLimits, saturate
 from mirstack.passes.rules.annex.pdl.convert_rules_to_pdl import ConvertRulesToPDL
 from mirstack.passes.rules.apply_rules import ApplyRules, rewrite_all, saturate_all
 from mirstack.support.deep_stack import in_deep_stack
@@ -118,7 +118,7 @@ def test_meaning_stays_and_no_order_of_rules_is_cheaper(texts: list[str], body: 
     module = program(body)
     before, greedy, saturated = module.clone(), module.clone(), module.clone()
     with Sources().reading():
-        saturate_all(saturated, rules, Limits(300, 6))
+        saturate_all(saturated, rules, SaturationLimits(300, 6))
     verify(saturated)
     assert all(
         np.array_equal(a, b)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from ....dialects import tir
-from ....dialects.arith.ordered import Arith, number
+from ....dialects.arith.ordered import Arith, constant, number
 from ....dialects.te import arithmetic as ar
 from ....dialects.te import expr as ex
 from ....dialects.te import extern as ext
@@ -22,7 +22,6 @@ from ....dialects.tir.types import DYNAMIC, I1, BufferType
 from . import statements as st
 from .cross_thread_reduction import all_reduce, prefetch
 from .emit_expr import ExprEmitter
-from .emit_names import buffer_type, clean, param_names
 from .storage_flatten import DEFAULT_ALIGNMENT, Memory, parameter_memory, product, realized_memory
 
 LEGACY = "from_legacy_te_schedule"
@@ -476,3 +475,33 @@ def _passes_buffers(node: st.Statements) -> bool:
             case _:
                 pass
     return False
+
+
+def buffer_type(shape: Sequence[Expr], dtype: str, scope: str = "global") -> BufferType:
+    """The type of a buffer of this shape."""
+    dims: list[Attribute] = []
+    for extent in shape:
+        value = constant(extent)
+        dims.append(DYNAMIC if value is None else IntegerAttr(value, type_of(extent.dtype)))  # type: ignore[arg-type]
+    return BufferType(ArrayAttr(dims), type_of(dtype), StringAttr(scope))
+
+
+def param_names(given: Sequence[str]) -> list[str]:
+    """The names of parameters; one that occurs again gets a number."""
+    names: list[str] = []
+    taken: set[str] = set()
+    for wanted in given:
+        base = name = clean(wanted)
+        count = 0
+        while name in taken:
+            count += 1
+            name = f"{base}_{count}"
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def clean(name: str) -> str:
+    """The name as TVMScript can write it: `i.outer` is i_outer."""
+    text = "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "v"
+    return f"_{text}" if text[0].isdigit() else text

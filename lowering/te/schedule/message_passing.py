@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ....dialects.arith.ordered import Arith, is_zero, number
 from ....dialects.arith.ordered_int_set import Interval, IntSet
@@ -105,24 +105,12 @@ def pass_down_domain(stage: StageData, domains: Domains, arith: Arith, *, allow_
                 if relation.parent not in domains:
                     continue
                 extent = domains[relation.parent].extent
-                if relation.factor is not None:
-                    update(
-                        domains,
-                        relation.inner,
-                        Range(zero, part(relation.inner, extent, relation.factor)),
-                        arith,
-                        stage,
-                    )
-                    update(domains, relation.outer, Range(zero, parts(extent, relation.factor)), arith, stage)
-                elif relation.nparts is not None:
-                    update(
-                        domains,
-                        relation.outer,
-                        Range(zero, part(relation.outer, extent, relation.nparts)),
-                        arith,
-                        stage,
-                    )
-                    update(domains, relation.inner, Range(zero, parts(extent, relation.nparts)), arith, stage)
+                given, other, size = relation.inner, relation.outer, relation.factor
+                if size is None:
+                    given, other, size = relation.outer, relation.inner, relation.nparts
+                assert size is not None
+                update(domains, given, Range(zero, part(given, extent, size)), arith, stage)
+                update(domains, other, Range(zero, parts(extent, size)), arith, stage)
             case Fuse():
                 if relation.outer in domains and relation.inner in domains:
                     extent = ar.multiply(domains[relation.outer].extent, domains[relation.inner].extent)
@@ -144,60 +132,49 @@ Values = dict[int, Expr]
 """Values of axes, by the axis's id."""
 
 
+def _from(value: Expr, low: Expr, move: Callable[[Expr, Expr], Expr] = ar.add) -> Expr:
+    return value if is_zero(low) else move(value, low)
+
+
 def pass_up_index(stage: StageData, domains: Domains, values: Values, *, allow_missing: bool = False) -> None:
-    """The values of all axes from those of the loops."""
+    """Adds the values of all axes to those of the loops."""
     for relation in reversed(stage.relations):
+        if allow_missing and any(id(axis) not in values for axis in parts_of(relation)[1]):
+            continue
         match relation:
             case Split():
-                if allow_missing and (id(relation.outer) not in values or id(relation.inner) not in values):
-                    continue
-                factor, low = domains[relation.inner].extent, domains[relation.parent].min
-                value = ar.add(values[id(relation.inner)], ar.multiply(values[id(relation.outer)], factor))
-                values[id(relation.parent)] = value if is_zero(low) else ar.add(value, low)
+                value = ar.multiply(values[id(relation.outer)], domains[relation.inner].extent)
+                value = ar.add(values[id(relation.inner)], value)
+                values[id(relation.parent)] = _from(value, domains[relation.parent].min)
             case Fuse():
-                if allow_missing and id(relation.fused) not in values:
-                    continue
                 value, factor = values[id(relation.fused)], domains[relation.inner].extent
-                outer_min, inner_min = domains[relation.outer].min, domains[relation.inner].min
-                outer, inner = ar.floordiv(value, factor), ar.floormod(value, factor)
-                values[id(relation.outer)] = outer if is_zero(outer_min) else ar.add(outer, outer_min)
-                values[id(relation.inner)] = inner if is_zero(inner_min) else ar.add(inner, inner_min)
+                values[id(relation.outer)] = _from(ar.floordiv(value, factor), domains[relation.outer].min)
+                values[id(relation.inner)] = _from(ar.floormod(value, factor), domains[relation.inner].min)
             case Rebase():
-                if allow_missing and id(relation.rebased) not in values:
-                    continue
-                value, low = values[id(relation.rebased)], domains[relation.parent].min
-                values[id(relation.parent)] = value if is_zero(low) else ar.add(value, low)
+                values[id(relation.parent)] = _from(values[id(relation.rebased)], domains[relation.parent].min)
             case Singleton():
                 pass
 
 
 def pass_down_index(stage: StageData, domains: Domains, values: Values, *, allow_missing: bool = False) -> None:
-    """The values of all axes from those of the roots."""
+    """Adds the values of all axes to those of the roots."""
+
+    def counted(axis: IterVar) -> Expr:
+        return _from(values[id(axis)], domains[axis].min, ar.subtract)
+
     for relation in stage.relations:
+        if allow_missing and any(id(axis) not in values for axis in parts_of(relation)[0]):
+            continue
         match relation:
             case Split():
-                if allow_missing and id(relation.parent) not in values:
-                    continue
-                factor, low = domains[relation.inner].extent, domains[relation.parent].min
-                value = values[id(relation.parent)]
-                value = value if is_zero(low) else ar.subtract(value, low)
+                value, factor = counted(relation.parent), domains[relation.inner].extent
                 values[id(relation.outer)] = ar.floordiv(value, factor)
                 values[id(relation.inner)] = ar.floormod(value, factor)
             case Fuse():
-                if allow_missing and (id(relation.outer) not in values or id(relation.inner) not in values):
-                    continue
-                factor, low = domains[relation.inner].extent, domains[relation.outer].min
-                outer = values[id(relation.outer)]
-                outer = outer if is_zero(low) else ar.subtract(outer, low)
-                inner, inner_min = values[id(relation.inner)], domains[relation.inner].min
-                inner = inner if is_zero(inner_min) else ar.subtract(inner, inner_min)
-                values[id(relation.fused)] = ar.add(ar.multiply(outer, factor), inner)
+                outer = ar.multiply(counted(relation.outer), domains[relation.inner].extent)
+                values[id(relation.fused)] = ar.add(outer, counted(relation.inner))
             case Rebase():
-                if allow_missing and id(relation.parent) not in values:
-                    continue
-                low = domains[relation.parent].min
-                value = values[id(relation.parent)]
-                values[id(relation.rebased)] = value if is_zero(low) else ar.subtract(value, low)
+                values[id(relation.rebased)] = counted(relation.parent)
             case Singleton():
                 values[id(relation.axis)] = number(0)
 

@@ -14,7 +14,7 @@ from ....dialects.arith.ordered import number
 from ....dialects.te import tensor as te
 from ....dialects.te.axes import OPAQUE, ORDERED, REDUCE, SPATIAL, THREAD, Axis, is_virtual, tag_of
 from ....dialects.te.expr import Const, Expr, ExprLike, IterVar, convert, current_location, describe
-from .errors import ScheduleError, refuse
+from ....passes.schedule.engine.errors import ScheduleError, refuse
 from .stage import INLINE, ROOT, SCOPE, Fuse, Singleton, Split, StageData, is_placeholder
 
 _KINDS = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
@@ -18,12 +19,12 @@ class ScheduleError(MirError):
         self.where = where
 
 
-def refuse(where: Operation | SSAValue | None, message: str, *notes: str) -> ScheduleError:
+def refuse(where: Operation | SSAValue | LocationAttr | None, message: str, *notes: str) -> ScheduleError:
     """The refusal at an op: `message` names the rule that would be broken, the notes say what would be legal."""
     diagnostic = Diagnostic(message, location_of(where))
     for note in notes:
         diagnostic = diagnostic.with_note(note)
-    return ScheduleError(diagnostic, where)
+    return ScheduleError(diagnostic, None if isinstance(where, LocationAttr) else where)
 
 
 def describe(op: Operation) -> str:

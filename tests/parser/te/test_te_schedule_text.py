@@ -170,6 +170,27 @@ def test_hybrid_calls():
         parse_mir(ok.replace("f(A)", "f(None)"))
 
 
+def test_a_script_may_be_called_as_a_primitive_is():
+    text = """@te.hybrid.script
+def split(a):
+    b = output_tensor((4,), a.dtype)
+    for i in range(4):
+        b[i] = a[i]
+    return b
+
+
+@te.func
+def f():
+    A = te.placeholder((4,), name="A")
+    B = split(A)
+    C = te.compute((4,), lambda i: B[i] + 1.0, name="C")
+    s = te.create_schedule(C.op)
+    xo, xi = s[C].split(C.op.axis[0], factor=2)
+    return s, [A, C]
+"""
+    assert "xo, xi = s[C].split(s[C].op.axis[0], factor=2)" in print_mir(parse_mir(text))
+
+
 def test_a_group_of_tensors_of_before_a_rewrite():
     """The text names tensors as they were at first; what stands in between now is in the group all the same."""
     inputs = te.placeholder((4, 8), name="A")

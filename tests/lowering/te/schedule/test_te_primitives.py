@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mirstack import te
 from mirstack.dialects.schedule.signature_table import te_signatures
-from mirstack.lowering.te.schedule.errors import ScheduleError
+from mirstack.passes.schedule.engine.errors import ScheduleError
 from mirstack.support.diagnostics import MirError
 from refused_primitives import REFUSED
 from te_schedules import chain, reduction

@@ -48,7 +48,7 @@ class Rule:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ParsingTable:
     """The automaton. In state s, `actions[s]` maps a terminal to the next state (> 0) or to ~rule; `gotos[s]` maps a rule's origin to the next state."""
 
     start: int
@@ -63,7 +63,7 @@ class Table:
 
 
 @lru_cache
-def load_table(grammar: Path) -> Table:
+def load_table(grammar: Path) -> ParsingTable:
     """The table of a `.lark` file whose start rule is `start`: the one beside it, from the cache folder, or made by lark."""
     text = grammar.read_bytes()
     digest = _digest(text)
@@ -148,7 +148,7 @@ def _analyse(grammar: str) -> dict[str, Any]:
     }
 
 
-def _from_json(data: dict[str, Any]) -> Table:
+def _from_json(data: dict[str, Any]) -> ParsingTable:
     rules = [Rule(str(name), str(origin), int(size)) for name, origin, size in data["rules"]]
     actions: list[dict[str, int]] = data["actions"]
     gotos: list[dict[str, int]] = data["gotos"]
@@ -161,7 +161,7 @@ def _from_json(data: dict[str, Any]) -> Table:
             rows[place] = {shared.setdefault(name, name): int(target) for name, target in row.items()}
             if any(not -len(rules) <= target < len(actions) for target in row.values()):
                 raise ValueError("the table is inconsistent")
-    return Table(int(data["start"]), int(data["end"]), rules, actions, gotos)
+    return ParsingTable(int(data["start"]), int(data["end"]), rules, actions, gotos)
 
 
 Reducer: TypeAlias = "Callable[..., object]"
@@ -171,7 +171,7 @@ Step: TypeAlias = "tuple[Reducer | None, int, Mapping[int, int]]"
 """How a rule is reduced: what makes its value (None passes the only one on), its size, and the next state by the one before."""
 
 
-def reducers(table: Table, handler: object) -> list[Step]:
+def reducers(table: ParsingTable, handler: object) -> list[Step]:
     """For each rule the handler's method `on_NAME`; a rule of one symbol may have none and passes its value on.
 
     The last rule comes first, so that a table's action -1 finds rule 0.
@@ -187,7 +187,7 @@ def reducers(table: Table, handler: object) -> list[Step]:
 
 
 @lru_cache
-def _gotos_by_origin(table: Table) -> dict[str, dict[int, int]]:
+def _gotos_by_origin(table: ParsingTable) -> dict[str, dict[int, int]]:
     """For each origin of rules the next state by the one before."""
     by_origin: dict[str, dict[int, int]] = {}
     for state, row in enumerate(table.gotos):
@@ -199,7 +199,7 @@ def _gotos_by_origin(table: Table) -> dict[str, dict[int, int]]:
 class Parser:
     """One run over one token list. After an error the owner may change the stacks and go on from another token."""
 
-    def __init__(self, table: Table, tokens: Tokens, steps: Sequence[Step]):
+    def __init__(self, table: ParsingTable, tokens: Tokens, steps: Sequence[Step]):
         self.table = table
         self.tokens = tokens
         self.steps = steps

@@ -32,7 +32,7 @@ from ..tir.expr import CallOp, ConstOp, LetOp, RampOp, SelectOp, VarOp
 from ..tir.operators import Const, ExprBuilder, Value, as_const
 from ..tir.stmt import BlockOp, ForOp, InitOp, ReadsOp, WritesOp
 from ..tir.types import I32, BufferType
-from .linear_form import Atom, Linear, copy_tree
+from .linear_form import Linear, LinearAtom, copy_tree
 
 
 @dataclass(slots=True)
@@ -304,7 +304,7 @@ class _Analysis:
         if spans is None:
             if self.varies(value):
                 return _Span(None, None)
-            form = Linear(0, {Atom(self.key(value), value): 1})
+            form = Linear(0, {LinearAtom(self.key(value), value): 1})
             spans = _Span(form, form)
         if not self.varies(value) and isinstance(value.type, IntegerType):
             spans.exact = value
@@ -360,7 +360,7 @@ def _is_address(load: LoadOp) -> bool:
 
 def _point(op: type[BinaryOp], a: Linear, b: Linear) -> Linear:
     """An operation on two forms as an atom."""
-    return Linear(0, {Atom((op.name, a.key(), b.key()), op=op, parts=(a, b)): 1})
+    return Linear(0, {LinearAtom((op.name, a.key(), b.key()), op=op, parts=(a, b)): 1})
 
 
 def _extreme(op: type[BinaryOp], a: Linear, b: Linear) -> Linear:

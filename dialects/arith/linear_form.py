@@ -14,7 +14,7 @@ from ..tir.operators import Const, ExprBuilder, Value
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Atom:
+class LinearAtom:
     """A term that is not taken apart: a value, or an operation on two linear forms. Equal by structure."""
 
     key: Hashable
@@ -23,7 +23,7 @@ class Atom:
     parts: tuple[Linear, ...] = ()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Atom) and self.key == other.key
+        return isinstance(other, LinearAtom) and self.key == other.key
 
     def __hash__(self) -> int:
         return hash(self.key)
@@ -34,7 +34,7 @@ class Linear:
 
     __slots__ = ("constant", "terms")
 
-    def __init__(self, constant: int = 0, terms: dict[Atom, int] | None = None):
+    def __init__(self, constant: int = 0, terms: dict[LinearAtom, int] | None = None):
         self.constant = constant
         self.terms = {a: f for a, f in terms.items() if f} if terms else {}
 
@@ -76,7 +76,7 @@ class Linear:
         return builder.binary(AddOp, result, Const(self.constant, type))
 
 
-def _build_atom(atom: Atom, builder: ExprBuilder, type: Attribute, only: Container[Operation]) -> Value:
+def _build_atom(atom: LinearAtom, builder: ExprBuilder, type: Attribute, only: Container[Operation]) -> Value:
     if atom.value is not None:
         return copy_tree(atom.value, builder, only)
     assert atom.op is not None

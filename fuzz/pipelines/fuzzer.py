@@ -21,7 +21,7 @@ from ..reduce import ON_RELAY, DropItems
 from ..relay.fuzzer import draw_program
 from ..relay.pipelines import PIPELINES, ROUNDINGS
 from ..relay.rounding import Rounding, difference
-from ..te.programs import ProgramWriter as TeWriter
+from ..te.programs import TensorProgramWriter as TeWriter
 from ..tir.fuzzer import compared, draw_function
 from ..ways import interpret
 

@@ -21,7 +21,7 @@ from ..reduce import ON_TIR
 from ..tir.fuzzer import compared
 from ..ways import draw_ways, interpret, run_natively, spoken, ways_of
 from .moves import move
-from .programs import ProgramWriter
+from .programs import TensorProgramWriter
 
 NATIVELY = 0.4
 
@@ -34,7 +34,7 @@ class TeFuzzer:
     def draw(self, seed: int, number: int) -> Case:
         """The case of a number."""
         rng = random.Random(f"te/{seed}/{number}")
-        writer = ProgramWriter(rng)
+        writer = TensorProgramWriter(rng)
         text = print_mir(ModuleOp([writer.function()]))
         module = parse_mir(text)
         accepted, refused = Counter[str](), Counter[str]()

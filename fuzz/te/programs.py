@@ -26,7 +26,7 @@ SIZES = (1, 1, 2, 3, 4, 5, 7, 8, 9, 13)
 
 
 @dataclass
-class ProgramWriter:
+class TensorProgramWriter:
     """Builds one function of tensors that read each other."""
 
     rng: random.Random

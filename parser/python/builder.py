@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from ...support.diagnostics import error_at
-from ..lalr import LexError, Parser, Table, Tokens, load_table, reducers
+from ..lalr import LexError, Parser, ParsingTable, Tokens, load_table, reducers
 from ..source import Source
 from .lexer import Language, tokenize
 from .tree import (
@@ -262,7 +262,7 @@ class _TreeBuilder:
 
 
 @cache
-def table() -> Table:
+def table() -> ParsingTable:
     """The grammar's table."""
     return load_table(Path(__file__).with_name("python.lark"))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ...support.text import did_you_mean
-from ..lalr import END, Parser, Table, Tokens, reducers
+from ..lalr import END, Parser, ParsingTable, Tokens, reducers
 from .lexer import tokenize
 
 # Message, notes, and programs whose first error is this one.
@@ -169,7 +169,7 @@ def _wanted(expected: set[str]) -> str:
 
 
 @cache
-def _known_errors(table: Table) -> dict[tuple[int, str], tuple[str, ...]]:
+def _known_errors(table: ParsingTable) -> dict[tuple[int, str], tuple[str, ...]]:
     """(state, terminal) at the first error of each example → its message and notes."""
     found: dict[tuple[int, str], tuple[str, ...]] = {}
     for message, texts in EXAMPLES:
@@ -190,6 +190,6 @@ class _Nothing:
         return lambda *_: None
 
 
-def _skeleton(table: Table, tokens: Tokens) -> Parser:
+def _skeleton(table: ParsingTable, tokens: Tokens) -> Parser:
     """A parser that builds nothing."""
     return Parser(table, tokens, reducers(table, _Nothing()))

@@ -16,7 +16,7 @@ from ...support.walk import walk_ops
 from .builder import PARAM_ATTRS
 from .layout import Numbering
 from .literals import ConstantTexts, attribute_text
-from .scopes import Names
+from .scopes import ScopeNames
 
 VERSION = '#[version = "0.0.5"]'
 _TYPED = (
@@ -146,7 +146,7 @@ class _FunctionPrinter:
         self.inline = numbering.inline
         self.constants = constants
         self.types = types
-        self.names = Names()
+        self.names = ScopeNames()
         self.texts: dict[SSAValue, str] = {}
         self.out: list[str] = []
 

@@ -29,7 +29,7 @@ from .lexer import SCALARS
 from .metadata import Metadata
 
 
-class Reader:
+class RelayReader:
     """The tokens of the item being read, with what its rules need to make types and to complain.
 
     Rules of the grammar call `on_NAME` with a token's index for each terminal.

@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from ...dialects.relay.infer.inference import infer_ops
 from ...support.diagnostics import error_at
 from ..items import Item, ParseContext, symbol_of
-from ..lalr import LexError, Parser, Step, Table, Tokens, load_table, reducers
+from ..lalr import LexError, Parser, ParsingTable, Step, Tokens, load_table, reducers
 from .builder import Builder, Statements
 from .constants import CONSTANTS_FILE, ConstantError, Constants
 from .errors import explain
@@ -150,7 +150,7 @@ def _declare_types(tokens: Tokens, builder: Builder) -> None:
         builder.type_names[tokens.texts[place + 1]] = parameters
 
 
-def _read(table: Table, steps: Sequence[Step], tokens: Tokens, builder: Builder) -> Operation | None:
+def _read(table: ParsingTable, steps: Sequence[Step], tokens: Tokens, builder: Builder) -> Operation | None:
     """One item's op. After an error reading goes on at the next statement, so that each one is reported."""
     parser = Parser(table, tokens, steps)
     position: int | None = parser.run()

@@ -1,4 +1,4 @@
-"""Names while a Relay text is read: what `%x` and `%0` mean here, and what a value is called in the IR.
+"""ScopeNames while a Relay text is read: what `%x` and `%0` mean here, and what a value is called in the IR.
 
 A frame is one `{ … }` (or parenthesized statements) being filled. Graph names (`%0`) stay visible after their block has
 ended: TVM prints a shared value where it meets it first, even inside one branch, and means the place that dominates all
@@ -14,7 +14,7 @@ from ...dialects.relay.types import UNKNOWN
 from .hoist import hoist
 
 
-class Names:
+class ScopeNames:
     """What variables are called: no two that are visible together the same. Shared by reader and printer."""
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Scopes:
     def __init__(self) -> None:
         self.frame: Frame | None = None
         self._names: dict[str, SSAValue] = {}
-        self.variables = Names()
+        self.variables = ScopeNames()
         self._escaped: dict[str, tuple[SSAValue, Frame]] = {}
         self._self_frames: dict[str, list[Frame]] = {}
 
@@ -106,7 +106,7 @@ class Scopes:
         while self.frame is not None:
             self.pop()
         self._escaped.clear()
-        self.variables = Names()
+        self.variables = ScopeNames()
 
     def bind_graph(self, name: str, value: SSAValue) -> None:
         """`%0` means `value` from here on."""

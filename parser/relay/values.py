@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...dialects.relay.operator import AttrValue
 from .constants import ConstantError, number_of
 from .metadata import NODE
-from .reader import Reader, unquote
+from .reader import RelayReader, unquote
 
 
 class _Argument:
@@ -15,7 +15,7 @@ class _Argument:
 ARGUMENT_COPY = _Argument()
 
 
-class ValueReader(Reader):
+class ValueReader(RelayReader):
     """The rules of attribute values; each gives the value in Python."""
 
     def on_number_value(self, token: int) -> AttrValue:

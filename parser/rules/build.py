@@ -139,7 +139,7 @@ class _Rule:
             case tree.Operation():
                 op = self.infix(node)
                 return self.match(node.at, [op], [self.pattern(a) for a in node.args], {}, capture=name)
-            case tree.Call():
+            case tree.RuleCall():
                 return self.call_pattern(node, name)
             case _:
                 raise self.error(
@@ -157,7 +157,7 @@ class _Rule:
             raise self.error(node.at, f"%{node.name} stands for one value in one place and for any number in another")
         return found
 
-    def call_pattern(self, node: tree.Call, name: str | None) -> SSAValue:
+    def call_pattern(self, node: tree.RuleCall, name: str | None) -> SSAValue:
         callee = node.callee
         if callee.capture is not None and not callee.names:
             raise self.error(
@@ -252,7 +252,9 @@ class _Rule:
             )
         return found
 
-    def check_use(self, node: tree.Call, names: Iterable[str], args: Sequence[SSAValue], attrs: Iterable[str]) -> None:
+    def check_use(
+        self, node: tree.RuleCall, names: Iterable[str], args: Sequence[SSAValue], attrs: Iterable[str]
+    ) -> None:
         """An op's arguments and attributes as far as they are wrong whatever is matched."""
         count = None if any(arg.type == rule.RUN for arg in args) else len(args)
         for name in names:
@@ -301,7 +303,7 @@ class _Rule:
                 return self.compute("tuple", [self.expression(item) for item in node.items], node.at)
             case tree.Operation():
                 return self.compute(node.function, [self.expression(arg) for arg in node.args], node.at)
-            case tree.Member():
+            case tree.RuleMember():
                 value = self.expression(node.value)
                 if node.name in _MEMBERS:
                     return self.compute(node.name, [value], node.at)
@@ -312,14 +314,14 @@ class _Rule:
                 self.check_attribute(node, value.owner)
                 name = self.add(rule.DataOp(to_attribute(node.name)), node.at)
                 return self.compute("attribute", [value, name], node.at)
-            case tree.Call() if len(node.callee.names) == 1 and node.callee.capture is None:
+            case tree.RuleCall() if len(node.callee.names) == 1 and node.callee.capture is None:
                 return self.call_function(node, node.callee.names[0])
             case _:
                 raise self.error(
                     node.at, "this is no condition", "conditions are of captured values, attributes and literals"
                 )
 
-    def check_attribute(self, node: tree.Member, matched: rule.MatchOp) -> None:
+    def check_attribute(self, node: tree.RuleMember, matched: rule.MatchOp) -> None:
         """That an attribute of a captured op is one of some op that it may be."""
         problems = [level_of(name.data).problem(name.data, None, [node.name]) for name in matched.names.data]
         if problems and problems[0] is not None and None not in problems:
@@ -340,7 +342,7 @@ class _Rule:
             )
         return found
 
-    def call_function(self, node: tree.Call, name: str) -> SSAValue:
+    def call_function(self, node: tree.RuleCall, name: str) -> SSAValue:
         if node.keywords or node.rest:
             raise self.error(node.at, f"the function {name} takes no attributes")
         if name not in FUNCTIONS and name not in LAZY:
@@ -392,7 +394,7 @@ class _Rule:
             case tree.Operation():
                 op = self.infix(node)
                 return self.add(rule.BuildOp(op, [self.replacement(a) for a in node.args], {}, capture=name), node.at)
-            case tree.Call():
+            case tree.RuleCall():
                 return self.call_replacement(node, name)
             case _:
                 raise self.error(
@@ -400,10 +402,10 @@ class _Rule:
                     "this is no replacement",
                     "a replacement is a captured value, a constant, or an op applied to them",
                     *([_BY_NAME] if isinstance(node, tree.Attr | tree.Tuple | tree.Literal) else []),
-                    *(["a number of the program is const(%x.rank)"] if isinstance(node, tree.Member) else []),
+                    *(["a number of the program is const(%x.rank)"] if isinstance(node, tree.RuleMember) else []),
                 )
 
-    def call_replacement(self, node: tree.Call, name: str | None) -> SSAValue:
+    def call_replacement(self, node: tree.RuleCall, name: str | None) -> SSAValue:
         callee = node.callee
         if callee.names == ("const",):
             return self.constant(node, name)
@@ -439,7 +441,7 @@ class _Rule:
                 )
         return self.add(rule.BuildOp(op, args, attrs, rest=rest, capture=name), node.at)
 
-    def constant(self, node: tree.Call, name: str | None) -> SSAValue:
+    def constant(self, node: tree.RuleCall, name: str | None) -> SSAValue:
         if not 1 <= len(node.args) <= 2 or node.keywords or node.rest:
             raise self.error(
                 node.at, "const takes a value and a dtype", 'such as const(1, "int32") or const($a, %x.dtype)'

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...support.diagnostics import MirError, error_at
-from ..lalr import LexError, Parser, Table, Tokens, load_table, reducers
+from ..lalr import LexError, Parser, ParsingTable, Tokens, load_table, reducers
 from ..source import Source
 from . import tree
 from .lexer import INFIX, tokenize
@@ -18,7 +18,7 @@ _GRAMMAR = Path(__file__).with_name("rules.lark")
 
 
 @cache
-def _table() -> Table:
+def _table() -> ParsingTable:
     return load_table(_GRAMMAR)
 
 
@@ -269,7 +269,7 @@ class _Builder:
         return tree.Operation(self._at(sign), "neg", (a,))
 
     def on_member(self, value: tree.Node, _: int, name: int) -> tree.Node:
-        return tree.Member(value.at, value, self.texts[name])
+        return tree.RuleMember(value.at, value, self.texts[name])
 
     def on_field(self, value: tree.Node, index: int) -> tree.Node:
         return tree.Field(value.at, value, int(self.texts[index][1:]))
@@ -354,7 +354,7 @@ class _Builder:
 
     # Calls.
 
-    def on_call(self, callee: tree.Callee, _1: int, arguments: list[Any], _2: int) -> tree.Node:
+    def on_call(self, callee: tree.RuleCallee, _1: int, arguments: list[Any], _2: int) -> tree.Node:
         args: list[tree.Node] = []
         keywords: list[tuple[int, str, tree.Node]] = []
         rest: tuple[int, str] | None = None
@@ -373,19 +373,19 @@ class _Builder:
                         self.source.location(argument.at), "an argument behind an attribute", "write arguments first"
                     )
                 args.append(argument)
-        return tree.Call(callee.at, callee, args, keywords, rest)
+        return tree.RuleCall(callee.at, callee, args, keywords, rest)
 
-    def on_callee_name(self, name: int) -> tree.Callee:
-        return tree.Callee(self._at(name), (self.texts[name],))
+    def on_callee_name(self, name: int) -> tree.RuleCallee:
+        return tree.RuleCallee(self._at(name), (self.texts[name],))
 
-    def on_callee_attr(self, name: int) -> tree.Callee:
-        return tree.Callee(self._at(name), (), self._name(name))
+    def on_callee_attr(self, name: int) -> tree.RuleCallee:
+        return tree.RuleCallee(self._at(name), (), self._name(name))
 
-    def on_callee_choice(self, open: int, names: list[str], _: int) -> tree.Callee:
-        return tree.Callee(self._at(open), names)
+    def on_callee_choice(self, open: int, names: list[str], _: int) -> tree.RuleCallee:
+        return tree.RuleCallee(self._at(open), names)
 
-    def on_callee_choice_named(self, open: int, names: list[str], _: int, capture: int) -> tree.Callee:
-        return tree.Callee(self._at(open), names, self._name(capture))
+    def on_callee_choice_named(self, open: int, names: list[str], _: int, capture: int) -> tree.RuleCallee:
+        return tree.RuleCallee(self._at(open), names, self._name(capture))
 
     def on_names_first(self, name: int) -> list[str]:
         return [self.texts[name]]

@@ -65,7 +65,7 @@ class Tuple:
 
 
 @dataclass(frozen=True, slots=True)
-class Callee:
+class RuleCallee:
     """What is called: one name, one of several, or `$op`; `capture` is the `$op` of `[add, subtract]$op`."""
 
     at: int
@@ -74,18 +74,18 @@ class Callee:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RuleCall:
     """`add(%x, axis=1, **$rest)`; `rest` is "" for `**_`."""
 
     at: int
-    callee: Callee
+    callee: RuleCallee
     args: Sequence[Node]
     keywords: Sequence[tuple[int, str, Node]]
     rest: tuple[int, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class RuleMember:
     """`%x.shape`."""
 
     at: int
@@ -111,7 +111,7 @@ class Operation:
     args: Sequence[Node]
 
 
-Node: TypeAlias = Local | Run | Attr | Wildcard | Literal | Named | Tuple | Call | Member | Field | Operation
+Node: TypeAlias = Local | Run | Attr | Wildcard | Literal | Named | Tuple | RuleCall | RuleMember | Field | Operation
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from ..source import Source
 from .expressions import Expressions
 from .names import TEXTS, Builtin, signature_of
 from .schedules import Primitive
-from .scope import Function
+from .scope import TextFunction
 
 
 def refuse_unknown(name: str, function: Callable[..., Any], keywords: Mapping[str, Any]) -> None:
@@ -64,7 +64,7 @@ class Calls(Expressions):
                     if keywords:
                         raise fail(f"tensor '{function.name}' is read by indices, which have no names")
                     return function(*arguments)
-                case Function():
+                case TextFunction():
                     if keywords:
                         names = [*function.params]
                         for name in keywords:
@@ -156,7 +156,7 @@ class Calls(Expressions):
 
     def _reducer(self, reducer: CommReducer) -> CommReducer:
         for what, function in (("fcombine", reducer.combine), ("fidentity", reducer.identity)):
-            if not isinstance(function, Function):
+            if not isinstance(function, TextFunction):
                 raise fail(f"'{what}' of te.comm_reducer is a function, not {ex.describe(function)}")
         self.definitions.append(reducer)
         return reducer
@@ -170,7 +170,7 @@ class Calls(Expressions):
         attrs: Any = None,
         varargs_names: Any = None,
     ) -> Any:
-        if not isinstance(fcompute, Function):
+        if not isinstance(fcompute, TextFunction):
             raise fail(
                 f"a te.compute takes the function of its axes second, not {ex.describe(fcompute)}",
                 "write te.compute((n,), lambda i: A[i], name=…)",
@@ -192,7 +192,7 @@ class Calls(Expressions):
     ) -> Any:
         if in_buffers is not None or out_buffers is not None:
             raise fail("te.extern makes its buffers itself here: leave in_buffers and out_buffers out")
-        if not isinstance(fcompute, Function):
+        if not isinstance(fcompute, TextFunction):
             raise fail(f"a te.extern takes the function of its buffers third, not {ex.describe(fcompute)}")
 
         def body(ins: Any, outs: Any) -> Any:

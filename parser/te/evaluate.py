@@ -28,7 +28,7 @@ from .calls import Calls
 from .expressions import is_variable
 from .names import Builtin, Range, globals_of_te
 from .schedules import note_names, operations_of, taken_apart
-from .scope import Function, Returned, Scope
+from .scope import Returned, Scope, TextFunction
 from .syntax import parameter_names
 
 MOST_CALLS = 200_000
@@ -195,7 +195,7 @@ class Evaluator(Calls):
                     self.statements.append(value)
             case tree.Function():
                 name = str(statement.name)
-                scope[name] = Function(self, name, *self._parameters(statement), statement.body, scope)
+                scope[name] = TextFunction(self, name, *self._parameters(statement), statement.body, scope)
             case tree.With():
                 self._with(statement, scope)
             case tree.For():
@@ -295,7 +295,7 @@ class Evaluator(Calls):
 
     # Functions -------------------------------------------------------------------------------------------------------
 
-    def call_function(self, function: Function, arguments: Sequence[Any]) -> Any:
+    def call_function(self, function: TextFunction, arguments: Sequence[Any]) -> Any:
         """The value of a call of a function of the text."""
         count = len(function.params)
         if len(arguments) < count or (len(arguments) > count and function.rest is None):

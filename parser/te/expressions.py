@@ -19,7 +19,7 @@ from ..python.literals import is_string, number, string
 from ..source import Source
 from .names import SCHEDULING, Builtin, Namespace
 from .schedules import member, stage_of
-from .scope import Function, Scope
+from .scope import Scope, TextFunction
 from .syntax import parameter_names
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -74,7 +74,7 @@ class Expressions:
         """The value of a call."""
 
     @abstractmethod
-    def call_function(self, function: Function, arguments: Sequence[Any]) -> Any:
+    def call_function(self, function: TextFunction, arguments: Sequence[Any]) -> Any:
         """The value of a call of a function of the text."""
 
     @abstractmethod
@@ -121,7 +121,7 @@ class Expressions:
             case tree.Mapping():
                 return {self._key(key, scope): self.value(value, scope) for key, value in node.pairs}
             case tree.Lambda():
-                return Function(self, "lambda", *parameter_names(node.parameters, self.refuse), node.body, scope)
+                return TextFunction(self, "lambda", *parameter_names(node.parameters, self.refuse), node.body, scope)
             case tree.Conditional():
                 condition = self.value(node.condition, scope)
                 with self.at(node):
@@ -253,7 +253,9 @@ class Expressions:
             if names is not None and name in names:
                 value = getattr(base, name)
                 return (
-                    Builtin(name, value) if callable(value) and not isinstance(value, (te.Tensor, Function)) else value
+                    Builtin(name, value)
+                    if callable(value) and not isinstance(value, (te.Tensor, TextFunction))
+                    else value
                 )
         raise fail(f"{ex.describe(base)} has no '.{name}'")
 

@@ -13,7 +13,7 @@ from ..python import tree
 class Caller(Protocol):
     """Carries out functions of the text."""
 
-    def call_function(self, function: Function, arguments: Sequence[Any]) -> Any:
+    def call_function(self, function: TextFunction, arguments: Sequence[Any]) -> Any:
         """The value of a call."""
         ...
 
@@ -29,7 +29,7 @@ class Scope(dict[str, Any]):
         return self.outer[name]
 
 
-class Function:
+class TextFunction:
     """A function or lambda of the text."""
 
     def __init__(

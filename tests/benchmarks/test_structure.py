@@ -9,13 +9,13 @@ from mirstack.benchmarks.structure import Source
 LIMITS = {
     "imports upward": 0,
     "circles at import": 1,
-    "circles with imports in functions": 27,
-    "files that patch xDSL outside of the room": 5,
-    "files that use xDSL's private fields": 21,
-    "public class names used twice in a top folder": 56,
+    "circles with imports in functions": 23,
+    "files that patch xDSL outside of the room": 0,
+    "files that use xDSL's private fields": 3,
+    "public class names used twice in a top folder": 6,
     "names of ops that several dialects have": 12,
     "modules flat in passes/tir": 8,
-    "lines": 152_500,
+    "lines": 151_500,
     "files over 800 lines": 0,
     "modules with one importer, in the same folder": 170,
 }

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mirstack.parser.lalr import Parser, Table, Tokens, load_table, reducers
+from mirstack.parser.lalr import Parser, ParsingTable, Tokens, load_table, reducers
 from mirstack.support import cache
 
 GRAMMAR = """
@@ -110,7 +110,7 @@ def cached(grammar: Path) -> Path:
     return found
 
 
-def fresh(grammar: Path) -> Table:
+def fresh(grammar: Path) -> ParsingTable:
     load_table.cache_clear()
     return load_table(grammar)
 

@@ -16,7 +16,7 @@ from ...llvm.convert.builder import CALL, GEP_INBOUNDS, NOT_ATOMIC, gep_index
 PTR = llvm.LLVMPointerType()
 
 
-class FunctionEmitter:
+class RelayEmitter:
     """Appends to `block`; every op gets `location`."""
 
     def __init__(self, region: Region):

@@ -25,7 +25,7 @@ from ..memory import heap
 from ..memory.frame import Frame, branches, free_values, returned
 from ..memory.storage_views import piece_offsets, view_offsets
 from .adt import DataTypes
-from .emitter import PTR, FunctionEmitter, function
+from .emitter import PTR, RelayEmitter, function
 from .flat_values import BoxLeaf, TensorLeaf, leaves_of, on_heap
 from .kernel_call import Kernel, call_kernel
 from .match_cast import MatchCastOp
@@ -79,7 +79,7 @@ class RelayFunctionLowering:
         self.result_leaves = leaves_of(self.result_type, returned(body))
         box = 1 if isinstance(source, relay.FnOp) else 0
         self.function = function(name, [PTR] * (1 + box + len(inputs) + len(self.result_leaves)))
-        self.emit = FunctionEmitter(self.function.body)
+        self.emit = RelayEmitter(self.function.body)
         self.emit.location = source.location
         arguments = list(self.emit.block.args)
         self.context = arguments[0]

@@ -29,7 +29,7 @@ from ..memory.frame import Frame
 from ..memory.row_layouts import check_layouts
 from .adt import DataTypes
 from .calling_convention import ENTRY, FINISH, PREPARE
-from .emitter import PTR, FunctionEmitter
+from .emitter import PTR, RelayEmitter
 from .flat_values import leaves_of, on_heap
 from .function_lowering import LoweredModule, RelayFunctionLowering
 from .kernel_call import Kernel
@@ -219,7 +219,7 @@ def _entry(function: relay.FuncOp, name: str, symbol: str) -> llvm.FuncOp:
     lie in, later (`FINISH`)."""
     count = sum(len(leaves_of(p.type, p)) for p in function.params) + len(leaves_of(function.ret_type))
     region = Region(Block(arg_types=[PTR]))
-    emit = FunctionEmitter(region)
+    emit = RelayEmitter(region)
     table = emit.block.args[0]
     context = emit.load(table)
     saved = heap.mark(emit, context)
@@ -239,7 +239,7 @@ def _entry(function: relay.FuncOp, name: str, symbol: str) -> llvm.FuncOp:
 def _finish() -> llvm.FuncOp:
     """(context): gives the heap back as it was before the call."""
     region = Region(Block(arg_types=[PTR]))
-    emit = FunctionEmitter(region)
+    emit = RelayEmitter(region)
     context = emit.block.args[0]
     heap.release(emit, context, (emit.load(context, PTR, heap.BASE), emit.load(context, i64, heap.BASE + 8)))
     emit.give(emit.int(0, i32))

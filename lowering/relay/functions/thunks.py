@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 from ....dialects.relay import ir as relay
 from ....dialects.relay.types import FuncType
 from ..memory import heap
-from .emitter import PTR, FunctionEmitter, function
+from .emitter import PTR, RelayEmitter, function
 from .flat_values import leaves_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def global_thunk(unit: LoweredModule, callee: str, type: Attribute) -> str:
         assert isinstance(type, FuncType)
         count = sum(len(leaves_of(t)) for t in (*type.inputs.data, type.output))
         thunk = function(name, [PTR] * (2 + count))
-        emit = FunctionEmitter(thunk.body)
+        emit = RelayEmitter(thunk.body)
         context, _, *rest = emit.block.args
         emit.give(emit.call(callee, [context, *rest], i32).results[0])
         unit.functions.append(thunk)
@@ -42,7 +42,7 @@ def constructor_thunk(unit: LoweredModule, op: relay.ConstructorRefOp) -> str:
         name = unit.thunks[key] = f"{op.constructor.data}.thunk{len(unit.thunks)}"
         count = sum(len(leaves_of(t)) for t in type.inputs.data)
         thunk = function(name, [PTR] * (3 + count))
-        emit = FunctionEmitter(thunk.body)
+        emit = RelayEmitter(thunk.body)
         context, _, *fields, target = emit.block.args
         out = emit.new_block()
         box = heap.take(emit, context, 8 * (1 + count), out)

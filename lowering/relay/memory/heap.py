@@ -21,7 +21,7 @@ from ..functions.calling_convention import DEPTH as DEPTH
 from ..functions.calling_convention import PREPARED as PREPARED
 from ..functions.calling_convention import SIZES as SIZES
 from ..functions.calling_convention import STACK_LIMIT as STACK_LIMIT
-from ..functions.emitter import PTR, FunctionEmitter
+from ..functions.emitter import PTR, RelayEmitter
 from .memory_plan import ALIGNMENT
 
 MOST_CALLS = 1 << 20
@@ -39,12 +39,12 @@ RELEASE = "mirstack_heap_release"
 Predicate = llvm.ICmpPredicateFlag
 
 
-def take(emit: FunctionEmitter, context: SSAValue, size: int, fail: Block) -> SSAValue:
+def take(emit: RelayEmitter, context: SSAValue, size: int, fail: Block) -> SSAValue:
     """`size` bytes (rounded up to the alignment of buffers) from the top of the heap; goes to `fail` when memory is out."""
     return take_bytes(emit, context, emit.int(-(-size // ALIGNMENT) * ALIGNMENT), fail)
 
 
-def take_bytes(emit: FunctionEmitter, context: SSAValue, size: SSAValue, fail: Block) -> SSAValue:
+def take_bytes(emit: RelayEmitter, context: SSAValue, size: SSAValue, fail: Block) -> SSAValue:
     """As `take`, of a number of bytes known at run time, which must be a multiple of the alignment."""
     top, end = emit.load(context, PTR, TOP), emit.load(context, i64, END)
     bottom = emit.value(llvm.PtrToIntOp(top))
@@ -66,12 +66,12 @@ def take_bytes(emit: FunctionEmitter, context: SSAValue, size: SSAValue, fail: B
     return done.args[0]
 
 
-def mark(emit: FunctionEmitter, context: SSAValue) -> tuple[SSAValue, SSAValue]:
+def mark(emit: RelayEmitter, context: SSAValue) -> tuple[SSAValue, SSAValue]:
     """The top and the end now, to go back to with `release`."""
     return emit.load(context, PTR, TOP), emit.load(context, i64, END)
 
 
-def release(emit: FunctionEmitter, context: SSAValue, saved: tuple[SSAValue, SSAValue]) -> None:
+def release(emit: RelayEmitter, context: SSAValue, saved: tuple[SSAValue, SSAValue]) -> None:
     """Gives back all that was taken since `mark`; chunks from malloc too."""
     top, end = saved
     same = emit.compare(emit.load(context, i64, END), end, Predicate("eq"))
@@ -101,7 +101,7 @@ def add_heap(module: ModuleOp) -> None:
 def _grow() -> llvm.FuncOp:
     """(context, size) to a pointer to `size` bytes of a new chunk, or null."""
     region = Region(Block(arg_types=[PTR, i64]))
-    emit = FunctionEmitter(region)
+    emit = RelayEmitter(region)
     context, size = emit.block.args
     taken = emit.load(context, i64, TAKEN)
     bounded = _larger(emit, taken, emit.int(MOST_CHUNK_BYTES), smaller=True)
@@ -128,7 +128,7 @@ def _grow() -> llvm.FuncOp:
     return llvm.FuncOp(GROW, llvm.LLVMFunctionType([PTR, i64], PTR), llvm.LinkageAttr("internal"), body=region)
 
 
-def _larger(emit: FunctionEmitter, a: SSAValue, b: SSAValue, *, smaller: bool = False) -> SSAValue:
+def _larger(emit: RelayEmitter, a: SSAValue, b: SSAValue, *, smaller: bool = False) -> SSAValue:
     """The larger of two sizes, or the smaller one."""
     return emit.value(llvm.SelectOp(emit.compare(a, b, Predicate("ult" if smaller else "ugt")), a, b))
 
@@ -136,7 +136,7 @@ def _larger(emit: FunctionEmitter, a: SSAValue, b: SSAValue, *, smaller: bool = 
 def _release() -> llvm.FuncOp:
     """(context, end): frees the newest chunks until the heap ends at `end`."""
     region = Region(Block(arg_types=[PTR, i64]))
-    emit = FunctionEmitter(region)
+    emit = RelayEmitter(region)
     context, end = emit.block.args
     test, turn, out = emit.new_block(), emit.new_block(), emit.new_block()
     emit.branch(test)

@@ -68,9 +68,9 @@ def main(X: T.Buffer(({size},), "{dtype}"), Y: T.Buffer(({size},), "{dtype}"), R
     assert all(f"T.{row.name}(" in printed for row in MATH if row.name != "abs")
     assert print_mir(parse_mir(printed)) == printed
     x = np.linspace(0.1, 0.9, size).astype(dtype)
-    arguments = (x, x[::-1].copy(), np.zeros((count, size), dtype))
-    interpreted = mirstack.compile(parse_mir(text), "interp")(*arguments)
-    compiled = mirstack.compile(parse_mir(text), "cpu")(*arguments)
+    interpreted, compiled = np.zeros((count, size), dtype), np.zeros((count, size), dtype)
+    mirstack.compile(parse_mir(text), "interp")(x, x[::-1].copy(), interpreted)
+    mirstack.compile(parse_mir(text), "cpu")(x, x[::-1].copy(), compiled)
     assert np.all(np.isfinite(interpreted))
     np.testing.assert_allclose(compiled, interpreted, rtol=2e-6 if dtype == "float32" else 1e-12)
 

@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import te, tir
 from ...dialects.te.ops import tensor_name
-from ...dialects.te.schedule_ops import SCALARS
+from ...dialects.te.schedule_ops import GROUP, SCALARS
 from ...dialects.te.types import TensorType
 from ...dialects.tir.types import I1
 from ...support.diagnostics import error_at
@@ -95,7 +95,7 @@ class SchedulePrinter:
 
     def _stage(self, value: SSAValue) -> str:
         text = self.names[value]
-        return text if value.type == te.HandleType(StringAttr("group")) else f"{self.schedule}[{text}]"
+        return text if value.type == GROUP else f"{self.schedule}[{text}]"
 
     def _thread(self, op: te.ThreadAxisOp) -> None:
         tag, extent, name = op.tag.data, op.extent.value.data, op.var_name.data

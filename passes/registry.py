@@ -378,7 +378,7 @@ PASSES: tuple[Entry, ...] = (
     ),
     Entry(
         "renormalize-split-pattern",
-        "passes.tir.scalars.renormalize_split_pattern:RenormalizeSplitPattern",
+        "tir/scalars/renormalize_split_pattern.mir",
         "quotients before remainders in index arithmetic",
     ),
     Entry(

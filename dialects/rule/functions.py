@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, TensorType, TupleType, VectorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, IntegerType, Signedness, TensorType, TupleType, VectorType
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.traits import ConstantLike
 
@@ -146,6 +146,12 @@ def _floordiv(a: Any, b: Any) -> Any:
     return a // b
 
 
+@named_function(arity=2)
+def divides(divisor: int, number: int) -> bool:
+    """whether an integer is a multiple of another, which is not 0"""
+    return divisor != 0 and number % divisor == 0
+
+
 @named_function(name="min", arity=None)
 def _min(*items: Any) -> Any:
     """the least of the arguments, or of one tuple"""
@@ -244,6 +250,20 @@ def dtype(value: SSAValue) -> str:
 def is_float(value: SSAValue) -> bool:
     """whether a value's elements are floating-point numbers"""
     return isinstance(element_of(value.type), AnyFloat)
+
+
+@named_function(arity=1, wants_values=True)
+def is_integer(value: SSAValue) -> bool:
+    """whether a value's elements are integers, with or without a sign; bool is not among them"""
+    element = element_of(value.type)
+    return isinstance(element, IntegerType) and element.width.data > 1
+
+
+@named_function(arity=1, wants_values=True)
+def is_unsigned(value: SSAValue) -> bool:
+    """whether a value's elements are unsigned integers (bool is not among them)"""
+    element = element_of(value.type)
+    return isinstance(element, IntegerType) and element.signedness.data is Signedness.UNSIGNED
 
 
 @named_function(name="type", arity=1, wants_values=True)

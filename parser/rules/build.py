@@ -170,7 +170,9 @@ class _Rule:
         attrs: dict[str, SSAValue] = {}
         for at, key, value in node.keywords:
             attrs[key] = self.attribute_pattern(at, key, value)
-        self.check_use(node, names, args, attrs)
+        implied = self.implied(callee)
+        self.check_use(node, callee.names if implied else names, args, attrs)
+        attrs |= implied
         rest = node.rest[1] if node.rest and node.rest[1] else None
         return self.match(node.at, names, args, attrs, capture=name, rest=rest, op=callee.capture)
 
@@ -244,6 +246,18 @@ class _Rule:
             )
         return found
 
+    def implied(self, callee: tree.Callee) -> dict[str, SSAValue]:
+        """The attributes that an op's name stands for, of TIR's intrinsics."""
+        found = [self.level.implied(name) for name in callee.names]
+        if len(found) > 1 and any(found):
+            raise self.error(
+                callee.at,
+                "one of several intrinsics is matched by its attribute",
+                'write call(%x, intrinsic=$f), and the condition $f in ["floor", "ceil"]',
+            )
+        implied = found[0].items() if found else ()
+        return {key: self.add(rule.DataOp(to_attribute(value)), callee.at) for key, value in implied}
+
     def infix(self, node: tree.Operation) -> str:
         found = self.level.infix(node.function)
         if found is None:
@@ -258,7 +272,7 @@ class _Rule:
         """An op's arguments and attributes as far as they are wrong whatever is matched."""
         count = None if any(arg.type == rule.RUN for arg in args) else len(args)
         for name in names:
-            level = level_of(name)
+            level = self.level if self.level.implied(name) else level_of(name)
             problem = level.problem(name, count, list(attrs))
             if problem is not None:
                 wrong = (at for at, key, _ in node.keywords if level.problem(name, None, [key]) == problem)
@@ -417,8 +431,10 @@ class _Rule:
             if callee.capture not in self.operations:
                 raise self.error(callee.at, f"${callee.capture} is no captured op", "capture it: [add, subtract]$op(…)")
             op, names = self.operations[callee.capture]
+            implied = {}
         elif len(callee.names) == 1:
             op, names = self.op_name(callee.at, callee.names[0]), ()
+            implied = self.implied(callee)
         else:
             raise self.error(
                 callee.at,
@@ -427,7 +443,8 @@ class _Rule:
             )
         args = [self.replacement(arg) for arg in node.args]
         attrs = {key: self.expression(value) for _, key, value in node.keywords}
-        self.check_use(node, [op] if isinstance(op, str) else names, args, attrs)
+        self.check_use(node, callee.names if implied else [op] if isinstance(op, str) else names, args, attrs)
+        attrs |= implied
         rest: SSAValue | None = None
         if node.rest is not None:
             rest = self.rests.get(node.rest[1])

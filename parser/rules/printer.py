@@ -190,16 +190,25 @@ class _Printer:
             index = op.attrs[0].owner
             if isinstance(index, rule.DataOp):
                 return f"{self.value(args[0], 8)}.{from_attribute(index.value)}"
+        for place, attr in enumerate(op.attrs):
+            # A name that stands for an op with an attribute, such as TIR's exp.
+            value = from_attribute(attr.owner.value) if isinstance(attr.owner, rule.DataOp) else None
+            if isinstance(value, str) and self.level.implied(value) == {op.attr_names.data[place].data: value}:
+                return f"{value}({self.arguments(args, op, rest, place)})"
         return f"{self.spelled(name)}({self.arguments(args, op, rest)})"
 
     def spelled(self, name: str) -> str:
         level = level_of(name)
         return level.spelled(name) if level.name == self.level.name else name
 
-    def arguments(self, args: Sequence[SSAValue], op: rule.MatchOp | rule.BuildOp, rest: str | None) -> str:
+    def arguments(
+        self, args: Sequence[SSAValue], op: rule.MatchOp | rule.BuildOp, rest: str | None, implied: int | None = None
+    ) -> str:
         parts = [self.value(arg) for arg in args]
         parts += [
-            f"{name.data}={self.expression(value, 0)}" for name, value in zip(op.attr_names.data, op.attrs, strict=True)
+            f"{name.data}={self.expression(value, 0)}"
+            for place, (name, value) in enumerate(zip(op.attr_names.data, op.attrs, strict=True))
+            if place != implied
         ]
         return ", ".join([*parts, *([f"**${rest}"] if rest is not None else [])])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -35,8 +35,25 @@ class RulePass(ModulePass):
                 apply_rules(item, index, trace=tracer(self.name))
 
 
-def rule_pass(name: str, file: str) -> type[RulePass]:
+@dataclass(frozen=True)
+class ScalarRulePass(ModulePass):
+    """Rewrites the scalars of TIR by the rules of `file`, under what is known at each place, in one walk over each function."""
+
+    name = "scalar-rule-pass"
+    file: ClassVar[str]
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        from ..tir.rewriting import prim_funcs
+        from ..tir.scalars.simplify import RuleWalk
+
+        for func in prim_funcs(op):
+            RuleWalk(self.file).run(func)
+
+
+def rule_pass(name: str, file: str) -> type[ModulePass]:
     """The pass called `name` that applies the rules of a file, counted from `passes/`."""
     class_name = "".join(map(str.title, name.split("-")))
     namespace = {"name": name, "file": file, "__doc__": f"Rewrites by the rules of passes/{file}."}
-    return dataclass(frozen=True)(type(class_name, (RulePass,), namespace))
+    base = ScalarRulePass if file.startswith("tir/") else RulePass
+    made: Any = type(class_name, (base,), namespace)
+    return dataclass(frozen=True)(made)

@@ -14,7 +14,7 @@ LEVELS = (
 
 @cache
 def level_of(op_name: str) -> Level:
-    """The level of an op by its full name: Relay's own, or that of any other dialect."""
+    """The level of an op by its full name: Relay's, TIR's, or that of any other dialect."""
     return named_level(op_name.partition(".")[0])
 
 
@@ -25,6 +25,10 @@ def named_level(name: str) -> Level:
         from .relay import RelayLevel
 
         return RelayLevel()
+    if name == "tir":
+        from .tir import TirLevel
+
+        return TirLevel()
     from .other import OtherLevel
 
     return OtherLevel(name)

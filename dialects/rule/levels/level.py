@@ -17,6 +17,10 @@ class Level(Protocol):
         """The full name of the op that a rule's text calls `name`, or None where there is none."""
         ...
 
+    def implied(self, name: str) -> Mapping[str, Any]:
+        """Attributes that a name stands for besides the op it resolves to: of TIR's `exp`, `intrinsic="exp"`."""
+        ...
+
     def close_to(self, name: str) -> str | None:
         """An op's name that `name` may be a slip of."""
         ...

@@ -1,4 +1,4 @@
-"""Any dialect in rules: ops by their full names, or by short ones in a rule that is `for` the dialect."""
+"""Any dialect in rules: ops by their full names, or by short ones in a rule that is `for` the dialect; TIR is in `tir.py`."""
 
 from __future__ import annotations
 
@@ -15,21 +15,9 @@ from ....support.diagnostics import error_at
 from ....support.text import nearest, nearest_or_all
 from ..functions import NoMatch, element_of
 
-_INFIX = {
-    "tir": {
-        "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "mod": "floormod", "lt": "lt", "le": "le", "gt": "gt",
-        "ge": "ge", "eq": "eq", "ne": "ne", "and_": "and", "or_": "or", "not_": "not",
-    }
-}  # fmt: skip
-_OPERATORS = {f"{level}.{op}": function for level, infix in _INFIX.items() for function, op in infix.items()}
-
 
 @cache
 def _dialect(name: str) -> Dialect | None:
-    if name == "tir":
-        from ...tir import TIR
-
-        return TIR
     if name == "te":
         from ...te import TE
 
@@ -42,6 +30,9 @@ def _dialect(name: str) -> Dialect | None:
 
 class OtherLevel:
     """Implements `Level` for one dialect."""
+
+    called: frozenset[str] = frozenset()
+    """Names that are not of ops, but resolve to one."""
 
     def __init__(self, name: str):
         self.name = name
@@ -58,18 +49,20 @@ class OtherLevel:
         return name if name in self.classes else None
 
     def close_to(self, name: str) -> str | None:
-        names = [*self.classes, *(n.removeprefix(f"{self.name}.") for n in self.classes)]
+        names = [*self.classes, *(n.removeprefix(f"{self.name}.") for n in self.classes), *self.called]
         return nearest(name, names)
 
     def spelled(self, op_name: str) -> str:
         return op_name.removeprefix(f"{self.name}.")
 
+    def implied(self, name: str) -> Mapping[str, Any]:
+        return {}
+
     def infix(self, function: str) -> str | None:
-        name = _INFIX.get(self.name, {}).get(function)
-        return None if name is None else f"{self.name}.{name}"
+        return None
 
     def operator(self, op_name: str) -> str | None:
-        return _OPERATORS.get(op_name)
+        return None
 
     def is_commutative(self, op_name: str) -> bool:
         return self.classes[op_name].has_trait(Commutative)
@@ -112,10 +105,6 @@ class OtherLevel:
             if isinstance(type, IntegerType)
             else FloatAttr(float(value), cast("Any", type))
         )
-        if self.name == "tir":
-            from ...tir.expr import ConstOp
-
-            return ConstOp(attr)
         from xdsl.dialects.arith import ConstantOp
 
         return ConstantOp(attr)

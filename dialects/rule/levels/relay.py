@@ -43,6 +43,9 @@ class RelayLevel:
     def resolve(self, name: str) -> str | None:
         return f"relay.{name}" if name in _STRUCTURE or get_operator(name) is not None else None
 
+    def implied(self, name: str) -> Mapping[str, Any]:
+        return {}
+
     def close_to(self, name: str) -> str | None:
         names = list(all_operators())
         same_end = [n for n in names if n.rpartition(".")[2] == name]

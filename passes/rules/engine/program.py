@@ -17,6 +17,7 @@ from xdsl.ir import Operation, SSAValue
 from ....dialects import rule as ir
 from ....dialects.relay.operator import from_attribute
 from ....dialects.rule.functions import FUNCTIONS, NoMatch, has_floats
+from ....dialects.rule.knowledge import QUESTIONS, ask
 from ....dialects.rule.levels import Level, level_of
 from ....support.diagnostics import MirError, error_at
 from . import steps
@@ -198,7 +199,8 @@ class _Compiler:
         args = list(op.args)
         actual = [self.new_slot() for _ in args]
         runs = [arg.type == ir.RUN for arg in args]
-        commutative = len(args) == 2 and not any(runs) and all(level_of(n).is_commutative(n) for n in names)
+        commutative = len(args) == 2 and args[0] is not args[1] and not any(runs)
+        commutative = commutative and all(level_of(n).is_commutative(n) for n in names)
         self.steps.append(lambda k: steps.arguments(slot, actual, runs, commutative, k))
         # What can fail soonest comes first: ops and literals before captures.
         order = sorted(range(len(args)), key=lambda i: isinstance(args[i].owner, ir.AnyOp))
@@ -275,11 +277,16 @@ class _Compiler:
         if name == "one_use" and self.classes is not None:
             return lambda slots: True  # Where both forms are kept, costs decide.
         function = FUNCTIONS[name]
-        call, as_values = function.call, function.wants_values
+        call, as_values, may_ask = function.call, function.wants_values, name in QUESTIONS
 
         def compute(slots: Slots) -> Any:
-            args = [read(slots) for read in readers]
-            args = [plain(arg, as_values) for arg in args]
+            given = [read(slots) for read in readers]
+            try:
+                args = [plain(arg, as_values) for arg in given]
+            except NoMatch:
+                if may_ask:
+                    return ask(name, given)
+                raise
             try:
                 return call(*args)
             except (NoMatch, KeyError, MirError):

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.traits import ConstantLike, is_side_effect_free
 
 from ....dialects.rule import RewriteOp
@@ -19,6 +20,7 @@ from ....dialects.rule.functions import NoMatch
 from ....support.diagnostics import Diagnostic, MirError
 from ....support.edit import erase_op, insert_op_before
 from ....support.locations import fuse_locations
+from ....support.operands import operands_of
 from ....support.trace import Tracer
 from ....support.walk import walk_ops
 from ...changes import op_names, tell_rewrite, value_name
@@ -38,7 +40,7 @@ class RuleIndex:
     rules: tuple[Candidate, ...]
     by_root: dict[str, tuple[Candidate, ...]] = field(init=False)
     depth: int = field(init=False)
-    known: dict[tuple[str, frozenset[str]], tuple[Program, ...]] = field(init=False)
+    known: dict[tuple[Any, ...], tuple[Program, ...]] = field(init=False)
 
     @staticmethod
     def of(rules: Iterable[RewriteOp], strict_math: bool = False) -> RuleIndex:
@@ -58,7 +60,12 @@ class RuleIndex:
 
     def candidates(self, op: Operation) -> tuple[Program, ...]:
         """The rules that may match at an op, by its name and the ops that its operands are, in order."""
-        rules = self.by_root.get(op.name, ())
+        operands = [value.op.name if type(value) is OpResult else "" for value in operands_of(op)]
+        key = (op.name, *operands) if len(operands) <= _MOST_IN_ORDER else (op.name, frozenset(operands))
+        found = self.known.get(key)
+        return self._select(op, key) if found is None else found
+
+    def _select(self, op: Operation, key: tuple[Any, ...]) -> tuple[Program, ...]:
         operands: set[str] = set()
         for operand in op.operands:
             owner = operand.owner
@@ -66,16 +73,16 @@ class RuleIndex:
                 operands.add(owner.name)
                 if owner.has_trait(ConstantLike):
                     operands.add(CONSTANT)
-        key = op.name, frozenset(operands)
-        found = self.known.get(key)
-        if found is None:
-            found = tuple(
-                rule.program
-                for rule in rules
-                if not any(names.isdisjoint(operands) for names in rule.head.operand_names)
-            )
-            self.known[key] = found
+        found = self.known[key] = tuple(
+            rule.program
+            for rule in self.by_root.get(op.name, ())
+            if not any(names.isdisjoint(operands) for names in rule.head.operand_names)
+        )
         return found
+
+
+_MOST_IN_ORDER = 3
+"""Of ops of more operands, the order does not count: they may have any number."""
 
 
 def apply_rules(root: Operation, rules: RuleIndex, *, once: bool = False, trace: Tracer | None = None) -> bool:
@@ -88,22 +95,24 @@ def apply_rules(root: Operation, rules: RuleIndex, *, once: bool = False, trace:
         MirError: where a replacement does not fit or has another type than what it replaces, a condition cannot be
             computed, or the rules go on for ever.
     """
-    driver = _Driver(root, rules, once, current_stats(), trace)
+    driver = RuleDriver(root, rules, once, current_stats(), trace)
     driver.run()
     return driver.changed
 
 
 def apply_at(op: Operation, program: Program) -> bool:
     """Applies one rule once, with its first root at `op`; whether it applied. Raises MirError as `apply_rules` does."""
-    driver = _Driver(op, RuleIndex((Candidate.of(program.rule),)), True, current_stats())
+    driver = RuleDriver(op, RuleIndex((Candidate.of(program.rule),)), True, current_stats())
     driver.longest = 1
     return driver.attempt(program, op)
 
 
-class _Driver:
+class RuleDriver:
+    """Applies the rules of an index inside `root`, in place."""
+
     def __init__(
         self,
-        root: Operation,
+        root: Operation | None,
         rules: RuleIndex,
         once: bool,
         stats: dict[str, RuleStats] | None,
@@ -121,6 +130,8 @@ class _Driver:
         self.longest = 0
 
     def run(self) -> None:
+        """Applies rules until none matches, or once."""
+        assert self.root is not None
         while True:
             candidates = [op for op in walk_ops(self.root) if op.name in self.rules.by_root]
             if not self.longest:
@@ -152,10 +163,12 @@ class _Driver:
         return False
 
     def attempt(self, program: Program, op: Operation) -> bool:
+        """Applies one rule at an op; whether it applied."""
         match = program.match(op)
         return match is not None and self.rewrite(program, match)
 
     def rewrite(self, program: Program, match: Match) -> bool:
+        """Replaces what a rule matched; whether it could."""
         roots = match.roots
         made: list[Operation] = []
         try:
@@ -194,6 +207,7 @@ class _Driver:
         return True
 
     def check_types(self, program: Program, roots: Sequence[Operation], values: Sequence[SSAValue]) -> None:
+        """Raises MirError where a value would get another type."""
         for root, value in zip(roots, values, strict=True):
             if value.type != root.results[0].type:
                 from ....dialects.rule.text import type_text
@@ -225,6 +239,7 @@ class _Driver:
             raise self.endless(program, match.roots[0], made)
 
     def endless(self, program: Program, root: Operation, made: Sequence[Operation]) -> MirError:
+        """The error of rules that go on for ever."""
         names: dict[str, None] = {}
         op: Operation | None = made[0] if made else None
         while op is not None and op in self.lineage and len(names) < 8:
@@ -237,6 +252,7 @@ class _Driver:
         return MirError(diagnostic.with_note("let each rule make the program smaller, or apply them with mode=once"))
 
     def push(self, op: Operation) -> None:
+        """Has an op visited next."""
         self.pending.pop(op, None)
         self.pending[op] = None
 

@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 from ....dialects import rule as ir
 from ....dialects.rule.functions import NoMatch
 from ....dialects.rule.levels import Level
+from ....support.operands import operands_of
 from .values import is_filled_with, truth
 
 Slots: TypeAlias = list[Any]
@@ -148,7 +149,7 @@ def arguments(slot: int, actual: Sequence[int], runs: Sequence[bool], commutativ
     count = len(actual)
 
     def step(slots: Slots) -> bool:
-        operands = slots[slot].owner.operands
+        operands = operands_of(slots[slot].owner)
         if len(operands) != count:
             return False
         for place, value in zip(actual, operands, strict=True):
@@ -162,7 +163,7 @@ def arguments(slot: int, actual: Sequence[int], runs: Sequence[bool], commutativ
     def either(slots: Slots) -> bool:
         if step(slots):
             return True
-        a, b = slots[slot].owner.operands
+        a, b = operands_of(slots[slot].owner)
         if a is b:
             return False
         slots[first], slots[second] = b, a

@@ -36,15 +36,13 @@ def same_attr(a: Any, b: Any) -> bool:
 
 
 def is_filled_with(value: SSAValue, wanted: float) -> bool:
-    """Whether a value is a constant each of whose elements is `wanted`."""
+    """Whether a value is a constant each of whose elements is `wanted`; of scalars, True is not 1."""
     owner = value.owner
-    if isinstance(owner, Block) or not owner.has_trait(ConstantLike):
-        return False
-    constant = level_of(owner.name).constant(value)
+    constant = None if isinstance(owner, Block) else level_of(owner.name).constant(value)
     if constant is None or isinstance(constant, (Attribute, str)):
         return False
     if isinstance(constant, (int, float)):
-        return constant == wanted
+        return constant == wanted and isinstance(constant, bool) == isinstance(wanted, bool)
     # Most arrays differ in their first element.
     return constant.size > 0 and constant.flat[0] == wanted and bool((constant == wanted).all())
 

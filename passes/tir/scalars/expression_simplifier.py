@@ -1,8 +1,8 @@
 """Scalar expressions, shortened in place under what an analyzer knows.
 
 Integer arithmetic goes through the analyzer's canonical form and back, whole trees at a time: the root of a tree is the value
-that something other than arithmetic uses. Comparisons keep the side that they are written on; what is known true or false
-becomes a constant. Operands must have been simplified before the ops that use them, as they are in program order.
+that something other than arithmetic uses. This is no rule: what cancels in a sum may stand anywhere in its tree. Comparisons keep the
+side that they are written on; what is known true or false becomes a constant. All else is rewritten by the rules of `simplify.mir`. Operands must have been simplified before the ops that use them, as they are in program order.
 
 The analyzer takes integers for unlimited. What indices, bounds of loops and conditions of statements are computed from must not
 overflow; all else wraps around, and is simplified only where it does not, or where sums and products alone are left
@@ -12,7 +12,9 @@ overflow; all else wraps around, and is simplified only where it does not, or wh
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from math import gcd
+from typing import TYPE_CHECKING, Any
 
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import IntegerType
@@ -22,15 +24,18 @@ from xdsl.rewriter import InsertPoint
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Atom, Expr, Kind
 from ....dialects.arith import expr as x
-from ....dialects.arith.conditions import logical_not
+from ....dialects.arith.conditions import eq, ge, gt, le, logical_not, lt, ne
 from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.arith.to_ssa import to_ssa
 from ....dialects.tir.arithmetic import LogicalOp
 from ....dialects.tir.operators import Const, as_const, fold
-from ....dialects.tir.scalar_ops import ARITHMETIC
-from ....dialects.tir.types import I1, element_of
+from ....dialects.tir.scalar_ops import ARITHMETIC, COMPARISONS
+from ....dialects.tir.types import I1
 from ....support.edit import builder_before, erase_op, move_before
 from ..rewriting import is_same_tree
+
+if TYPE_CHECKING:
+    from .scalar_rules import ScalarRules
 
 _SEEN_THROUGH = (*ARITHMETIC, tir.LetOp, tir.CastOp)
 _COUNTED = (*_SEEN_THROUGH, tir.SelectOp, tir.CompareOp)
@@ -40,6 +45,8 @@ MAX_SIZE = 400
 """Trees of more ops than this stay as they are (shared parts count each time that they are used)."""
 
 Prover = Callable[[Analyzer, Expr], bool]
+
+_CONDITIONS: dict[str, Callable[[Expr, Expr], Expr]] = {"lt": lt, "le": le, "gt": gt, "ge": ge, "eq": eq, "ne": ne}
 
 
 def _can_prove(analyzer: Analyzer, condition: Expr) -> bool:
@@ -52,23 +59,51 @@ class ExpressionSimplifier:
     def __init__(self, analyzer: Analyzer, prove: Prover = _can_prove):
         self.analyzer = analyzer
         self.prove = prove
+        self._steps: dict[type[Operation], Callable[[Any], None]] = {
+            **dict.fromkeys(ARITHMETIC, self._arithmetic),
+            **dict.fromkeys(COMPARISONS, self._comparison),
+            **dict.fromkeys((tir.AndOp, tir.OrOp, tir.NotOp), self._logic),
+            **dict.fromkeys((tir.CastOp, tir.CallOp), self._by_rules),
+            tir.SelectOp: self._select,
+        }
+
+    @cached_property
+    def rules(self) -> ScalarRules:
+        """The rules for what is not index arithmetic."""
+        from .scalar_rules import ScalarRules
+
+        return ScalarRules("tir/scalars/simplify.mir", self)
 
     def visit(self, op: Operation) -> None:
         """Replaces the results of an expression op by something simpler, where there is that. The op stays, maybe unused."""
-        if isinstance(op, tir.CompareOp):
-            self._comparison(op)
-        elif isinstance(op, tir.AndOp | tir.OrOp | tir.NotOp):
-            self._logic(op)
-        elif isinstance(op, ARITHMETIC):
-            if is_index_type(op.result.type):
-                if _is_root(op.result):
-                    self.simplify_root(op.result)
-            else:
-                self._fold(op)
-        elif isinstance(op, tir.SelectOp):
-            self._select(op)
-        elif isinstance(op, tir.CallOp) and op.intrinsic.data == "likely":
-            self._likely(op)
+        step = self._steps.get(type(op))
+        if step is not None:
+            step(op)
+
+    def _by_rules(self, op: Operation) -> None:
+        if op.results and op.results[0].first_use is not None:
+            self.rules.settle(op)
+
+    def _arithmetic(self, op: tir.BinaryOp) -> None:
+        if not is_index_type(op.result.type):
+            self._fold(op)
+            self._by_rules(op)
+        elif _is_root(op.result):
+            self.simplify_root(op.result)
+
+    def _select(self, op: tir.SelectOp) -> None:
+        self._by_rules(op)
+        if is_index_type(op.result.type) and _is_root(op.result) and self.is_exact(op.result):
+            self._replace(op.result)  # pyright: ignore[reportArgumentType]
+
+    def holds(self, question: str, arguments: Sequence[Any]) -> bool:
+        """Returns whether the condition of a rule is known to be true of integers; implements `Knowledge`."""
+        values = [each for each in arguments if isinstance(each, SSAValue)]
+        if not all(isinstance(each.type, IntegerType) and self.is_exact(each) for each in values):
+            return False
+        a, b = (self.analyzer.expr(each) if isinstance(each, SSAValue) else x.as_expr(int(each)) for each in arguments)
+        condition = eq(x.floormod(b, a), x.ZERO) if question == "divides" else _CONDITIONS[question](a, b)
+        return self.prove(self.analyzer, condition)
 
     # Integers ----------------------------------------------------------------------------------------------------
 
@@ -177,6 +212,11 @@ class ExpressionSimplifier:
         return False if self.prove(self.analyzer, logical_not(condition)) else None
 
     def _comparison(self, op: tir.CompareOp) -> None:
+        self.compare(op)
+        self._by_rules(op)
+
+    def compare(self, op: tir.CompareOp) -> None:
+        """Decides a comparison, or brings its sides into canonical form."""
         if op.lhs.type != op.rhs.type or not isinstance(op.lhs.type, IntegerType):
             self._fold(op)
             return
@@ -205,34 +245,17 @@ class ExpressionSimplifier:
             op.result.replace_all_uses_with(builder_before(op).insert(kind(lhs, rhs)).result)
 
     def _logic(self, op: tir.AndOp | tir.OrOp | tir.NotOp) -> None:
-        if op.result.type != I1:
-            return
+        if op.result.type == I1:
+            self._decide_logic(op)
+        self._by_rules(op)
+
+    def _decide_logic(self, op: tir.AndOp | tir.OrOp | tir.NotOp) -> None:
         decided = self._decide(op.result)
         if decided is not None:
             self._become(op, decided)
         elif isinstance(op, LogicalOp):
             # What the analyzer can tell of one side alone was told when that was visited.
             self._fold(op)
-        else:
-            self._negation(op)
-
-    def _negation(self, op: tir.NotOp) -> None:
-        contrary = contrary_of(op.value, builder_before(op))
-        if contrary is not None:
-            op.result.replace_all_uses_with(contrary)
-
-    def _select(self, op: tir.SelectOp) -> None:
-        condition = as_const(op.condition)
-        if condition is not None:
-            op.result.replace_all_uses_with(op.true_value if condition.value else op.false_value)
-        elif op.true_value is op.false_value:
-            op.result.replace_all_uses_with(op.true_value)
-        elif is_index_type(op.result.type) and _is_root(op.result) and self.is_exact(op.result):
-            self._replace(op.result)  # pyright: ignore[reportArgumentType]
-
-    def _likely(self, op: tir.CallOp) -> None:
-        if op.result is not None and as_const(op.arguments[0]) is not None:
-            op.result.replace_all_uses_with(op.arguments[0])
 
     # Others ------------------------------------------------------------------------------------------------------
 
@@ -278,28 +301,6 @@ def appearance(analyzer: Analyzer, roots: Sequence[SSAValue]) -> Callable[[Atom]
         return found
 
     return place
-
-
-def contrary_of(condition: SSAValue, builder: Builder) -> SSAValue | None:
-    """The comparison that is true where `condition` is not; None where it is no comparison (or negation)."""
-    match condition.owner:
-        case tir.NotOp() as inner:
-            return inner.value
-        case tir.LtOp() as inner:
-            return builder.insert(tir.LeOp(inner.rhs, inner.lhs)).result if _is_ordered(inner) else None
-        case tir.LeOp() as inner:
-            return builder.insert(tir.LtOp(inner.rhs, inner.lhs)).result if _is_ordered(inner) else None
-        case tir.EqOp() as inner:
-            return builder.insert(tir.NeOp(inner.lhs, inner.rhs)).result
-        case tir.NeOp() as inner:
-            return builder.insert(tir.EqOp(inner.lhs, inner.rhs)).result
-        case _:
-            return None
-
-
-def _is_ordered(op: tir.CompareOp) -> bool:
-    """Whether of two operands one is below the other unless they are equal: not so for NaN."""
-    return isinstance(element_of(op.lhs.type), IntegerType)
 
 
 def constant(value: Const, builder: Builder) -> SSAValue | None:

@@ -22,7 +22,7 @@ from ...option_range import require_range
 from ..analyzed_walk import AnalyzedWalk, Visit
 from ..rewriting import erase_dead, is_dead, is_statement, nothing_at_end, prim_funcs, replace_by_side
 from .dead_stores import remove_overwritten
-from .expression_simplifier import contrary_of
+from .expression_simplifier import ExpressionSimplifier
 from .noop_stores import stores_what_is_there
 
 _OPENING = (tir.AttrOp, tir.LaunchThreadOp, tir.RealizeOp)
@@ -34,6 +34,10 @@ _MEMORY = (tir.AllocateOp, tir.AllocateConstOp, tir.DeclBufferOp, tir.AllocBuffe
 class NoOpRemover(AnalyzedWalk):
     """Visits statements in order; what held only what does nothing does nothing itself."""
 
+    def __init__(self, analyzer: Analyzer):
+        super().__init__(analyzer)
+        self.expressions = ExpressionSimplifier(analyzer)
+
     def visit(self, op: Operation) -> Generator[Visit, None, Iterable[Operation] | None]:
         """One op: its regions first."""
         if isinstance(op, tir.IfOp) and (decided := self.decide(op)) is not None:
@@ -44,7 +48,7 @@ class NoOpRemover(AnalyzedWalk):
             return None
         yield from self.inside(op)
         if isinstance(op, tir.IfOp):
-            _tidy_branch(op)
+            _tidy_branch(op, self.expressions)
         elif self.does_nothing(op):
             _erase(op)
         return None
@@ -100,7 +104,7 @@ def _erase(op: Operation) -> None:
     erase_op(op)
 
 
-def _tidy_branch(op: tir.IfOp) -> None:
+def _tidy_branch(op: tir.IfOp, expressions: ExpressionSimplifier) -> None:
     """A branch without statements goes; one with only an `else` becomes one on the contrary."""
     has_else = bool(op.else_region.blocks) and not _is_empty(op.else_region.block)
     if not _is_empty(op.then_region.block):
@@ -111,13 +115,13 @@ def _tidy_branch(op: tir.IfOp) -> None:
     if not has_else:
         _erase(op)
         return
-    builder = builder_before(op)
-    contrary = contrary_of(op.condition, builder) or builder.insert(tir.NotOp(op.condition)).result
     for inner in reversed(list(op.then_region.block.ops)):
         _erase(inner)
     move_to_end(op.else_region.block.ops, op.then_region.block)
     op.else_region.erase_block(op.else_region.block)
-    op.operands[0] = contrary
+    contrary = builder_before(op).insert(tir.NotOp(op.condition))
+    op.operands[0] = contrary.result
+    expressions.rules.settle(contrary)
 
 
 def remove_no_ops(func: tir.PrimFuncOp) -> None:

@@ -16,13 +16,14 @@ from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer
+from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.tir.arithmetic import LogicalOp
 from ....dialects.tir.operators import as_const
 from ....support.edit import erase_op
 from ..analyzed_walk import AnalyzedWalk, Visit
 from ..rewriting import erase_dead, insert_nothing, prim_funcs, replace_by_side, set_operands
 from .boolean_simplifier import BooleanSimplifier
-from .expression_simplifier import ExpressionSimplifier
+from .expression_simplifier import ARITHMETIC, ExpressionSimplifier
 from .known_contents import propagate_contents
 from .noop_stores import stores_what_is_there
 from .transitive import prove_transitively
@@ -63,6 +64,34 @@ class StatementSimplifier(AnalyzedWalk):
                     self.booleans.visit(op)
             case _:
                 pass
+        yield from self.inside(op)
+        return None
+
+
+class RuleWalk(AnalyzedWalk):
+    """Applies a file of rules in order, under what is known; brings what they make and comparisons into canonical form."""
+
+    def __init__(self, file: str):
+        super().__init__(Analyzer())
+        self.expressions = ExpressionSimplifier(self.analyzer)
+        from .scalar_rules import ScalarRules
+
+        self.rules = ScalarRules(file, self.expressions)
+
+    def run(self, func: tir.PrimFuncOp) -> None:
+        """Rewrites one function."""
+        super().run(func)
+        erase_dead(func)
+
+    def visit(self, op: Operation) -> Generator[Visit, None, Iterable[Operation] | None]:
+        """One op, whose operands were rewritten; a branch whose condition is known is without it."""
+        if isinstance(op, tir.IfOp) and (condition := as_const(op.condition)) is not None:
+            return replace_by_side(op, bool(condition.value))
+        for made in self.rules.settle(op) if op.name in self.rules.roots else ():
+            if isinstance(made, ARITHMETIC) and is_index_type(made.result.type):
+                self.expressions.simplify_root(made.result)
+        if isinstance(op, tir.CompareOp):
+            self.expressions.compare(op)
         yield from self.inside(op)
         return None
 

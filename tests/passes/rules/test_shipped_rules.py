@@ -27,6 +27,8 @@ def test_check_rules(file: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(equal, "MOST_RUNS", 4)
     monkeypatch.setattr(equal, "PATIENCE", 120.0)
     monkeypatch.setattr(integers, "TIMEOUT", 60_000)
+    monkeypatch.setattr(integers, "WIDTHS", (8, 32))
+    monkeypatch.setattr(integers, "PATIENCE", 100)
     example = EXAMPLES / file.name
     examples = in_deep_stack(lambda: examples_of(parse_mir(example.read_text()))) if example.exists() else []
     with Sources().reading() as sources:

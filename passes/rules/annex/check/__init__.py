@@ -1,7 +1,7 @@
 """`mir-opt --check-rules`: is each rule true, do they come to an end, does none hide another?
 
 `equal` runs both sides of Relay rules on programs that `generate` makes of the pattern; `integers` proves rules of integer
-arithmetic; `terminate` looks for measures that the rules decrease; `swallowed` compares patterns, as `terms`.
+arithmetic, and `scalars` tries those of TIR on numbers of every dtype; `terminate` looks for measures that the rules decrease; `swallowed` compares patterns, as `terms`.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _check_rules(
 
 
 def _check_integers(rule: RewriteOp, known: dict[str, list[RewriteOp]]) -> list[Diagnostic]:
-    from .integers import NEVER, prove
+    from .integers import NEVER, UNSAID, prove
 
     try:
         problem, verdict = prove(rule)
@@ -85,16 +85,18 @@ def _check_integers(rule: RewriteOp, known: dict[str, list[RewriteOp]]) -> list[
         raise error_at(
             rule, f"rule @{rule.sym_name.data} is proven by z3, which is not installed", "pip install 'mirstack[z3]'"
         ) from None
-    if rule.level.data == "tir" and (problem is None or problem.message.endswith(NEVER)):
-        from .floats import check_floats
+    if rule.level.data == "tir" and (problem is None or NEVER in problem.message or UNSAID in problem.message):
+        from .scalars import check_scalars
 
-        wrong, tried = check_floats(rule)
+        wrong, tried = check_scalars(rule)
         if wrong is not None:
             return [wrong]
-        if tried:
+        if any("float" in dtype for dtype in tried):
             known.setdefault("<hold> for all floats that were tried", []).append(rule)
-            if problem is not None:
-                return []
+        if tried and problem is not None:
+            if UNSAID in problem.message:
+                known.setdefault("<hold> for all values that were tried", []).append(rule)
+            return []
     if problem is not None:
         return [problem]
     known.setdefault(verdict, []).append(rule)

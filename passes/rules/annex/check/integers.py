@@ -1,6 +1,6 @@
 """Rules of integer arithmetic (TIR, arith) proven by z3: for all values of 8, 16, 32 and 64 bits both sides are equal.
 
-Values are bit vectors, as in the machine: sums wrap. Conditions are those of the rule; where the left side is not defined (a
+Values are bit vectors, as in the machine: sums wrap; TIR's are taken as signed and as unsigned. Conditions are those of the rule; where the left side is not defined (a
 division by zero, a shift past the width) nothing is asked of the right side, and where it is defined the right side must be.
 Each choice of one op among several, and of the predicate of a comparison, is proven for itself.
 """
@@ -23,7 +23,7 @@ from .....dialects.rule.functions import FUNCTIONS, LAZY, NoMatch
 from .....support.diagnostics import Diagnostic
 from .terms import op_names, results, roots
 
-WIDTHS, TIMEOUT = (8, 16, 32, 64), 5000
+WIDTHS, TIMEOUT = (8, 16, 32, 64), 30_000
 """Bits for which a rule is proven, and milliseconds for each: what is wrong in few bits has a small counterexample."""
 
 PATIENCE = 1000
@@ -58,15 +58,16 @@ def prove(rule: ir.RewriteOp) -> tuple[Diagnostic | None, str]:
     for width in (width for width in WIDTHS if _fits(rule, width)):
         seen: set[str] = set()
         try:
-            for choice in choices_of(rule):
-                problem, verdict = _prove_choice(rule, z, width, choice, PATIENCE if proven else TIMEOUT)
+            for choice, signed in product(choices_of(rule), (True, False) if rule.level.data == "tir" else (True,)):
+                timeout = PATIENCE if proven else TIMEOUT
+                problem, verdict = _prove_choice(rule, z, width, choice, timeout, signed)
                 if problem is not None:
                     return problem, ""
                 seen.add(verdict)
         except Unsaid as unsaid:
-            message = f"rule @{name} cannot be proven: '{unsaid.name}' is not integer arithmetic"
+            message = f"rule @{name} cannot be proven: '{unsaid.name}' {UNSAID}"
             return Diagnostic(message, rule.location).with_note(_HINT), ""
-        except z.Z3Exception:
+        except (z.Z3Exception, TypeError):
             message = f"rule @{name} cannot be proven: it takes conditions for numbers, or numbers for conditions"
             return Diagnostic(message, rule.location).with_note(_HINT), ""
         if "unknown" in seen and not proven:
@@ -82,6 +83,7 @@ def prove(rule: ir.RewriteOp) -> tuple[Diagnostic | None, str]:
     return None, f"proven for {_listed(proven)} bits{more}"
 
 
+UNSAID = "is not integer arithmetic"
 NEVER = "is not exercised: its conditions are never true"
 _HINT = "rules of TIR and arith on integers are proven; apply others with care"
 
@@ -116,16 +118,16 @@ def choices_of(rule: ir.RewriteOp) -> list[Choice]:
 
 
 def _prove_choice(
-    rule: ir.RewriteOp, z: Any, width: int, choice: Choice, timeout: int
+    rule: ir.RewriteOp, z: Any, width: int, choice: Choice, timeout: int, signed: bool = True
 ) -> tuple[Diagnostic | None, str]:
     """What is wrong with one choice; else whether it is "proven", "unknown" or "never" applies."""
     name = rule.sym_name.data
-    sides = _Sides(rule, z, width, choice)
+    sides = _Sides(rule, z, width, choice, signed)
     claims = [(sides.term(a), sides.term(b)) for a, b in zip(roots(rule), results(rule), strict=True)]
     conditions = [sides.condition(op.condition) for op in rule.body.block.ops if isinstance(op, ir.WhereOp)]
     if any(a.sort() != b.sort() for a, b in claims):
         return Diagnostic(f"rule @{name} would change the type of a value", rule.location), ""
-    solver = z.Solver()
+    solver = z.SolverFor("QF_BV")
     solver.set("timeout", timeout)
     solver.add(*conditions, *sides.defined[False])
     if solver.check() == z.unsat:
@@ -134,16 +136,19 @@ def _prove_choice(
     verdict = solver.check()
     if verdict == z.sat:
         model = solver.model()
-        values = ", ".join(f"%{key} = {_shown(z, model.eval(term, True))}" for key, term in sides.named().items())
+        values = ", ".join(
+            f"%{key} = {_shown(z, model.eval(term, True), signed)}" for key, term in sides.named().items()
+        )
         several = [each for op, each in choice.items() if isinstance(op, ir.MatchOp) and len(op.names.data) > 1]
         by = f" with {', '.join(map(str, several))}" if several else ""
-        message = f"rule @{name} changes the meaning in {width} bits{by}: {values or 'always'}"
+        bits = f"{width} bits" if signed else f"{width} bits without a sign"
+        message = f"rule @{name} changes the meaning in {bits}{by}: {values or 'always'}"
         return Diagnostic(message, rule.location), ""
     return None, "proven" if verdict == z.unsat else "unknown"
 
 
-def _shown(z: Any, value: Any) -> str:
-    return str(value) if z.is_bool(value) else str(value.as_signed_long())
+def _shown(z: Any, value: Any, signed: bool) -> str:
+    return str(value if z.is_bool(value) else value.as_signed_long() if signed else value.as_long())
 
 
 def name_of(op: ir.MatchOp | ir.BuildOp, choice: Choice) -> str:
@@ -152,21 +157,77 @@ def name_of(op: ir.MatchOp | ir.BuildOp, choice: Choice) -> str:
     return choice[captured] if isinstance(captured, ir.MatchOp) else op_names(op)[0]
 
 
-def is_condition(value: SSAValue, choice: Choice) -> bool:
-    """Whether a capture stands where a condition does."""
-    users = ((use.operation, use.index) for use in value.uses)
-    named = [(name_of(op, choice), index) for op, index in users if isinstance(op, ir.MatchOp | ir.BuildOp)]
-    return any(
-        name in ("tir.and", "tir.or", "tir.not") or (name in ("tir.select", "arith.select") and index == 0)
-        for name, index in named
-    )
+def intrinsic_of(op: ir.MatchOp | ir.BuildOp, name: str) -> str:
+    """The name of an op, with that of the intrinsic for a call of TIR: `tir.call:bitwise_and`."""
+    attributes = {key.data: attr.owner for key, attr in zip(op.attr_names.data, op.attrs, strict=True)}
+    called = attributes.get("intrinsic")
+    return f"{name}:{from_attribute(called.value)}" if name == "tir.call" and isinstance(called, ir.DataOp) else name
+
+
+_OF_BOOLS = ("tir.and", "tir.or", "tir.not")
+_TO_BOOL = ("tir.eq", "tir.ne", "tir.lt", "tir.le", "tir.gt", "tir.ge", "arith.cmpi")
+_TESTS = ("tir.call:isnan", "tir.call:isinf", "tir.call:isfinite")
+_BOOL = "bool"
+
+
+class Kinds:
+    """Which values of a rule have one dtype, and which of them are bool: what is compared, chosen or computed with one another."""
+
+    def __init__(self, rule: ir.RewriteOp, choice: Choice):
+        self._parent: dict[Any, Any] = {}
+        for op in rule.body.block.ops:
+            match op:
+                case ir.MatchOp() | ir.BuildOp():
+                    self._use(intrinsic_of(op, name_of(op, choice)), list(op.args), op.result)
+                case ir.LiteralOp() if isinstance(from_attribute(op.value), bool):
+                    self._join(op.result, _BOOL)
+                case ir.ConstantOp() if isinstance(op.value.owner, ir.DataOp):
+                    if isinstance(from_attribute(op.value.owner.value), bool):
+                        self._join(op.result, _BOOL)
+                case ir.FoldOp():
+                    self._join(op.result, op.value)
+                case ir.SelectOp():
+                    self._join(op.result, op.on_true)
+                    self._join(op.result, op.on_false)
+                case _:
+                    pass
+
+    def of(self, value: Any) -> Any:
+        """What stands for all values of the same dtype as one."""
+        while value in self._parent:
+            value = self._parent[value]
+        return value
+
+    def is_bool(self, value: SSAValue) -> bool:
+        """Whether a value can only be bool."""
+        return self.of(value) == _BOOL
+
+    def _join(self, a: Any, b: Any) -> None:
+        a, b = self.of(a), self.of(b)
+        if a != b:
+            self._parent.update({b: a} if a == _BOOL else {a: b})
+
+    def _use(self, name: str, args: list[SSAValue], result: SSAValue) -> None:
+        if name in _OF_BOOLS:
+            same, bools = [], [*args, result]
+        elif name in _TO_BOOL or name in _TESTS:
+            same, bools = args, [result]
+        elif name in ("tir.select", "arith.select"):
+            same, bools = [*args[1:], result], args[:1]
+        else:
+            same, bools = [] if name == "tir.cast" else [*args, result], []
+        for value in bools:
+            self._join(value, _BOOL)
+        for value in same[1:]:
+            self._join(same[0], value)
 
 
 class _Sides:
     """Both sides of a rule as terms of z3."""
 
-    def __init__(self, rule: ir.RewriteOp, z: Any, width: int, choice: Choice):
-        self.z, self.width, self.choice = z, width, choice
+    def __init__(self, rule: ir.RewriteOp, z: Any, width: int, choice: Choice, signed: bool):
+        self.z, self.width, self.choice, self.signed = z, width, choice, signed
+        self.kinds = Kinds(rule, choice)
         self.terms: dict[SSAValue, Any] = {}
         self.defined: dict[bool, list[Any]] = {False: [], True: []}
         """What must hold for the ops of the left side (False) and of the right one (True) to be defined."""
@@ -190,19 +251,21 @@ class _Sides:
         match value.owner:
             case ir.AnyOp() if value.type == ir.VALUE:
                 name = f"v{len(self.terms)}"
-                return z.Bool(name) if is_condition(value, self.choice) else z.BitVec(name, self.width)
+                return z.Bool(name) if self.kinds.is_bool(value) else z.BitVec(name, self.width)
             case ir.LiteralOp() as op:
                 return self.number(from_attribute(op.value))
             case ir.ConstantOp() as op:
-                if isinstance(op.value.owner, ir.DataOp):
+                try:
                     return self.number(self.known(op.value))
+                except Unsaid:
+                    pass
                 return z.Extract(self.width - 1, 0, self.attribute(op.value))
             case ir.FoldOp() as op:
                 return self.term(op.value)
             case ir.SelectOp() as op:
                 return z.If(self.condition(op.condition), self.term(op.on_true), self.term(op.on_false))
             case (ir.MatchOp() | ir.BuildOp()) as op:
-                name = name_of(op, self.choice)
+                name = intrinsic_of(op, name_of(op, self.choice))
                 if any(arg.type != ir.VALUE for arg in op.args):
                     raise Unsaid(name)
                 return self.operation(op, name, [self.term(arg) for arg in op.args])
@@ -220,7 +283,9 @@ class _Sides:
         attributes = {key.data: attr for key, attr in zip(op.attr_names.data, op.attrs, strict=True)}
         if name in ("arith.constant", "tir.const") and set(attributes) == {"value"}:
             return self.number(self.known(attributes["value"]))
-        make = _OPS.get(name)
+        make = (None if self.signed else _UNSIGNED.get(name)) or _OPS.get(name)
+        if name.startswith("tir.call:"):
+            attributes.pop("intrinsic")
         if name == "arith.cmpi" and set(attributes) == {"predicate"}:
             number = self.known(attributes["predicate"])
             if not isinstance(number, int) or not 0 <= number < len(_PREDICATES):
@@ -233,11 +298,11 @@ class _Sides:
         need = self.defined[isinstance(op, ir.BuildOp)]
         if "div" in name or "mod" in name or "rem" in name:
             need.append(args[1] != 0)
-            if not name.endswith("ui"):
+            if self.signed and not name.endswith("ui"):
                 # The least integer divided by -1 does not fit.
                 least = self.z.BitVecVal(1 << (self.width - 1), self.width)
                 need.append(self.z.Not(self.z.And(args[0] == least, args[1] == -1)))
-        if ".sh" in name:
+        if ".sh" in name or ":sh" in name:
             need.append(self.z.ULT(args[1], self.width))
         return make(self.z, *args)
 
@@ -252,9 +317,14 @@ class _Sides:
             case ir.AttrOp() if value in self.choice:
                 return self.choice[value]
             case ir.ComputeOp() if op.function.data in ("dtype", "rank"):
-                return f"int{self.width}" if op.function.data == "dtype" else 0
+                if op.function.data == "rank":
+                    return 0
+                bools = self.kinds.is_bool(op.args[0])
+                return "bool" if bools else f"{'' if self.signed else 'u'}int{self.width}"
             case ir.ComputeOp() if op.function.data == "is_float":
                 return False
+            case ir.ComputeOp() if op.function.data in ("is_integer", "is_unsigned"):
+                return not self.kinds.is_bool(op.args[0]) and (op.function.data == "is_integer" or not self.signed)
             case ir.ComputeOp() if op.function.data in LAZY:
                 first, *rest = map(self.known, op.args)
                 if op.function.data == "ifelse":
@@ -288,13 +358,22 @@ class _Sides:
                 return self.z.Bool(f"{name} {self.term(op.args[0])}")
             if name in _COMPARE:
                 return _COMPARE[name](*map(self.attribute, op.args))
+            if name == "divides":
+                divisor, number = map(
+                    self.term if all(a.type == ir.VALUE for a in op.args) else self.attribute, op.args
+                )
+                return self.z.And(divisor != 0, (self.z.SRem if self.signed else self.z.URem)(number, divisor) == 0)
             raise Unsaid(name)
         raise Unsaid("a condition")
 
     def attribute(self, value: SSAValue) -> Any:
         op, wide = value.owner, 4 * self.width
-        if isinstance(op, ir.DataOp | ir.AttrOp):
+        try:
             number = self.known(value)
+        except Unsaid:
+            if isinstance(op, ir.DataOp | ir.AttrOp):
+                raise
+        else:
             if not isinstance(number, int):
                 raise Unsaid(str(number))
             return self.z.BitVecVal(number, wide)
@@ -319,7 +398,7 @@ class _Sides:
                 raise Unsaid(name)
             return make[name](*args)
         if value.type == ir.VALUE:
-            return self.z.SignExt(wide - self.width, self.term(value))
+            return (self.z.SignExt if self.signed else self.z.ZeroExt)(wide - self.width, self.term(value))
         raise Unsaid("an attribute")
 
 
@@ -354,7 +433,7 @@ _OPS: dict[str, Callable[..., Any]] = {
     "tir.mul": lambda z, a, b: a * b,
     "tir.floordiv": lambda z, a, b: _floor(z, a, b)[0],
     "tir.floormod": lambda z, a, b: _floor(z, a, b)[1],
-    "tir.truncmod": lambda z, a, b: z.SRem(a, b),
+    "tir.mod": lambda z, a, b: z.SRem(a, b),
     "tir.div": lambda z, a, b: a / b,
     "tir.min": lambda z, a, b: z.If(a < b, a, b),
     "tir.max": lambda z, a, b: z.If(a > b, a, b),
@@ -362,6 +441,15 @@ _OPS: dict[str, Callable[..., Any]] = {
     "tir.or": lambda z, a, b: z.Or(a, b),
     "tir.not": lambda z, a: z.Not(a),
     "tir.select": lambda z, c, a, b: z.If(c, a, b),
+    "tir.call:likely": lambda z, a: a,
+    "tir.call:abs": lambda z, a: z.If(a < 0, -a, a),
+    "tir.call:bitwise_and": lambda z, a, b: a & b,
+    "tir.call:bitwise_or": lambda z, a, b: a | b,
+    "tir.call:bitwise_xor": lambda z, a, b: a ^ b,
+    "tir.call:bitwise_not": lambda z, a: ~a,
+    "tir.call:shift_left": lambda z, a, b: a << b,
+    "tir.call:shift_right": lambda z, a, b: a >> b,
+    **{f"tir.call:{name}": lambda z, a: a for name in ("floor", "ceil", "trunc", "round", "nearbyint")},
     "arith.addi": lambda z, a, b: a + b,
     "arith.subi": lambda z, a, b: a - b,
     "arith.muli": lambda z, a, b: a * b,
@@ -382,3 +470,19 @@ _OPS: dict[str, Callable[..., Any]] = {
     "arith.maxui": lambda z, a, b: z.If(z.UGT(a, b), a, b),
     "arith.select": lambda z, c, a, b: z.If(c, a, b),
 }
+
+_UNSIGNED: dict[str, Callable[..., Any]] = {
+    "tir.lt": lambda z, a, b: z.ULT(a, b),
+    "tir.le": lambda z, a, b: z.ULE(a, b),
+    "tir.gt": lambda z, a, b: z.UGT(a, b),
+    "tir.ge": lambda z, a, b: z.UGE(a, b),
+    "tir.floordiv": lambda z, a, b: z.UDiv(a, b),
+    "tir.floormod": lambda z, a, b: z.URem(a, b),
+    "tir.div": lambda z, a, b: z.UDiv(a, b),
+    "tir.mod": lambda z, a, b: z.URem(a, b),
+    "tir.min": lambda z, a, b: z.If(z.ULT(a, b), a, b),
+    "tir.max": lambda z, a, b: z.If(z.UGT(a, b), a, b),
+    "tir.call:abs": lambda z, a: a,
+    "tir.call:shift_right": lambda z, a, b: z.LShR(a, b),
+}
+"""What is something else on integers without a sign."""

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from .....dialects import rule as ir
 from .....dialects.relay.operator import from_attribute
 from .....dialects.rule.levels import level_of
+from ...engine.values import same_attr
 
 
 def patterns(rule: ir.RewriteOp) -> list[ir.MatchOp]:
@@ -56,7 +57,7 @@ def subsumes(general: SSAValue, special: SSAValue, bound: dict[SSAValue, Any]) -
                 other, ir.AnyOp | ir.LiteralOp | ir.MatchOp
             )
         case ir.LiteralOp() as a, ir.LiteralOp() as b:
-            return bool(from_attribute(a.value) == from_attribute(b.value))
+            return same_attr(from_attribute(a.value), from_attribute(b.value))
         case ir.MatchOp() as a, ir.MatchOp() as b:
             return _subsumes_op(a, b, bound)
         case _:

@@ -5,14 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .expr import Const, Expr, IterVar, fail
+from .schedule_ops import THREAD_TAGS
 
 SPATIAL, REDUCE, THREAD, ORDERED, OPAQUE = "S", "R", "thread", "ordered", "opaque"
 """Kinds of an axis: of an element, of a reduction, a thread, the steps of a scan, and one that is not scheduled."""
-
-THREAD_TAGS = (
-    *(f"{kind}.{dim}" for kind in ("blockIdx", "threadIdx") for dim in "xyz"),
-    "vthread", "vthread.x", "vthread.y", "vthread.z", "cthread",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,10 +33,14 @@ from ...support.text import counted
 from .. import tir
 from ..tir.buffer import NO_ATTRS
 from ..tir.types import I32, type_to_dtype
-from .axes import THREAD_TAGS
 
 if TYPE_CHECKING:
     from ..schedule.signature_table import Parameter, Signature
+
+THREAD_TAGS = (
+    *(f"{kind}.{dim}" for kind in ("blockIdx", "threadIdx") for dim in "xyz"),
+    "vthread", "vthread.x", "vthread.y", "vthread.z", "cthread",
+)  # fmt: skip
 
 HANDLES = ("axis", "stage", "tensor")
 """Kinds of arguments that a primitive takes as handles; `expr` is a scalar, the others are attributes."""

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 
 from ...dialects.relay.operator import AttrValue
+from .json_values import as_dict, as_list
 from .ndarray import decode
-from .untyped import as_dict, as_list
 
 if TYPE_CHECKING:
     import numpy as np

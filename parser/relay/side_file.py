@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from weakref import WeakValueDictionary
 
 from ...dialects.array import numpy_dtype
-from .untyped import as_dict, as_list
+from .json_values import as_dict, as_list
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,8 +12,8 @@ from ...support.diagnostics import error_at
 from ..python.tree import Binary, Call, Expr, Index, Sequence, Token, Unary
 from ..python.tree import Lambda as LambdaTree
 from ..tvmscript.expressions import scalar
+from ..tvmscript.inlined_values import Plan
 from ..tvmscript.names import Names
-from ..tvmscript.plan import Plan
 from ..tvmscript.print_expressions import ExpressionPrinter
 from ..tvmscript.reader import Reader
 

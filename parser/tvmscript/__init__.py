@@ -22,7 +22,7 @@ from ..python.literals import is_string
 from ..python.tree import Call, Expression, Function, Module, Stmt, first_token
 from .functions import read_function
 from .literals import named_type, read_dictionary
-from .reader import Callee, FileNames, Reader
+from .reader import FileNames, KnownFunction, Reader
 from .syntax import parse_item
 
 IR_MODULE = "ir_module"
@@ -44,7 +44,7 @@ class TVMScript:
                 trees.append(None)
                 continue
             if context.captured:
-                from .captured import with_captured
+                from .closure_variables import with_captured
 
                 tree = with_captured(tree, context.captured)
             trees.append(tree)
@@ -73,14 +73,14 @@ def _functions(tree: Function | Module) -> list[tuple[str, Function, str | None]
     return [(f"{base}.{m.name}", m, str(tree.name)) for m in members for base in (tree.name, "cls")]
 
 
-def _callee(reader: Reader, function: Function, module: str | None) -> Callee:
+def _callee(reader: Reader, function: Function, module: str | None) -> KnownFunction:
     result = function.result
     if result is None or result == "None":
-        return Callee(str(function.name), module, None)
+        return KnownFunction(str(function.name), module, None)
     type_ = named_type(reader, result)
     if type_ is None:
         reader.fail(result, "a function returns a scalar", "write -> T.int32, or nothing")
-    return Callee(str(function.name), module, type_)
+    return KnownFunction(str(function.name), module, type_)
 
 
 def _read(item: Item, tree: Function | Module | None, context: ParseContext, functions: FileNames) -> list[Operation]:

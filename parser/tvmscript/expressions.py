@@ -14,10 +14,10 @@ from ...dialects.tir.types import I1, I32, BufferType, HandleType, element_of, t
 from ...support.diagnostics import MirError
 from ...support.text import counted, nearest, with_article
 from ..python.tree import Binary, Call, Conditional, Expr, Index, Lambda, Mapping, Member, Sequence, Slice, Token, Unary
-from .linear import difference, literal_int
 from .literals import literal_const, named_type, read_number
 from .reader import Reader, describe, segments
 from .registry import reads_expression
+from .slice_extent import difference, literal_int
 
 _OPERATORS = {row.symbol: op for op, row in BINARY_ROWS.items() if row.symbol not in ("", "/")}
 _BIT_OPERATORS = {row.symbol: row.name for row in INTRINSICS.values() if row.symbol and row.arity == 2}

@@ -15,14 +15,14 @@ from .constructs.blocks import contains_block, has_axes
 from .constructs.buffers import BufferSpec, buffer_annotation, make_buffer
 from .inline_matches import inline_simple_matches
 from .literals import named_type
-from .reader import Callee, Reader, hint
+from .reader import KnownFunction, Reader, hint
 from .statements import RESERVED, statements
 
 # Importing them makes all constructs known.
 _CONSTRUCTS = (blocks, buffers, calls, control, types, values)
 
 
-def read_function(reader: Reader, tree: Function, callee: Callee) -> PrimFuncOp:
+def read_function(reader: Reader, tree: Function, callee: KnownFunction) -> PrimFuncOp:
     """The function; errors in it are reported."""
     reader.func_attrs = {}
     block = Block()

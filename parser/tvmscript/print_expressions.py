@@ -51,8 +51,8 @@ from ...dialects.tir.types import (
     type_to_dtype,
 )
 from ...support.diagnostics import error_at
+from .inlined_values import Plan, is_stop
 from .names import Names
-from .plan import Plan, is_stop
 
 _COMPARISON, _NOT, _SUM, ATOM = Precedence.COMPARISON, Precedence.NOT, Precedence.SUM, Precedence.ATOM
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}

@@ -39,9 +39,9 @@ from ...dialects.tir.stmt import (
 )
 from ...dialects.tir.types import BufferType, HandleType
 from ...support.diagnostics import error_at
+from .inlined_values import Plan
 from .loop_grids import loop_grid
 from .names import Names
-from .plan import Plan
 from .print_definitions import DefinitionPrinter, shape_text
 from .print_expressions import (
     annotation,

@@ -30,7 +30,7 @@ _NUMBERED = re.compile(r"(_\d+)+$")
 
 
 @dataclass(frozen=True)
-class Callee:
+class KnownFunction:
     """A function that may be called: its symbol, its class (None outside of a module) and the dtype it returns."""
 
     symbol: str
@@ -42,7 +42,7 @@ class Callee:
 class FileNames:
     """The functions of a file by the name they are called by: `f`, `Module.f`."""
 
-    callees: dict[str, Callee] = field(default_factory=dict[str, Callee])
+    callees: dict[str, KnownFunction] = field(default_factory=dict[str, KnownFunction])
 
 
 Entry: TypeAlias = "SSAValue | Const"

@@ -23,7 +23,7 @@ Key = TypeVar("Key", bound=Hashable)
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class Table(dict[Key, Function], Generic[Key, Function]):
+class ReaderTable(dict[Key, Function], Generic[Key, Function]):
     """Functions by what they read; called with keys it is a decorator that adds one."""
 
     def __call__(self, *keys: Key) -> Callable[[Function], Function]:
@@ -40,19 +40,19 @@ class Constructs:
     """The functions behind `T.`, by what stands around their call."""
 
     def __init__(self) -> None:
-        self.value: Table[str, Callable[[Reader, Call], Value]] = Table()
+        self.value: ReaderTable[str, Callable[[Reader, Call], Value]] = ReaderTable()
         """`T.Select(c, a, b)` in an expression."""
-        self.definition: Table[str, Callable[[Reader, str, Call], SSAValue | None]] = Table()
+        self.definition: ReaderTable[str, Callable[[Reader, str, Call], SSAValue | None]] = ReaderTable()
         """`x = T.alloc_buffer(…)`, `with T.allocate(…) as x:`."""
-        self.statement: Table[str, Callable[[Reader, Call], None]] = Table()
+        self.statement: ReaderTable[str, Callable[[Reader, Call], None]] = ReaderTable()
         """`T.evaluate(x)` on a line of its own."""
-        self.loop: Table[str, Callable[[Reader, For, list[Token], Call], None]] = Table()
+        self.loop: ReaderTable[str, Callable[[Reader, For, list[Token], Call], None]] = ReaderTable()
         """`for i, j in T.grid(m, n):`."""
-        self.region: Table[str, Callable[[Reader, Call, With], None]] = Table()
+        self.region: ReaderTable[str, Callable[[Reader, Call, With], None]] = ReaderTable()
         """`with T.block("B"):`, which takes its statements itself."""
-        self.scope: Table[str, Callable[[Reader, Call, Expr | None], None]] = Table()
+        self.scope: ReaderTable[str, Callable[[Reader, Call, Expr | None], None]] = ReaderTable()
         """`with T.attr(…):`, perhaps one of several items."""
-        self.axis: Table[str, Callable[[Reader, Call, list[Token], Axes], None]] = Table()
+        self.axis: ReaderTable[str, Callable[[Reader, Call, list[Token], Axes], None]] = ReaderTable()
         """`vi = T.axis.spatial(8, i)` in a block's head."""
 
     def names(self) -> set[str]:
@@ -62,5 +62,5 @@ class Constructs:
 
 
 construct = Constructs()
-reads_expression: Table[type, Callable[[Reader, Any], Value]] = Table()
-reads_statement: Table[type, Callable[[Reader, Any], None]] = Table()
+reads_expression: ReaderTable[type, Callable[[Reader, Any], Value]] = ReaderTable()
+reads_statement: ReaderTable[type, Callable[[Reader, Any], None]] = ReaderTable()

@@ -30,10 +30,10 @@ from ...python.literals import is_string
 from ...python.tree import Call, Expr, Index, Sequence, Slice, Token
 from ..arguments import list_items, named_arguments, read_annotations
 from ..expressions import access_index, check_rank, expr, range_of, read_buffer, read_condition, scalar
-from ..linear import literal_int
 from ..literals import literal_const, read_attribute, read_dtype, read_integer, read_string
 from ..reader import Reader, describe, hint, segments
 from ..registry import construct
+from ..slice_extent import literal_int
 
 FIELDS = (
     "shape", "dtype", "data", "strides", "elem_offset", "scope", "align", "offset_factor", "buffer_type", "axis_separators",

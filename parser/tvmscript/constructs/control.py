@@ -20,10 +20,10 @@ from ...python.literals import is_string
 from ...python.tree import Assert, Call, Expr, For, If, Sequence, Stmt, Token, While, With, called
 from ..arguments import named_arguments, read_annotations
 from ..expressions import expr, range_of, read_condition, scalar
-from ..linear import literal_int
 from ..literals import named_type, read_dictionary, read_dtype, read_string
 from ..reader import Reader, describe, hint
 from ..registry import construct, reads_statement
+from ..slice_extent import literal_int
 from ..statements import definition, evaluate_node, expression, let, statements
 from .calls import string_or_scalar
 

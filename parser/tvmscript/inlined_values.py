@@ -16,7 +16,7 @@ from ...dialects.tir.evaluation import EXPRESSIONS, LEAVES, NONE, READ, WRITE, E
 from ...dialects.tir.operators import as_const
 from ...dialects.tir.stmt import BlockOp, ForOp
 from ..python.tree import Binary, Expr, Token
-from .linear import difference
+from .slice_extent import difference
 
 
 class Plan:

@@ -2,7 +2,7 @@
 
 `const_fold` folds constants as TVM's operators do, `expr` holds the analyzer's expressions, `from_ssa` and `to_ssa` go between them and
 SSA, `bounds` and `simplify` are what the analyzer knows, `iter_map` detects quasi-affine iteration maps, `int_set` returns the
-intervals that expressions cover while variables run. The names below are loaded when first asked for: who folds needs no analyzer.
+intervals that expressions cover while variables run, and `regions` infers what a block reads and writes. The names below are loaded when first asked for: who folds needs no analyzer.
 """
 
 from importlib import import_module

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 
 from . import expr as x
 from .conditions import conjuncts
-from .expr import ONE, ZERO, Atom, Expr, Kind
+from .expr import ONE, TRUE, ZERO, Atom, Expr, Kind
 
 if TYPE_CHECKING:
-    from .analyzer import Analyzer
+    from .analyzer import Analyzer, Value
+    from .int_set import Ends
 
 
 class IterMapLevel(Enum):
@@ -480,3 +481,34 @@ def split_to_expr(split: IterSplitExpr) -> Expr:
     if past_end.terms or past_end.const < 0:
         inner = x.floormod(inner, split.extent)
     return inner * split.scale
+
+
+def filled(
+    starts: Sequence[Expr],
+    sizes: Sequence[Expr],
+    inner: Mapping[Value, tuple[Value, Value]],
+    analyzer: Analyzer,
+    predicate: Expr = TRUE,
+) -> list[Ends] | str:
+    """The ends of the box that regions fill, each element of it, while the `inner` loops (variable: (min, extent)) run.
+
+    For the starts (i * 4 + j, k) and the sizes (1, 2), with i and j in range(4), j inner: (0, 15) and (k, k + 1). In terms of the other
+    loops, whose ranges `analyzer` knows. A text says why there is none.
+    """
+    found = analyzer.detect_iter_map(starts, inner, predicate, IterMapLevel.SURJECTIVE)
+    if not found:
+        return found.errors[0]
+    dims: list[Ends] = []
+    variables = {analyzer.expr(loop).atom for loop in inner}
+    for number, (total, size) in enumerate(zip(found.indices, sizes, strict=True)):
+        low, count = total.base, size
+        if total.args:
+            (split,) = total.args
+            if split.scale != size:
+                return f"the steps in dimension {number} leave elements out, or meet elements twice"
+            count = analyzer.simplify(split.extent * size)
+        if any(atom in variables for atom in x.free_vars(low, count)):
+            return f"how far dimension {number} is written depends on the turn"
+        low = analyzer.simplify(low)
+        dims.append((low, analyzer.simplify(low + count - 1)))
+    return dims

@@ -12,17 +12,16 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneTy
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import te, tir
+from ...dialects.arith.regions import buffer_region, infer_regions, move_to_front
 from ...dialects.interned import integer
 from ...dialects.te.common_subexpr import shared_values, tree_size
 from ...dialects.te.dependence import needed_ops, steps_of
 from ...dialects.tir.types import I1, I32, I64
 from ...passes.tir.buffers.param_strides import PARAM_STRIDES, param_strides
 from ...support.diagnostics import error_at
-from ...support.edit import add_op, clone_op, detach, insert_op_before
-from ...support.walk import ops_in
+from ...support.edit import add_op, clone_op, insert_op_before
 from . import make
 from .block_body import BlockBody, combined, identity
-from .regions import Accesses, RegionBuilder
 from .scan import lower_scan
 
 NO_ALIAS = "tir.noalias"
@@ -195,10 +194,6 @@ class Lowering:
             return self.scalar(extent)
         return self.constant(extent.value.data, extent.type)
 
-    def extent_of(self, buffer: SSAValue, dim: int) -> SSAValue:
-        """An extent of a buffer."""
-        return self.extent(te.extents_of(self.tensors[buffer])[dim])
-
     def scalar(self, root: SSAValue) -> SSAValue:
         """A value of the TE function's level, computed at the TIR function's level: once for each use, unless it is shared."""
         done: list[SSAValue] = []
@@ -328,34 +323,14 @@ class Lowering:
         if op.reduction is not None:
             init = tir.InitOp()
             init.location = op.location
-            reads = self._reduction(op, op.reduction, body, init, outputs, spatial)
+            self._reduction(op, op.reduction, body, init, outputs, spatial)
             if body.block.first_op is not None:
                 body.block.insert_op_before(init, body.block.first_op)
-            skip: list[SSAValue] = outputs
         else:
-            reads = [body.value(op.values[i]) for i in group]
-            for value, output in zip(reads, outputs, strict=True):
+            values = [body.value(op.values[i]) for i in group]
+            for value, output in zip(values, outputs, strict=True):
                 body.add(make.store(value, output, spatial), op.location)
-            skip = []
-        accesses, writes = Accesses(), Accesses()
-        accesses.collect(reads, skip)
-        for output in outputs:
-            writes.add(output, spatial)
-        domain = dict(zip(made.iter_vars, zip(mins, extents, strict=True), strict=True))
-        self.finish(body.block, accesses, writes, domain)
-
-    def finish(
-        self,
-        block: Block,
-        reads: Accesses,
-        writes: Accesses,
-        domain: dict[SSAValue, tuple[SSAValue, SSAValue]],
-    ) -> None:
-        """Puts `tir.reads` and `tir.writes` at the head of a block's body."""
-        regions = RegionBuilder(self.extent_of, domain)
-        regions.block.add_op(tir.ReadsOp(*regions.regions(reads)))
-        regions.block.add_op(tir.WritesOp(*regions.regions(writes)))
-        move_to_front(regions.block, block)
+        infer_regions(made)
 
     def _reduction(
         self,
@@ -365,8 +340,8 @@ class Lowering:
         init: tir.InitOp,
         outputs: list[SSAValue],
         spatial: list[SSAValue],
-    ) -> list[SSAValue]:
-        """The update of a reduction, and its init; gives the values whose loads are the block's reads."""
+    ) -> None:
+        """The update of a reduction, and its init."""
         location = reduction.location
         start = BlockBody(self, init.body.block, dict(body.known))
         for index, output in enumerate(outputs):
@@ -393,7 +368,6 @@ class Lowering:
             results = lets
         for value, output in zip(results, outputs, strict=True):
             body.add(make.store(value, output, spatial), location)
-        return results
 
     def _extern(self, op: te.ExternOp) -> None:
         """One block without axes, which reads and writes whole buffers."""
@@ -415,11 +389,20 @@ class Lowering:
         }
         body = BlockBody(self, block, known)
         body.copy_all(op.body.block)
-        regions = RegionBuilder(self.extent_of, {})
+        head = Block()
         inputs = dict.fromkeys(self.buffers[t] for t in op.inputs)
-        regions.block.add_op(tir.ReadsOp(*[regions.full(b) for b in inputs]))
-        regions.block.add_op(tir.WritesOp(*[regions.full(self.buffers[r]) for r in op.results]))
-        move_to_front(regions.block, block)
+        for kind, buffers in ((tir.ReadsOp, inputs), (tir.WritesOp, [self.buffers[r] for r in op.results])):
+            add_op(head, kind(*[self._whole(buffer, head) for buffer in buffers]))
+        move_to_front(head.ops, block)
+
+    def _whole(self, buffer: SSAValue, head: Block) -> SSAValue:
+        """The region of all of a buffer, made at the end of `head`."""
+        extents = [self.extent(extent) for extent in te.extents_of(self.tensors[buffer])]
+        zeros = [tir.ConstOp.int(0, extent.type) for extent in extents]
+        region = buffer_region(buffer, [zero.result for zero in zeros], extents)
+        for op in (*zeros, region):
+            add_op(head, op)
+        return region.result
 
 
 def _reducer(reduction: te.ReduceOp) -> te.CommReducerOp | None:
@@ -438,17 +421,6 @@ def _repeated_sources(reduction: te.ReduceOp) -> int:
 
 def _same(value: SSAValue) -> SSAValue:
     return value
-
-
-def move_to_front(source: Block, target: Block) -> None:
-    """Moves all ops of one block before those of another."""
-    first = target.first_op
-    for op in ops_in(source):
-        detach(op)
-        if first is None:
-            add_op(target, op)
-        else:
-            insert_op_before(op, first)
 
 
 def _scan_of(result: SSAValue) -> te.ScanOp | None:

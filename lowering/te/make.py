@@ -24,12 +24,3 @@ def store(value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue]) -> tir
     """A store of one element."""
     sizes = i32_array(1, len(indices), 0, 1)
     return create_op(tir.StoreOp, [buffer, *indices, value], (), {SEGMENTS: sizes}, UNKNOWN_LOC)
-
-
-def region(buffer: SSAValue, mins: Sequence[SSAValue], extents: Sequence[SSAValue]) -> tir.BufferRegionOp:
-    """A box of a buffer."""
-    sizes = i32_array(1, len(mins), len(extents))
-    return create_op(tir.BufferRegionOp, [buffer, *mins, *extents], [REGION], {SEGMENTS: sizes}, UNKNOWN_LOC)
-
-
-REGION = tir.RegionType()

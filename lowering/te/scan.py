@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, SSAValue
 
 from ...dialects import te, tir
+from ...dialects.arith.regions import infer_regions
 from ...dialects.te.dependence import steps_of
 from . import make
-from .regions import Accesses
 
 if TYPE_CHECKING:
     from .create_prim_func import Lowering
@@ -62,7 +62,4 @@ def _copy_init(lowering: Lowering, scan: te.ScanOp, init: SSAValue, buffer: SSAV
     store = make.store(load.result, buffer, axes)
     load.location = store.location = scan.location
     made.body.block.add_ops([load, store])
-    reads, writes = Accesses(), Accesses()
-    reads.add(source, axes)
-    writes.add(buffer, axes)
-    lowering.finish(made.body.block, reads, writes, dict(zip(axes, zip(mins, extents, strict=True), strict=True)))
+    infer_regions(made)

@@ -8,14 +8,15 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from ....dialects.arith.block_regions import block_regions
-from ....dialects.arith.linear_form import copy_tree
+from ....dialects.arith.regions import BlockReadWriteDetector, copy_expression
 from ....dialects.tir.buffer import NO_ATTRS
 from ....dialects.tir.expr import LetOp, VarOp
 from ....dialects.tir.operators import Const, Value, as_const
 from ....dialects.tir.stmt import BlockOp, ForOp, InitOp, ReadsOp, WritesOp
 from ....support.diagnostics import MirError
+from ....support.edit import detach
 from ....support.text import counted
+from ....support.walk import ops_in
 from ...python.tree import Assign, Call, Expr, Expression, Mapping, Sequence, Stmt, Token, With, called
 from ..arguments import list_items, named_arguments
 from ..expressions import expr, range_of, read_condition
@@ -245,7 +246,7 @@ def again(reader: Reader, value: SSAValue) -> Value:
         if not is_side_effect_free(made) or made.regions:
             return value
         pending += made.operands
-    return copy_tree(value, reader)
+    return copy_expression(value, reader.emit)
 
 
 @construct.statement("T.reads", "T.writes")
@@ -292,14 +293,15 @@ def complete(reader: Reader, op: BlockOp) -> None:
     body, reader.ops = reader.ops, []
     reader.location = op.location
     try:
-        reads, writes = block_regions(reader, op, body)
-        if ReadsOp in missing:
-            reader.ops.append(ReadsOp.create(operands=[r.build(reader) for r in reads], location=op.location))
-        if WritesOp in missing:
-            position = 0 if ReadsOp in missing else body.index(head[0]) + 1
-            before, body = body[:position], body[position:]
-            reader.ops = [*before, *reader.ops] if before else reader.ops
-            reader.ops.append(WritesOp.create(operands=[w.build(reader) for w in writes], location=op.location))
+        detector = BlockReadWriteDetector(body, op.block_name.data)
+        accesses = {ReadsOp: detector.reads_beside_init(), WritesOp: detector.writes.values()}
+        inferred = detector.declare(op.location, *((kind, accesses[kind]) for kind in missing))
+        # Writes that are missing alone come after the reads.
+        position = 0 if ReadsOp in missing else body.index(head[0]) + 1
+        reader.ops, body = body[:position], body[position:]
+        for made in ops_in(inferred):
+            detach(made)
+            reader.ops.append(made)
     except MirError as error:
         reader.context.report(error)
     finally:

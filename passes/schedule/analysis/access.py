@@ -5,19 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Atom, Expr
 from ....dialects.arith.expr import free_vars
+from ....dialects.arith.int_set import Ends, join, relax
+from ....dialects.arith.regions import BlockReadWriteDetector, Head
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.stmt import RegionsOp
-from ....support.edit import builder_before, erase_op
-from ....support.walk import all_ops
-from ...tir.regions import Ends, join, relax
-from ...tir.rewriting import erase_if_dead, ops_of
+from ....support.edit import builder_at_end, detach, erase_op, insert_op_before
+from ....support.walk import ops_in
+from ...tir.rewriting import erase_if_dead
 from ..primitives.common.clone_expression import clone_value
-from .structure import is_inside, read_regions, scope_of, write_regions
+from .structure import is_inside, read_regions, write_regions
 
 
 @dataclass(frozen=True)
@@ -106,28 +107,50 @@ def same_box(a: Box, b: Box, analyzer: Analyzer) -> bool:
     )
 
 
-# Declarations written afresh
+# Declarations inferred again
 
 
 def declare_access(block: tir.BlockOp) -> None:
-    """Replaces `T.reads` and `T.writes` by what the block's loads and stores touch.
+    """Replaces `T.reads` and `T.writes` by what the block's loads and stores access, where that differs.
 
     What a reduction reads of its own output is left out, as TVM does, where it is what the block itself began with `T.init()`.
     """
-    # Nothing is told of the axes' ranges: an axis of extent 1 is to stand as itself, not as its value.
-    analyzer = Analyzer()
-    own: set[SSAValue] = {op.result for op in ops_of(block, tir.BufferOp)}
-    reads, writes = _touched(block, analyzer, own)
+    detector = BlockReadWriteDetector(block.body.block.ops)
+    reads, writes = list(detector.reads.values()), list(detector.writes.values())
     if _begins_sums(block):
-        written = {box.buffer for box in writes}
-        reads = [box for box in reads if box.buffer not in written]
-    opaque = _used_opaquely(block)
-    for kind, boxes, old in ((tir.WritesOp, writes, write_regions(block)), (tir.ReadsOp, reads, read_regions(block))):
-        # What a call does behind an address only the declaration tells.
+        reads = detector.reads_beside_init()
+    analyzer = Analyzer()
+    for kind, accesses, old in (
+        (tir.WritesOp, writes, write_regions(block)),
+        (tir.ReadsOp, reads, read_regions(block)),
+    ):
+        boxes = [Box(access.buffer, tuple(detector.ends(access))) for access in accesses]
         declared = boxes_of(old, analyzer)
-        kept = [box for box in declared if box.buffer in opaque and box not in boxes]
-        if declared != [*kept, *boxes] or block.find(kind) is None:
-            replace_regions(block, kind, [*kept, *boxes], analyzer)
+        # What a call does behind an address only the declaration tells.
+        kept = {
+            r.result: b for r, b in zip(old, declared, strict=True) if b.buffer in detector.opaque and b not in boxes
+        }
+        if declared != [*kept.values(), *boxes] or block.find(kind) is None:
+            head = Head(detector)
+            _install(block, kind(*kept, *[head.region(access) for access in accesses]), head.block)
+
+
+def _install(block: tir.BlockOp, regions: RegionsOp, head: Block) -> None:
+    """Puts a list of regions, and `head` with what it needs, in the place of that of its kind; writes before reads that are missing."""
+    old = block.find(type(regions))
+    body = block.body.block
+    anchor = old or next((op for op in body.ops if not isinstance(op, tir.BufferRegionOp)), body.first_op)
+    assert anchor is not None
+    for op in [*ops_in(head), regions]:
+        if op.parent is not None:
+            detach(op)
+        op.location = block.location
+        insert_op_before(op, anchor)
+    if isinstance(old, RegionsOp):
+        before = list(old.operands)
+        erase_op(old)
+        for region in before:
+            erase_if_dead(region)
 
 
 def _begins_sums(block: tir.BlockOp) -> bool:
@@ -138,99 +161,22 @@ def _begins_sums(block: tir.BlockOp) -> bool:
     return is_reduction and block.find(tir.InitOp) is not None and why_not_started(block) is None
 
 
-def _used_opaquely(block: tir.BlockOp) -> set[SSAValue]:
-    """The buffers whose address something inside a block takes, or that it hands on whole."""
-    found: set[SSAValue] = set()
-    for op in all_ops(block):
-        if type(op) is tir.BufferGetOp and op.field.data == "data":
-            found.add(op.buffer)
-        elif type(op) is tir.CallOp:
-            found |= {a for a in op.arguments if isinstance(a.type, tir.BufferType)}
-            found |= {
-                a.owner.buffer
-                for a in op.arguments
-                if op.intrinsic.data == "address_of" and isinstance(a.owner, tir.LoadOp)
-            }
-    return found
-
-
-def _can_be_made_anew(value: SSAValue, block: tir.BlockOp) -> bool:
-    """Whether what ops in a block compute is of loads and arithmetic only: what it calls, or names, is done once."""
-    pending = [value]
-    while pending:
-        op = pending.pop().owner
-        if isinstance(op, Operation) and is_inside(op, block) and not isinstance(op, tir.BufferOp | tir.VarOp):
-            if op.regions or isinstance(op, tir.LetOp | tir.CallOp):
-                return False
-            pending += op.operands
-    return True
-
-
-def _touched(block: tir.BlockOp, analyzer: Analyzer, own: set[SSAValue]) -> tuple[list[Box], list[Box]]:
-    """(reads, writes) of the ops inside a block, one box per distinct access."""
-    reads: dict[tuple[SSAValue, tuple[Ends, ...]], None] = {}
-    writes: dict[tuple[SSAValue, tuple[Ends, ...]], None] = {}
-    loops = ops_of(block, tir.ForOp)
-    for loop in loops:
-        analyzer.bind(loop.loop_var, loop.min, loop.extent)
-    inner = {atom for loop in loops if (atom := analyzer.expr(loop.loop_var).atom) is not None}
-    for op in all_ops(block):
-        if (type(op) is tir.LoadOp or type(op) is tir.StoreOp) and op.buffer not in own and scope_of(op) is block:
-            dims: list[Ends] = []
-            for number, index in enumerate(op.indices):
-                e = analyzer.expr(index)
-                ends = relax(e, inner, analyzer) if inner else (e, e)
-                if ends is None or not all(_can_be_made_anew(v, block) for v in made_in(block, *ends)):
-                    ends = whole(op.buffer, analyzer).dims[number]
-                dims.append(ends)
-            (writes if type(op) is tir.StoreOp else reads)[(op.buffer, tuple(dims))] = None
-        elif type(op) is tir.BlockOp and op is not block and scope_of(op) is block:
-            bound = bindings_of(op, analyzer)
-            for boxes, target in ((reads_of(op, analyzer), reads), (writes_of(op, analyzer), writes)):
-                for box in boxes:
-                    if box.buffer in own:
-                        continue
-                    dims = []
-                    for number, (low, high) in enumerate(box.dims):
-                        starts = relax(substitute(low, bound), inner, analyzer)
-                        stops = relax(substitute(high, bound), inner, analyzer)
-                        known = starts is not None and stops is not None and not made_in(op, starts[0], stops[1])
-                        dims.append(
-                            (starts[0], stops[1])
-                            if known and starts and stops
-                            else whole(box.buffer, analyzer).dims[number]
-                        )
-                    target[(box.buffer, tuple(dims))] = None
-    return [Box(*key) for key in reads], [Box(*key) for key in writes]
-
-
 def replace_regions(
     block: tir.BlockOp, kind: type[tir.ReadsOp] | type[tir.WritesOp], boxes: list[Box], analyzer: Analyzer
 ) -> None:
     """Has a block declare these boxes as its reads or writes, in place of what it declared."""
-    old = block.find(kind)
-    body = block.body.block
-    anchor: Operation | None = old
-    if anchor is None:
-        # Writes are put in place first, so that reads come to stand before them.
-        anchor = next((op for op in body.ops if not isinstance(op, tir.BufferRegionOp)), body.first_op)
-    assert anchor is not None
-    builder = builder_before(anchor, block.location)
+    head = Block()
+    builder = builder_at_end(head, block.location)
     regions: list[SSAValue] = []
     for box in boxes:
         type_ = index_type(box.buffer)
-        # A load in an index is made anew: the block's own may come later.
+        # A load in an index is made again: the block's own may come later.
         made = {analyzer.expr(v).atom: v for ends in box.dims for v in made_in(block, *ends)}
         values = {atom: clone_value(v, {}, builder, block) for atom, v in made.items() if atom is not None}
         mins = [analyzer.to_ssa(low, builder, type_, values) for low, _ in box.dims]
         extents = [analyzer.to_ssa(analyzer.simplify(high - low + 1), builder, type_, values) for low, high in box.dims]
         regions.append(builder.insert(tir.BufferRegionOp(box.buffer, mins, extents)).result)
-    builder.insert(kind(*regions))
-    if isinstance(old, RegionsOp):
-        before = list(old.operands)
-        erase_op(old)
-        for region in before:
-            erase_if_dead(region)
+    _install(block, kind(*regions), head)
 
 
 def order_reads(block: tir.BlockOp, buffers: Sequence[SSAValue]) -> None:

@@ -15,12 +15,12 @@ from ....dialects.arith import INF, Analyzer, Atom, Expr, Kind
 from ....dialects.arith.analyzer import Value
 from ....dialects.arith.conditions import conjuncts, logical_and
 from ....dialects.arith.expr import TRUE, free_vars
+from ....dialects.arith.int_set import relax
 from ....dialects.arith.iter_map import IterMapLevel
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.types import I1
 from ....support.edit import builder_before
 from ....support.walk import all_ops, op_around
-from ...tir.regions import relax
 from ...tir.rewriting import erase_if_dead, set_operands
 from .structure import (
     all_loops_above,

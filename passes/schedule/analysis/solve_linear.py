@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Atom, Expr, Kind
 from ....dialects.arith.expr import floordiv, free_vars
-from ...tir.regions import Ends, join
+from ....dialects.arith.int_set import Ends, join
 
 
 def solve_axis(

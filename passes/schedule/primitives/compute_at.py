@@ -15,10 +15,10 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
 from ....dialects.arith.conditions import ge, logical_and, lt
 from ....dialects.arith.expr import TRUE, Atom, free_vars, minimum, symbol
+from ....dialects.arith.int_set import Ends, relax
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.types import I1
 from ....support.edit import builder_before
-from ...tir.regions import Ends, relax
 from ..analysis.access import Box, extents_of, reads_of, relaxed, united, whole, writes_of
 from ..analysis.block_kind import (
     analyzer_for,

@@ -7,6 +7,7 @@ from xdsl.ir import Operation, SSAValue
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Atom, Expr
 from ....dialects.arith.conditions import eq, ge, logical_and, lt
+from ....dialects.arith.int_set import relax
 from ....dialects.arith.inverse_iter_map import inverse_affine_iter_map
 from ....dialects.arith.iter_map import IterMapLevel, IterRange
 from ....dialects.arith.substitution import substitute
@@ -15,7 +16,6 @@ from ....support.edit import block_of_ops, builder_before, erase_op
 from ....support.locations import fuse_locations
 from ....support.op_kinds import Kinds
 from ....support.walk import all_ops
-from ...tir.regions import relax
 from ...tir.rewriting import erase_if_dead, ops_of
 from ..analysis.access import declare_access
 from ..analysis.block_kind import why_not_complete

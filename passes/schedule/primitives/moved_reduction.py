@@ -12,8 +12,8 @@ from ....dialects.arith import Analyzer, Expr, Kind, symbol
 from ....dialects.arith.analyzer import Value
 from ....dialects.arith.conditions import ge, logical_and, lt
 from ....dialects.arith.expr import ONE, free_vars
+from ....dialects.arith.int_set import Ends
 from ....dialects.arith.iter_map import IterMapLevel
-from ...tir.regions import Ends
 from ..analysis.access import reads_of
 from ..analysis.structure import const_int, consumers, is_inside, loops_above
 from ..engine.errors import refuse

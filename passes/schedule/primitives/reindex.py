@@ -18,13 +18,13 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
 from ....dialects.arith.analyzer import Value
 from ....dialects.arith.expr import ONE, TRUE, ZERO, Atom, as_expr, free_vars
+from ....dialects.arith.int_set import FROM_DTYPE, relax
 from ....dialects.arith.iter_map import IterMapLevel, IterSumExpr
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....support.edit import builder_before
 from ....support.text import counted
 from ....support.walk import walk_ops
-from ...tir.regions import FROM_DTYPE, relax
 from ...tir.rewriting import set_indices, set_operands
 from ..analysis.access import extents_of, index_type
 from ..analysis.block_kind import analyzer_for, bind_axes, why_neither

@@ -26,13 +26,14 @@ from ....dialects.arith import Analyzer, Atom, Expr, Kind
 from ....dialects.arith.analyzer import Value
 from ....dialects.arith.conditions import conjuncts, ge, le, logical_not
 from ....dialects.arith.expr import ONE, ZERO, free_vars, symbol
+from ....dialects.arith.int_set import Ends, relax
+from ....dialects.arith.iter_map import filled
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.stmt import RegionsOp
 from ....dialects.tir.types import I1
 from ....support.walk import op_around
 from ...schedule.analysis.structure import read_regions, runs_before, write_regions
-from ..regions import Ends, filled, relax
 
 _T = TypeVar("_T")
 

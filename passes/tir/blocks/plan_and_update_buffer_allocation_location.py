@@ -18,7 +18,7 @@ from xdsl.rewriter import InsertPoint
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer
-from ....dialects.arith.block_regions import infer_regions
+from ....dialects.arith.regions import infer_regions
 from ....dialects.tir.stmt import RegionsOp
 from ....support.edit import block_of_ops, erase_op
 from ..rewriting import erase_if_dead, ops_of

@@ -18,13 +18,13 @@ from xdsl.passes import ModulePass
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Atom, Expr
 from ....dialects.arith.expr import free_vars
+from ....dialects.arith.int_set import relax
 from ....dialects.interned import integer
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.stmt import RegionsOp
 from ....dialects.tir.types import element_of, lanes_of
 from ....support.edit import PlacedBuilder, builder_before, erase_op, replace_all_uses_with
 from ....support.walk import op_around
-from ..regions import relax
 from ..rewriting import erase_if_dead, ops_of, set_indices, set_operands
 
 

@@ -9,8 +9,7 @@ from ....dialects.arith import Analyzer, Atom, Expr, Kind
 from ....dialects.arith import expr as x
 from ....dialects.arith.analyzer import linear_in
 from ....dialects.arith.conditions import logical_not
-from ....dialects.arith.int_set import IntervalSet
-from ..regions import relax
+from ....dialects.arith.int_set import IntervalSet, relax
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
 from ....dialects.arith.conditions import conjuncts
 from ....dialects.arith.expr import ZERO, Atom, Kind, free_vars, number
+from ....dialects.arith.int_set import relax
 from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp, buffer_type, tells_region
 from ....dialects.tir.intrinsics import Effect, intrinsic_effect
@@ -33,7 +34,6 @@ from ....dialects.tir.stmt import RegionsOp
 from ....dialects.tir.types import I1, HandleType, is_scalable, lanes_of
 from ....support.walk import all_ops, op_around
 from ..buffers.strides import extents_of
-from ..regions import relax
 from ..rewriting import is_same_tree
 
 if TYPE_CHECKING:

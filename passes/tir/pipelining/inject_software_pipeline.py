@@ -16,7 +16,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
-from ....dialects.arith.block_regions import infer_regions
+from ....dialects.arith.regions import infer_regions
 from ....support.diagnostics import error_at
 from ....support.walk import post_order, walk_ops
 from ..rewriting import acts_until_end, prim_funcs

@@ -12,7 +12,7 @@ from test_primitives import scheduled
 
 GATHER = """
 @T.prim_func
-def main(A: T.Buffer((16,), "float32"), I: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+def main(A: T.Buffer((16,), "float32"), I: T.Buffer((8,), "int64"), C: T.Buffer((8,), "float32")):
     B = T.alloc_buffer((16,), "float32")
     for i in range(16):
         with T.block("B"):
@@ -28,7 +28,7 @@ def main(A: T.Buffer((16,), "float32"), I: T.Buffer((8,), "float32"), C: T.Buffe
 
 TOTAL = """
 @T.prim_func
-def main(A: T.Buffer((16, 6), "float32"), I: T.Buffer((8, 4), "float32"), C: T.Buffer((8,), "float32")):
+def main(A: T.Buffer((16, 6), "float32"), I: T.Buffer((8, 4), "int64"), C: T.Buffer((8,), "float32")):
     for i, k, l in T.grid(8, 4, 6):
         with T.block("C"):
             vi, vk, vl = T.axis.remap("SRR", [i, k, l])
@@ -39,7 +39,7 @@ def main(A: T.Buffer((16, 6), "float32"), I: T.Buffer((8, 4), "float32"), C: T.B
 
 SCATTER = """
 @T.prim_func
-def main(A: T.Buffer((8,), "float32"), I: T.Buffer((8,), "float32"), C: T.Buffer((16,), "float32")):
+def main(A: T.Buffer((8,), "float32"), I: T.Buffer((8,), "int64"), C: T.Buffer((16,), "float32")):
     for i in range(8):
         with T.block("C"):
             vi = T.axis.opaque(8, i)
@@ -53,14 +53,14 @@ def main(A: T.Buffer((8,), "float32"), I: T.Buffer((8,), "float32"), C: T.Buffer
     ("program", "steps", "line"),
     [
         (GATHER, lambda s: s.compute_at("B", *s.get_loops("C")), "for ax0 in range(16):"),
-        (GATHER, lambda s: s.compute_inline("B"), 'T.reads(I[vi], A[T.Cast("int32", I[vi])])'),
+        (GATHER, lambda s: s.compute_inline("B"), 'T.reads(A[T.Cast("int32", I[vi])], I[vi])'),
         (GATHER, lambda s: s.blockize(*s.get_loops("C")), "T.reads(B[0:16], I[0:8])"),
-        (TOTAL, lambda s: s.blockize(s.get_loops("C")[2]), "T.reads(I[vi_o, vk_o], A[0:16, 0:6])"),
-        (TOTAL, lambda s: s.rfactor(s.get_loops("C")[1], 0), 'T.reads(I[vi, vk], A[T.Cast("int32", I[vi, vk]), vl])'),
+        (TOTAL, lambda s: s.blockize(s.get_loops("C")[2]), "T.reads(A[0:16, 0:6], I[vi_o, vk_o])"),
+        (TOTAL, lambda s: s.rfactor(s.get_loops("C")[1], 0), 'T.reads(A[T.Cast("int32", I[vi, vk]), vl], I[vi, vk])'),
         (
             TOTAL,
             lambda s: s.decompose_reduction("C", s.get_loops("C")[1]),
-            'T.reads(C[vi], I[vi, vk], A[T.Cast("int32", I[vi, vk]), vl])',
+            'T.reads(C[vi], A[T.Cast("int32", I[vi, vk]), vl], I[vi, vk])',
         ),
         (SCATTER, lambda s: s.blockize(*s.get_loops("C")), "T.writes(C[0:16])"),
     ],

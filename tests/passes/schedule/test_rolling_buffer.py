@@ -203,7 +203,9 @@ SUM = """        for y in range(4):
             "rolling_buffer: block 'C' is not known to read only what a turn of loop 'o' computes of 'B'\nnote: what earlier turns computed is overwritten",
         ),
         (
-            loop_text(MAKE.replace("B[v] =", 'B[T.Cast("int32", D[v // 5])] =') + USE),
+            loop_text(
+                MAKE.replace("B[v] =", "B[E[v // 5]] =") + USE, buffers='    E = T.alloc_buffer((8,), "int32")\n'
+            ),
             "is no full box: an index is loaded, or computed in the block",
         ),
         (

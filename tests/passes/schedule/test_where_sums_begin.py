@@ -66,7 +66,7 @@ def test_later_part_is_no_whole_reduction(name: str) -> None:
 def test_later_part_declares_what_it_adds_to() -> None:
     text = scheduled(SUMS, parted(lambda s, b: None))
     assert "T.reads(B[vi], A[vi, vk])" in text and text.count("T.reads(B[i], A[i, 2])") == 1
-    assert "T.reads(A[i, 0:2], A[i, 2])" in text
+    assert "T.reads(A[i, 0:3])" in text
 
 
 @pytest.mark.parametrize("name", ["b_k0", "b_k1"])

@@ -25,7 +25,7 @@ def at_offset(f: FunctionLowering, pointer: Pointer, element: Attribute, offset:
     moved = memref.ReinterpretCastOp.from_dynamic(
         base, [f.ssa(offset)], [f.ssa(Index.of(1))], [f.ssa(Index.of(1))], type_
     )
-    return Pointer(f.cast(f.add(moved).result, LLVMPointerType()), None)
+    return Pointer(f.cast(f.append(moved).result, LLVMPointerType()), None)
 
 
 def address_of(f: FunctionLowering, op: tir.CallOp) -> None:
@@ -72,7 +72,7 @@ def call_extern(f: FunctionLowering, op: tir.CallOp) -> None:
     args = [f.plain(a) for a in op.arguments[1:]]
     result = None if op.result is None else convert_type(op.result.type, op.result)
     f.globals.declare(op, name, [a.type for a in args], result)
-    call = f.add(func.CallOp(name, args, [] if result is None else [result]))
+    call = f.append(func.CallOp(name, args, [] if result is None else [result]))
     if op.result is not None:
         value = call.results[0]
         f.bind(op.result, Pointer(value, None) if isinstance(value.type, LLVMPointerType) else Plain(value))
@@ -102,7 +102,7 @@ def call_function(f: FunctionLowering, op: tir.CallOp) -> None:
             continue
         form = f.form(argument)
         args.append(f.cast(form.base, type_) if isinstance(form, Pointer) else f.plain(argument))
-    call = f.add(func.CallOp(name, args, [] if callee.output is None else [callee.output]))
+    call = f.append(func.CallOp(name, args, [] if callee.output is None else [callee.output]))
     if op.result is not None:
         if callee.output is None:
             raise error_at(op, f"function '{name}' returns nothing, but its value is used")

@@ -1,22 +1,17 @@
-"""Emission of standard ops: where they go, their location, constants made once, index arithmetic that folds and knows ranges."""
+"""Emission of standard ops: index arithmetic that folds and knows ranges, comparisons, ramps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
-    UNKNOWN_LOC,
-    AnyFloat,
     DenseIntOrFPElementsAttr,
-    FloatAttr,
     IndexType,
     IntegerAttr,
     IntegerType,
-    LocationAttr,
-    TensorType,
     VectorType,
     i1,
     i64,
@@ -26,7 +21,8 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import vector_ext
 from ...dialects.interned import integer, vector_type
-from ...support.edit import add_op, create_op, insert_op_after, insert_op_before
+from ...support.edit import add_op, create_op
+from ..emitter import Emitter, dense, wrap
 from .values import Index, Ramp
 
 OpT = TypeVar("OpT", bound=Operation)
@@ -57,39 +53,10 @@ _FLOAT_PREDICATES = {
 }
 
 
-class Emitter:
-    """Appends ops to `block`; constants go to the head of the function's entry block."""
+class StdEmitter(Emitter):
+    """Appends ops of the standard dialects: index arithmetic that folds and knows ranges, comparisons, ramps."""
 
-    def __init__(self, entry: Block):
-        self.entry = entry
-        self.block = entry
-        self.location: LocationAttr = UNKNOWN_LOC
-        self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
-        self._numbers: dict[tuple[int | str, int], tuple[Attribute, SSAValue]] = {}
-        """Constants that were asked for as numbers: by the number and the identity of the type, which stands beside."""
-        self._last_constant: Operation | None = None
-
-    def add(self, op: OpT) -> OpT:
-        """Appends an op, at the location of the source op in work."""
-        op.location = self.location
-        if op.regions:
-            self.block.add_op(op)
-        else:
-            add_op(self.block, op)
-        return op
-
-    def emit(
-        self,
-        kind: type[Operation],
-        operands: Sequence[SSAValue],
-        type_: Attribute,
-        properties: Mapping[str, Attribute] | None = None,
-    ) -> SSAValue:
-        """The result of a new op."""
-        op = create_op(kind, operands, (type_,), dict(properties or {}), self.location)
-        add_op(self.block, op)
-        (result,) = op.results
-        return result
+    CONSTANT = arith.ConstantOp
 
     def act(
         self, kind: type[OpT], operands: Sequence[SSAValue], properties: Mapping[str, Attribute] | None = None
@@ -110,59 +77,19 @@ class Emitter:
 
     # Constants
 
-    def constant_attr(self, value: Attribute, type_: Attribute) -> SSAValue:
-        """The constant `value` of type `type_`."""
-        known = self._constants.get((value, type_))
-        if known is None:
-            op = create_op(arith.ConstantOp, (), (type_,), {"value": value}, UNKNOWN_LOC)
-            if self._last_constant is not None:
-                insert_op_after(op, self._last_constant)
-            elif (first := self.entry.first_op) is not None:
-                insert_op_before(op, first)
-            else:
-                add_op(self.entry, op)
-            self._last_constant = op
-            known = self._constants[value, type_] = op.results[0]
-        return known
-
-    def first_after_constants(self) -> Operation | None:
-        """The first op of the entry block that is no constant put there by this class."""
-        return self.entry.first_op if self._last_constant is None else self._last_constant.next_op
-
-    def number(self, value: int | float, type_: Attribute) -> SSAValue:
-        """`value` in every lane of `type_`, integers modulo the width."""
-        # The text of a float tells zeros from each other.
-        key = (value if type(value) is int else repr(value), id(type_))
-        known = self._numbers.get(key)
-        if known is None:
-            known = self._numbers[key] = type_, self._number(value, type_)
-        return known[1]
-
-    def _number(self, value: int | float, type_: Attribute) -> SSAValue:
-        if isinstance(type_, VectorType):
-            element = type_.element_type
-            data = [_wrapped(int(value), element)] if isinstance(element, IntegerType | IndexType) else [float(value)]
-            return self.constant_attr(dense(type_, data), type_)
-        if isinstance(type_, IndexType):
-            return self.constant_attr(integer(int(value), type_), type_)
-        if isinstance(type_, IntegerType):
-            return self.constant_attr(integer(_wrapped(int(value), type_), type_), type_)
-        assert isinstance(type_, AnyFloat)
-        return self.constant_attr(FloatAttr(float(value), type_), type_)
-
     def true(self) -> SSAValue:
-        return self.number(1, i1)
+        return self.constant(1, i1)
 
     def iota(self, lanes: int, step: int, element: Attribute) -> SSAValue:
         """The vector 0, step, 2 * step, …"""
         type_ = vector_type(element, lanes)
-        return self.constant_attr(dense(type_, [_wrapped(i * step, element) for i in range(lanes)]), type_)
+        return self.constant_attr(dense(type_, [wrap(i * step, element) for i in range(lanes)]), type_)
 
     # Index arithmetic
 
     def ssa(self, index: Index) -> SSAValue:
         """An index as an SSA value of type `index`."""
-        return self.number(index.value, INDEX) if isinstance(index.value, int) else index.value
+        return self.constant(index.value, INDEX) if isinstance(index.value, int) else index.value
 
     def index_add(self, a: Index, b: Index) -> Index:
         if isinstance(a.value, int):
@@ -248,7 +175,7 @@ class Emitter:
                     return remainder
                 case _:
                     pass
-        zero = self.number(0, divisor.type)
+        zero = self.constant(0, divisor.type)
         return self.select(self.compare("eq", divisor, zero), zero, remainder)
 
     def index_truncdiv(self, a: Index, b: Index) -> Index:
@@ -280,7 +207,7 @@ class Emitter:
     def cast_index(self, value: SSAValue, type_: Attribute, signed: bool = True) -> SSAValue:
         """An integer to `index` or back, scalar or vector."""
         if isinstance(type_, VectorType):
-            return self.add(vector_ext.CastOp("index_cast" if signed else "index_castui", value, type_)).result
+            return self.append(vector_ext.CastOp("index_cast" if signed else "index_castui", value, type_)).result
         if not signed and isinstance(value.type, IntegerType) and value.type.width.data < 64:
             value = self.emit(arith.ExtUIOp, (value,), i64)
         return self.emit(arith.IndexCastOp, (value,), type_)
@@ -293,7 +220,7 @@ class Emitter:
 
         def scalar(index: Index) -> SSAValue:
             if isinstance(index.value, int):
-                return self.number(index.value, element)
+                return self.constant(index.value, element)
             return index.value if element == INDEX else self.cast_index(index.value, element)
 
         if isinstance(ramp.stride.value, int):
@@ -302,7 +229,7 @@ class Emitter:
             spread = self.emit(vector.BroadcastOp, (scalar(ramp.stride),), type_)
             steps = self.emit(arith.MuliOp, (spread, self.iota(ramp.lanes, 1, element)), type_, NO_FLAGS)
         if isinstance(ramp.base.value, int) and steps is None:
-            return self.number(ramp.base.value, type_)
+            return self.constant(ramp.base.value, type_)
         base = self.emit(vector.BroadcastOp, (scalar(ramp.base),), type_)
         return base if steps is None else self.emit(arith.AddiOp, (base, steps), type_, NO_FLAGS)
 
@@ -311,40 +238,22 @@ class Emitter:
     def compare(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
         """An integer compare, scalar or vector."""
         if isinstance(lhs.type, VectorType):
-            return self.add(vector_ext.CmpiOp(predicate, lhs, rhs)).result
+            return self.append(vector_ext.CmpiOp(predicate, lhs, rhs)).result
         return self.emit(arith.CmpiOp, (lhs, rhs), i1, {"predicate": integer(_PREDICATES[predicate], i64)})
 
     def compare_floats(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
         """A float compare, scalar or vector."""
         if isinstance(lhs.type, VectorType):
-            return self.add(vector_ext.CmpfOp(predicate, lhs, rhs)).result
+            return self.append(vector_ext.CmpfOp(predicate, lhs, rhs)).result
         properties = {"predicate": integer(_FLOAT_PREDICATES[predicate], i64), **FASTMATH_NONE}
         return self.emit(arith.CmpfOp, (lhs, rhs), i1, properties)
 
     def select(self, condition: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
         """condition ? lhs : rhs; lane by lane for a vector condition."""
         if isinstance(condition.type, VectorType):
-            return self.add(vector_ext.SelectOp(condition, lhs, rhs)).result
+            return self.append(vector_ext.SelectOp(condition, lhs, rhs)).result
         return self.emit(arith.SelectOp, (condition, lhs, rhs), lhs.type)
-
-
-def dense(type_: VectorType | TensorType, data: Sequence[int] | Sequence[float]) -> DenseIntOrFPElementsAttr:
-    """Numbers as the elements of a type (one number: in every element)."""
-    # The constructor is overloaded by element type, which is only known at run time here.
-    make: Callable[[Attribute, Sequence[int] | Sequence[float]], DenseIntOrFPElementsAttr] = (
-        DenseIntOrFPElementsAttr.from_list  # pyright: ignore[reportAssignmentType]
-    )
-    return make(type_, data)
 
 
 def _times(a: int | None, b: int | None) -> int | None:
     return None if a is None or b is None else a * b
-
-
-def _wrapped(value: int, type_: Attribute) -> int:
-    """`value` modulo the width of the type, as a signed number (0 or 1 for a bool)."""
-    if not isinstance(type_, IntegerType):
-        return value
-    width = type_.width.data
-    value &= (1 << width) - 1
-    return value - (1 << width) if width > 1 and value >> (width - 1) else value

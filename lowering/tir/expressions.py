@@ -72,9 +72,9 @@ def lower_const(f: FunctionLowering, op: tir.ConstOp) -> None:
                 raise error_at(op, "a handle constant other than the null pointer cannot be compiled")
             f.bind(op.result, Pointer(f.emit(llvm.ZeroOp, (), ADDRESS), None))
         else:
-            f.bind(op.result, Plain(f.number(number, convert_type(type_, op.result))))
+            f.bind(op.result, Plain(f.constant(number, convert_type(type_, op.result))))
     elif isinstance(value, FloatAttr):
-        f.bind(op.result, Plain(f.number(value.value.data, convert_type(type_, op.result))))
+        f.bind(op.result, Plain(f.constant(value.value.data, convert_type(type_, op.result))))
 
 
 @lowers(tir.LetOp)
@@ -256,7 +256,7 @@ def _compare(f: FunctionLowering, op: tir.CompareOp) -> SSAValue:
             left, right = f.index(op.lhs), f.index(op.rhs)
             decided = _decide(name, left, right)
             if decided is not None:
-                return f.number(int(decided), i1)
+                return f.constant(int(decided), i1)
             return f.compare(name, f.ssa(left), f.ssa(right))
     return f.compare(name, f.plain(op.lhs), f.plain(op.rhs))
 
@@ -293,7 +293,7 @@ def lower_connective(f: FunctionLowering, op: tir.BinaryOp) -> None:
 def lower_not(f: FunctionLowering, op: tir.NotOp) -> None:
     """Exclusive or with true."""
     value = f.plain(op.value)
-    f.bind(op.result, Plain(f.emit(arith.XOrIOp, (value, f.number(1, value.type)), value.type)))
+    f.bind(op.result, Plain(f.emit(arith.XOrIOp, (value, f.constant(1, value.type)), value.type)))
 
 
 @lowers(tir.SelectOp)
@@ -342,9 +342,9 @@ def lower_if_then_else(f: FunctionLowering, op: tir.IfThenElseOp) -> None:
         block = Block()
         with f.inside(block):
             value = _lower_side(f, source)
-            f.add(scf.YieldOp(f.ssa(f.index(value)) if as_index else f.plain(value)))
+            f.append(scf.YieldOp(f.ssa(f.index(value)) if as_index else f.plain(value)))
         regions.append(Region(block))
-    result = f.add(scf.IfOp(condition, [type_], regions[0], regions[1])).results[0]
+    result = f.append(scf.IfOp(condition, [type_], regions[0], regions[1])).results[0]
     f.bind(op.result, Index(result) if as_index else Plain(result))
 
 
@@ -369,7 +369,7 @@ def _lower_masked_choice(f: FunctionLowering, op: tir.IfThenElseOp, condition: S
     for block, negate in ((op.then_region.block, False), (op.else_region.block, True)):
         mask = condition
         if negate:
-            mask = f.emit(arith.XOrIOp, (mask, f.number(1, mask.type)), mask.type)
+            mask = f.emit(arith.XOrIOp, (mask, f.constant(1, mask.type)), mask.type)
         f.mask = mask if outer is None else f.emit(arith.AndIOp, (outer, mask), mask.type)
         sides.append(f.plain(_lower_side(f, block)))
         f.mask = outer
@@ -403,7 +403,7 @@ def convert(f: FunctionLowering, value: SSAValue, source: Attribute, target: Att
     type_ = VectorType(new, value.type.shape) if isa(value.type, VectorType[Attribute]) else new
     if isinstance(old, IntegerType) and isinstance(new, IntegerType):
         if new.width.data == 1:
-            return f.compare("ne", value, f.number(0, value.type))
+            return f.compare("ne", value, f.constant(0, value.type))
         if new.width.data < old.width.data:
             return _cast(f, "trunci", value, type_)
         return _cast(f, "extui" if is_unsigned(source) else "extsi", value, type_)
@@ -411,7 +411,7 @@ def convert(f: FunctionLowering, value: SSAValue, source: Attribute, target: Att
         return _cast(f, "uitofp" if is_unsigned(source) else "sitofp", value, type_)
     if isinstance(new, IntegerType):
         if new.width.data == 1:
-            return f.compare_floats("une", value, f.number(0, value.type))
+            return f.compare_floats("une", value, f.constant(0, value.type))
         return _cast(f, "fptoui" if is_unsigned(target) else "fptosi", value, type_)
     widths = _width(old), _width(new)
     if widths[0] == widths[1]:  # float16 and bfloat16: through float32
@@ -433,7 +433,7 @@ _CASTS: dict[str, type[Operation]] = {
 
 def _cast(f: FunctionLowering, kind: str, value: SSAValue, type_: Attribute) -> SSAValue:
     if is_vector(type_):
-        return f.add(vector_ext.CastOp(kind, value, type_)).result
+        return f.append(vector_ext.CastOp(kind, value, type_)).result
     return f.emit(_CASTS[kind], (value,), type_)
 
 
@@ -485,14 +485,14 @@ def lower_shuffle(f: FunctionLowering, op: tir.ShuffleOp) -> None:
             if position < count:
                 if count == 1:
                     return value
-                return f.add(vector.ExtractOp(value, [position], element)).results[0]
+                return f.append(vector.ExtractOp(value, [position], element)).results[0]
             position -= count
         raise error_at(op, f"T.Shuffle picks element {position} beyond its vectors")
 
     if len(picked) == 1:
         f.bind(op.result, Plain(take(picked[0])))
         return
-    total = f.number(0, vector_type(element, len(picked)))
+    total = f.constant(0, vector_type(element, len(picked)))
     for lane, position in enumerate(picked):
-        total = f.add(vector.InsertOp(take(position), total, [lane])).results[0]
+        total = f.append(vector.InsertOp(take(position), total, [lane])).results[0]
     f.bind(op.result, Plain(total))

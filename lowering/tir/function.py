@@ -15,7 +15,7 @@ from ...dialects.tir.types import element_of, is_unsigned
 from ...support.diagnostics import error_at
 from ...support.edit import create_op
 from ...support.memoize import memoized
-from .emitter import INDEX, Emitter
+from .emitter import INDEX, StdEmitter
 from .module_globals import ModuleGlobals
 from .values import ADDRESS, Buffer, Form, Index, Plain, Pointer, Ramp, convert_type, flat_type
 
@@ -37,11 +37,12 @@ def lowers(*kinds: type[Operation]) -> Callable[[Registered], Registered]:
     return register
 
 
-class FunctionLowering(Emitter):
+class FunctionLowering(StdEmitter):
     """Lowers the body of one function into `entry`."""
 
     def __init__(self, entry: Block, globals_: ModuleGlobals):
-        super().__init__(entry)
+        super().__init__()
+        self.start_function(entry)
         self.globals = globals_
         self.forms: dict[SSAValue, Form] = {}
         self.buffers: dict[SSAValue, Buffer] = {}
@@ -94,13 +95,13 @@ class FunctionLowering(Emitter):
         from xdsl.dialects import memref
 
         for pointer in reversed(self.frees.pop()):
-            self.add(memref.DeallocOp.get(pointer))
+            self.append(memref.DeallocOp.get(pointer))
 
     def loop(self, bounds: Sequence[SSAValue], body: Block) -> scf.ForOp:
         """A loop of these bounds (first, end, step) around a block that takes its variable."""
         loop = create_op(scf.ForOp, bounds, (), {}, self.location)
         loop.add_region(Region(body))
-        return self.add(loop)
+        return self.append(loop)
 
     # Values
 
@@ -172,7 +173,7 @@ class FunctionLowering(Emitter):
         if isinstance(type_, IndexType):
             return self.ssa(index)
         if isinstance(index.value, int):
-            return self.number(index.value, type_)
+            return self.constant(index.value, type_)
         return self.cast_index(index.value, type_)
 
     def broadcast(self, value: SSAValue, lanes: int) -> SSAValue:

@@ -121,13 +121,13 @@ def _nextafter(f: FunctionLowering, op: tir.CallOp) -> None:
     here, there = (f.emit(arith.ExtFOp, (each,), wide) for each in (x, y))
     bits, other = (f.emit(arith.BitcastOp, (each,), counted) for each in (x, y))
     # Sign and magnitude: up from a negative number is down in the count.
-    negative = f.compare("slt", bits, f.number(0, counted))
+    negative = f.compare("slt", bits, f.constant(0, counted))
     away = f.compare("ne", f.compare_floats("olt", here, there), negative)
-    step = f.select(away, f.number(1, counted), f.number(-1, counted))
+    step = f.select(away, f.constant(1, counted), f.constant(-1, counted))
     moved = f.emit(arith.AddiOp, (bits, step), counted, NO_FLAGS)
-    sign = f.emit(arith.AndIOp, (other, f.number(-(1 << 15), counted)), counted)
-    least = f.emit(arith.OrIOp, (sign, f.number(1, counted)), counted)
-    moved = f.select(f.compare_floats("oeq", here, f.number(0.0, wide)), least, moved)
+    sign = f.emit(arith.AndIOp, (other, f.constant(-(1 << 15), counted)), counted)
+    least = f.emit(arith.OrIOp, (sign, f.constant(1, counted)), counted)
+    moved = f.select(f.compare_floats("oeq", here, f.constant(0.0, wide)), least, moved)
     found = f.select(f.compare_floats("oeq", here, there), other, moved)
     nan = f.emit(arith.TruncFOp, (f.emit(arith.AddfOp, (here, there), wide, FASTMATH_NONE),), type_)
     result = f.emit(arith.BitcastOp, (found,), type_)
@@ -139,7 +139,7 @@ def _exp10(f: FunctionLowering, op: tir.CallOp) -> None:
     assert op.result is not None
 
     def power(args: Sequence[SSAValue], type_: Attribute) -> SSAValue:
-        return f.emit(math.PowFOp, (f.number(10.0, type_), *args), type_, FASTMATH_NONE)
+        return f.emit(math.PowFOp, (f.constant(10.0, type_), *args), type_, FASTMATH_NONE)
 
     f.bind(op.result, Plain(_in_wide_float(f, op, False, power)))
 
@@ -151,13 +151,13 @@ def _call_libm(f: FunctionLowering, op: tir.CallOp, name: str, args: Sequence[SS
     symbol = name if isinstance(element, Float64Type) else f"{name}f"
     f.globals.declare(op, symbol, [element] * len(args), element)
     if not isinstance(type_, VectorType):
-        return f.add(func.CallOp(symbol, args, [element])).results[0]
-    total = f.number(0, type_)
+        return f.append(func.CallOp(symbol, args, [element])).results[0]
+    total = f.constant(0, type_)
     for lane in range(lanes_of(type_)):
-        parts = [f.add(vector.ExtractOp(a, [lane], element)).results[0] for a in args]
-        total = f.add(vector.InsertOp(f.add(func.CallOp(symbol, parts, [element])).results[0], total, [lane])).results[
-            0
-        ]
+        parts = [f.append(vector.ExtractOp(a, [lane], element)).results[0] for a in args]
+        total = f.append(
+            vector.InsertOp(f.append(func.CallOp(symbol, parts, [element])).results[0], total, [lane])
+        ).results[0]
     return total
 
 
@@ -170,7 +170,7 @@ def _integer_math(f: FunctionLowering, op: tir.CallOp) -> None:
         f.bind(op.result, f.form(op.arguments[0]))
     elif rule == "absolute":
         value = f.plain(op.arguments[0])
-        negated = f.emit(arith.SubiOp, (f.number(0, value.type), value), value.type, NO_FLAGS)
+        negated = f.emit(arith.SubiOp, (f.constant(0, value.type), value), value.type, NO_FLAGS)
         f.bind(op.result, Plain(f.emit(arith.MaxSIOp, (value, negated), value.type)))
     else:
         base, exponent = f.plains(op.arguments)
@@ -217,10 +217,12 @@ def _shift(f: FunctionLowering, op: tir.CallOp, kind: type[Operation]) -> SSAVal
     if _is_within(op.arguments[1], width):
         return f.emit(kind, (lhs, rhs), type_, flags)
     if kind is arith.ShRSIOp:
-        return f.emit(kind, (lhs, f.emit(arith.MinUIOp, (rhs, f.number(width - 1, type_)), type_)), type_)
+        return f.emit(kind, (lhs, f.emit(arith.MinUIOp, (rhs, f.constant(width - 1, type_)), type_)), type_)
     # A count of one bit is less than a width of 2.
-    inside = f.compare("ult", rhs, f.number(width, type_)) if width > 1 else f.compare("eq", rhs, f.number(0, type_))
-    return f.select(inside, f.emit(kind, (lhs, rhs), type_, flags), f.number(0, type_))
+    inside = (
+        f.compare("ult", rhs, f.constant(width, type_)) if width > 1 else f.compare("eq", rhs, f.constant(0, type_))
+    )
+    return f.select(inside, f.emit(kind, (lhs, rhs), type_, flags), f.constant(0, type_))
 
 
 def _is_within(count: SSAValue, width: int) -> bool:
@@ -236,7 +238,7 @@ def _is_within(count: SSAValue, width: int) -> bool:
 def _bitwise_not(f: FunctionLowering, op: tir.CallOp) -> None:
     assert op.result is not None
     value = f.plain(op.arguments[0])
-    f.bind(op.result, Plain(f.emit(arith.XOrIOp, (value, f.number(-1, value.type)), value.type)))
+    f.bind(op.result, Plain(f.emit(arith.XOrIOp, (value, f.constant(-1, value.type)), value.type)))
 
 
 def _is_nan(f: FunctionLowering, op: tir.CallOp) -> None:
@@ -249,7 +251,7 @@ def _copysign(f: FunctionLowering, op: tir.CallOp) -> None:
     """Which NaN an op computes depends on the processor: its sign must not be seen, so that it counts as 0."""
     assert op.result is not None
     value, sign = f.plains(op.arguments)
-    sign = f.select(f.compare_floats("uno", sign, sign), f.number(0.0, sign.type), sign)
+    sign = f.select(f.compare_floats("uno", sign, sign), f.constant(0.0, sign.type), sign)
     f.bind(op.result, Plain(f.emit(math.CopySignOp, (value, sign), value.type, FASTMATH_NONE)))
 
 
@@ -258,7 +260,7 @@ def _against_infinity(predicate: str) -> Rule:
         assert op.result is not None
         value = f.plain(op.arguments[0])
         size = f.emit(math.AbsFOp, (value,), value.type, FASTMATH_NONE)
-        f.bind(op.result, Plain(f.compare_floats(predicate, size, f.number(float("inf"), value.type))))
+        f.bind(op.result, Plain(f.compare_floats(predicate, size, f.constant(float("inf"), value.type))))
 
     return rule
 
@@ -323,7 +325,7 @@ def _vector_dot(f: FunctionLowering, op: tir.CallOp) -> None:
         raise error_at(op, "T.vector_dot takes integers, or floats", "cast one side")
     sums, a, b = f.plains(op.arguments)
     dot = vector_ext.DotOp(sums, a, b, (is_unsigned(types[1]), is_unsigned(types[2])))
-    f.bind(op.result, Plain(f.add(dot).result))
+    f.bind(op.result, Plain(f.append(dot).result))
 
 
 def _ceildiv(f: FunctionLowering, op: tir.CallOp) -> None:
@@ -342,7 +344,7 @@ def _q_multiply_shift(f: FunctionLowering, op: tir.CallOp) -> None:
     assert op.result is not None
     x, y, q, s = _widened(f, op, op.arguments)
     wide = x.type
-    zero = f.number(0, wide)
+    zero = f.constant(0, wide)
     left = f.emit(arith.MaxSIOp, (s, zero), wide)
     right = f.emit(arith.MaxSIOp, (f.emit(arith.SubiOp, (zero, s), wide, NO_FLAGS), zero), wide)
     total = f.emit(arith.AddiOp, (q, right), wide, NO_FLAGS)
@@ -356,7 +358,7 @@ def _q_multiply_shift_per_axis(f: FunctionLowering, op: tir.CallOp) -> None:
     assert op.result is not None
     x, y, left, right, q = _widened(f, op, op.arguments[:5])
     wide = x.type
-    zero = f.number(0, wide)
+    zero = f.constant(0, wide)
     flags = (
         f.select(flag, shift, zero) for flag, shift in zip(f.plains(op.arguments[5:]), (left, right), strict=False)
     )
@@ -377,7 +379,7 @@ def _widened(f: FunctionLowering, op: tir.CallOp, arguments: Sequence[SSAValue])
 def _rounded_half_up(f: FunctionLowering, product: SSAValue, bits: SSAValue) -> SSAValue:
     """(product + (1 << bits - 1)) >> bits; of no bits the product."""
     wide = product.type
-    one = f.number(1, wide)
+    one = f.constant(1, wide)
     half = f.emit(arith.ShRUIOp, (f.emit(arith.ShLIOp, (one, bits), wide, NO_FLAGS), one), wide)
     return f.emit(arith.ShRSIOp, (f.emit(arith.AddiOp, (product, half), wide, NO_FLAGS), bits), wide)
 
@@ -395,7 +397,7 @@ def _limit(which: str) -> Rule:
             number = _FLOAT_LIMITS[type_to_dtype(type_)] * (-1 if which == "min_value" else 1)
             if which == "infinity":
                 number = float("inf")
-        f.bind(op.result, Index.of(int(number)) if is_index_dtype(type_) else Plain(f.number(number, element)))
+        f.bind(op.result, Index.of(int(number)) if is_index_dtype(type_) else Plain(f.constant(number, element)))
 
     return rule
 
@@ -437,7 +439,7 @@ def _nothing(f: FunctionLowering, op: tir.CallOp) -> None:
     """A hint or a marker; where its value is asked for, that is 0."""
     if op.result is not None and isinstance(op.result.type, IntegerType):
         type_ = op.result.type
-        zero = Index.of(0) if is_index_dtype(type_) else Plain(f.number(0, convert_type(type_, op.result)))
+        zero = Index.of(0) if is_index_dtype(type_) else Plain(f.constant(0, convert_type(type_, op.result)))
         f.bind(op.result, zero)
 
 

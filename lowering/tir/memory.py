@@ -162,7 +162,7 @@ def allocate(
         count = Index.of(1)
         for extent in extents:
             count = f.index_mul(count, extent)
-        pointer = f.add(memref.AllocOp((f.ssa(count),), (), flat_type(element), integer(ALIGNMENT, i64))).memref
+        pointer = f.append(memref.AllocOp((f.ssa(count),), (), flat_type(element), integer(ALIGNMENT, i64))).memref
         f.frees[-1].append(pointer)
         return pointer
     type_ = memref_type(element, *shape)
@@ -175,7 +175,7 @@ def allocate(
     op.location = f.location
     first = block.first_op
     if block is f.entry:
-        first = f.first_after_constants()
+        first = f.first_after_hoisted()
     if first is None:
         block.add_op(op)
     else:
@@ -206,7 +206,7 @@ def lower_allocate_const(f: FunctionLowering, op: tir.AllocateConstOp) -> None:
     array = op.data.array.reshape(-1)
     type_ = MemRefType(element, [array.size])
     name = f.globals.constant(op, type_, array.tobytes(), op.var_name.data)
-    base = f.add(memref.GetGlobalOp(name, type_)).memref
+    base = f.append(memref.GetGlobalOp(name, type_)).memref
     base.name_hint = op.var_name.data
     f.bind(op.result, Pointer(base, element))
 
@@ -321,9 +321,9 @@ def lower_load(f: FunctionLowering, op: tir.LoadOp) -> None:
     else:
         offsets = f.ramp_vector(spread, INDEX) if isinstance(spread, Ramp) else spread
         if mask is None:
-            mask = f.number(1, vector_type(i1, lanes))
-        passed = f.number(0, type_)
-        _bind_load(f, op, f.add(vector_ext.GatherOp(buffer.base, position, offsets, mask, passed)).result)
+            mask = f.constant(1, vector_type(i1, lanes))
+        passed = f.constant(0, type_)
+        _bind_load(f, op, f.append(vector_ext.GatherOp(buffer.base, position, offsets, mask, passed)).result)
 
 
 IN_MEMORY = "in_memory"
@@ -353,8 +353,8 @@ def _load_lanes(
         load = create_op(vector.LoadOp, (buffer.base, *position), (type_,), {}, f.location)
         if not registers:
             load.attributes[IN_MEMORY] = UNIT
-        return f.add(load).result
-    return f.add(vector.MaskedLoadOp(buffer.base, position, mask, f.number(0, type_))).result
+        return f.append(load).result
+    return f.append(vector.MaskedLoadOp(buffer.base, position, mask, f.constant(0, type_))).result
 
 
 MOST_APART = 4
@@ -422,15 +422,15 @@ def lower_store(f: FunctionLowering, op: tir.StoreOp) -> None:
         return
     offsets = f.ramp_vector(spread, INDEX) if isinstance(spread, Ramp) else spread
     if mask is None:
-        mask = f.number(1, vector_type(i1, lanes))
-    f.add(vector_ext.ScatterOp(buffer.base, position, offsets, mask, value))
+        mask = f.constant(1, vector_type(i1, lanes))
+    f.append(vector_ext.ScatterOp(buffer.base, position, offsets, mask, value))
 
 
 def _store_lanes(
     f: FunctionLowering, op: Operation, buffer: Buffer, position: list[SSAValue], value: SSAValue, mask: SSAValue | None
 ) -> None:
     if mask is not None:
-        f.add(vector.MaskedStoreOp(buffer.base, position, mask, value))
+        f.append(vector.MaskedStoreOp(buffer.base, position, mask, value))
         return
     store = f.act(vector.StoreOp, (value, buffer.base, *position))
     if isinstance(op, tir.StoreOp) and not _in_registers(op):

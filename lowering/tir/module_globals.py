@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Operation
 
 from ...dialects.interned import integer
 from ...support.diagnostics import error_at
-from .emitter import dense
+from ..emitter import dense
 
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector."""

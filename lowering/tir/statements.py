@@ -53,7 +53,7 @@ def lower_for(f: FunctionLowering, op: tir.ForOp) -> None:
         return
     known = _loop_range(f, start, extent)
     stop = f.index_add(start, extent)
-    bounds = [f.ssa(start), f.ssa(stop), f.number(1, INDEX)]
+    bounds = [f.ssa(start), f.ssa(stop), f.constant(1, INDEX)]
     block = Block(arg_types=[INDEX])
     variable = block.args[0]
     variable.name_hint = _hint(op.var_name.data)
@@ -143,7 +143,7 @@ def _parallel(f: FunctionLowering, op: tir.ForOp, block: Block, bounds: list[SSA
     f.location = op.location
     loop = create_op(scf.ParallelOp, bounds, (), {SEGMENTS: i32_array(1, 1, 1, 0)}, f.location)
     loop.add_region(Region(block))
-    f.add(loop)
+    f.append(loop)
     if _is_long(f, block, _size(f, block)):
         loop.attributes[LOOP_ANNOTATION] = ROLLED
 
@@ -179,7 +179,7 @@ def lower_if(f: FunctionLowering, op: tir.IfOp) -> None:
             f.lower_region(block, side.block.ops, lambda: f.act(scf.YieldOp, ()))
         regions.append(region)
     f.location = op.location
-    f.add(scf.IfOp(condition, [], regions[0], regions[1]))
+    f.append(scf.IfOp(condition, [], regions[0], regions[1]))
 
 
 @lowers(tir.WhileOp)
@@ -189,16 +189,16 @@ def lower_while(f: FunctionLowering, op: tir.WhileOp) -> None:
     last = op.condition.block.last_op
     assert isinstance(last, tir.YieldOp)
     ops = [inner for inner in op.condition.block.ops if inner is not last]
-    f.lower_region(before, ops, lambda: f.add(scf.ConditionOp(f.plain(last.values[0]))))
+    f.lower_region(before, ops, lambda: f.append(scf.ConditionOp(f.plain(last.values[0]))))
     f.lower_region(after, op.body.block.ops, lambda: f.act(scf.YieldOp, ()))
     f.location = op.location
-    f.add(scf.WhileOp([], [], Region(before), Region(after)))
+    f.append(scf.WhileOp([], [], Region(before), Region(after)))
 
 
 @lowers(tir.AssertOp)
 def lower_assert(f: FunctionLowering, op: tir.AssertOp) -> None:
     """A false condition leaves the function with the message."""
-    f.add(cf.AssertOp(f.plain(op.condition), StringAttr(op.message.data)))
+    f.append(cf.AssertOp(f.plain(op.condition), StringAttr(op.message.data)))
 
 
 @lowers(tir.EvaluateOp)
@@ -261,7 +261,7 @@ def _run_serially(
     f.bind(variable, form)
     if alias is not None:
         f.bind(alias, form)
-    bounds = [f.number(0, INDEX), f.ssa(extent), f.number(1, INDEX)]
+    bounds = [f.constant(0, INDEX), f.ssa(extent), f.constant(1, INDEX)]
     f.lower_region(block, f.rest, lambda: f.act(scf.YieldOp, ()))
     f.location = op.location
     f.loop(bounds, block)

@@ -33,7 +33,8 @@ from ....dialects.interned import integer
 from ....support.diagnostics import error_at
 from ....support.memoize import memoized
 from ....support.target import named
-from .builder import NO_FASTMATH, WRAPS, Builder, dense_vector
+from ...emitter import dense
+from .builder import NO_FASTMATH, WRAPS, Builder
 from .converter import Converter, HandlerTable
 from .mulhi import high_product
 from .types import element_of, float_width, is_memref, is_vector, lanes, with_element
@@ -68,7 +69,7 @@ def convert_constant(c: Converter, op: arith.ConstantOp) -> None:
             if not is_vector(type_):
                 raise error_at(op, f"a constant of type {op.result.type} cannot be lowered", "use a memref.global")
             if value.type != type_:
-                value = dense_vector(type_, cast("tuple[int | float, ...]", value.get_values()))
+                value = dense(type_, cast("tuple[int | float, ...]", value.get_values()))
         case _:
             pass
     c.bind(op.result, c.constant_attr(value, type_))

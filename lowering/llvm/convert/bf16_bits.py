@@ -30,8 +30,8 @@ from ....dialects import llvm_ext
 from ....dialects.interned import integer, vector_type
 from ....support.edit import erase_op, set_type
 from ....support.walk import walk_ops
+from ...emitter import wrap
 from ..text.ir_text import bf16_bits
-from .builder import wrap
 from .types import element_of, is_vector, lanes
 
 MOVES: frozenset[type[Operation]] = frozenset(
@@ -129,7 +129,7 @@ class _Types:
             case BFloat16Type():
                 return i16
             case FloatAttr() if attribute.type == bf16:
-                return integer(wrap(bf16_bits(attribute.value.data), 16), i16)
+                return integer(wrap(bf16_bits(attribute.value.data), i16), i16)
             case DenseIntOrFPElementsAttr() if is_vector(attribute.type) and element_of(attribute.type) == bf16:
                 return DenseIntOrFPElementsAttr(vector_type(i16, lanes(attribute.type)), attribute.data)
             case llvm.LLVMArrayType():

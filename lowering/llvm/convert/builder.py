@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TypeVar, cast
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import (
@@ -15,8 +14,6 @@ from xdsl.dialects.builtin import (
     Float64Type,
     FloatAttr,
     IntegerAttr,
-    IntegerType,
-    LocationAttr,
     SymbolRefAttr,
     UnitAttr,
     VectorType,
@@ -24,16 +21,15 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from ....dialects import llvm_ext
 from ....dialects.interned import i32_array, integer, string, vector_type
-from ....support.edit import add_op, create_op, insert_op_after, insert_op_before
-from ....support.memoize import memoized
+from ....support.edit import add_op, create_op
+from ...emitter import Emitter
 from .functions import C_CONVENTION
-from .types import FLOAT_TYPES, PTR, element_of, is_vector, lanes, with_element
+from .types import FLOAT_TYPES, PTR, element_of, lanes, with_element
 
-OpT = TypeVar("OpT", bound=Operation)
 Index = int | SSAValue
 """A number that is known when compiling, or an i64 value."""
 
@@ -47,7 +43,6 @@ CALL: dict[str, Attribute] = {
 NO_WRAP_SIGNED: dict[str, Attribute] = {"overflowFlags": IntegerAttr(1, 32)}
 WRAPS: dict[str, Attribute] = {"overflowFlags": IntegerAttr(0, 32)}
 FASTMATH_NONE: dict[str, Attribute] = {"fastmathFlags": NO_FASTMATH}
-NO_FLAGS: dict[str, Attribute] = {}
 GEP_ANYWHERE: dict[str, Attribute] = {"noWrapFlags": IntegerAttr(0, 32)}
 GEP_INBOUNDS: dict[str, Attribute] = {"inbounds": UnitAttr(), **GEP_ANYWHERE}
 NOT_ATOMIC = IntegerAttr(0, i64)
@@ -65,73 +60,17 @@ def gep_index(offset: int) -> tuple[DenseArrayBase, tuple[int, ...]]:
     return SSA_INDEX, (offset,)
 
 
-class Builder:
-    """Where ops are appended, and the constants of the function that they belong to."""
+class Builder(Emitter):
+    """Appends ops of the `llvm` dialect: arithmetic that folds, single instructions, vectors put together."""
 
-    block: Block
-    entry: Block
-    location: LocationAttr
-
-    def __init__(self) -> None:
-        self.location = UNKNOWN_LOC
-        self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
-        self._numbers: dict[tuple[int | str, int], tuple[Attribute, SSAValue]] = {}
-        """Constants that were asked for as numbers: by the number and the identity of the type, which stands beside."""
-        self._last_hoisted: Operation | None = None
-
-    def start_function(self, entry: Block) -> None:
-        """Ops go to `entry` from now on, and so do constants and allocas."""
-        self.entry = self.block = entry
-        self._constants, self._numbers = {}, {}
-        self._last_hoisted = None
-
-    # Ops
-
-    def append(self, op: OpT) -> OpT:
-        """`op`, put at the end of the block with the location of what is being converted."""
-        op.location = self.location
-        if op.regions:
-            self.block.add_op(op)
-        else:
-            add_op(self.block, op)
-        return op
-
-    def emit(
-        self,
-        op: type[Operation],
-        operands: Sequence[SSAValue],
-        type_: Attribute,
-        properties: dict[str, Attribute] = NO_FLAGS,
-    ) -> SSAValue:
-        """The result of a new op; `properties` must name every property that the op's definition asks for."""
-        new = create_op(op, operands, (type_,), dict(properties), self.location)
-        add_op(self.block, new)
-        (result,) = new.results
-        return result
-
-    def hoist(self, op: Operation) -> SSAValue:
-        """The result of `op`, put in the entry block before anything that is not hoisted."""
-        if self._last_hoisted is not None:
-            insert_op_after(op, self._last_hoisted)
-        elif (first := self.entry.first_op) is not None:
-            insert_op_before(op, first)
-        else:
-            add_op(self.entry, op)
-        self._last_hoisted = op
-        return op.results[0]
+    CONSTANT = llvm.ConstantOp
 
     # Constants
 
-    def constant_attr(self, value: Attribute, type_: Attribute) -> SSAValue:
-        """The constant `value` of LLVM type `type_`, made once per function."""
-        known = self._constants.get((value, type_))
-        if known is None:
-            if isinstance(value, DenseIntOrFPElementsAttr) and not prints_exactly(value):
-                known = self._vector_by_lanes(value, type_)
-            else:
-                known = self.hoist(create_op(llvm.ConstantOp, (), (type_,), {"value": value}, UNKNOWN_LOC))
-            self._constants[value, type_] = known
-        return known
+    def _new_constant(self, value: Attribute, type_: Attribute) -> SSAValue:
+        if isinstance(value, DenseIntOrFPElementsAttr) and not prints_exactly(value):
+            return self._vector_by_lanes(value, type_)
+        return super()._new_constant(value, type_)
 
     def _vector_by_lanes(self, value: DenseIntOrFPElementsAttr, type_: Attribute) -> SSAValue:
         """A vector constant put together from scalars, on entry to the function."""
@@ -147,18 +86,6 @@ class Builder:
             properties: dict[str, Attribute] = {"mask": i32_array(*[0] * len(numbers))}
             vector = self.hoist(create_op(llvm.ShuffleVectorOp, (vector, vector), (type_,), properties, UNKNOWN_LOC))
         return vector
-
-    def constant(self, value: int | float, type_: Attribute) -> SSAValue:
-        """`value` in every lane of `type_`; an integer is taken modulo the width."""
-        # The text of a float tells zeros from each other.
-        key = (value if type(value) is int else repr(value), id(type_))
-        known = self._numbers.get(key)
-        if known is None:
-            known = self._numbers[key] = type_, self._new_constant(value, type_)
-        return known[1]
-
-    def _new_constant(self, value: int | float, type_: Attribute) -> SSAValue:
-        return self.constant_attr(_number_attr(type_, value, repr(value)), type_)
 
     def i64(self, value: Index) -> SSAValue:
         """`value` as an i64."""
@@ -353,26 +280,6 @@ class Builder:
         return room, null
 
 
-@memoized
-def _number_attr(type_: Attribute, value: int | float, text: str) -> Attribute:
-    """`value`, which the text tells from other zeros, in every lane of a type."""
-    element = element_of(type_)
-    if isinstance(element, FLOAT_TYPES):
-        number = float(value)
-        scalar: Attribute = FloatAttr(number, element)
-    else:
-        assert isinstance(element, IntegerType)
-        number = wrap(int(value), element.width.data)
-        scalar = integer(number, element)
-    return dense_vector(type_, [number]) if is_vector(type_) else scalar
-
-
-def dense_vector(type_: VectorType[Attribute], numbers: Sequence[int | float]) -> DenseIntOrFPElementsAttr:
-    """The constant vector of these numbers; one stands for all lanes."""
-    # from_list is overloaded by element type, which is only known when running.
-    return DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), cast("Sequence[int]", numbers))
-
-
 _DECIMAL_DIGITS: dict[type[Attribute], str] = {Float32Type: ".9g", Float64Type: ".17g"}
 
 
@@ -394,9 +301,3 @@ def prints_exactly(value: DenseIntOrFPElementsAttr) -> bool:
 def _same_float(lhs: object, rhs: object) -> bool:
     """Equality under which NaN equals NaN and the zeros differ."""
     return repr(lhs) == repr(rhs)
-
-
-def wrap(value: int, width: int) -> int:
-    """`value` modulo 2**width, as a signed number (as unsigned for one bit, which MLIR prints as true)."""
-    value &= (1 << width) - 1
-    return value - (1 << width) if width > 1 and value >> (width - 1) else value

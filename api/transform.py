@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from ..passes.pass_info import PassInfo
 from .ir.named_passes import PassConstructor, pass_constructor, pass_names
+from .ir.sequential import Sequential
 from .ir.transform import (
     FunctionPass,
     ModulePass,
     Pass,
     PassContext,
     PrintIR,
-    Sequential,
     function_pass,
     module_pass,
 )

@@ -20,6 +20,7 @@ from ...support.source_text import characters
 from ..relay import adt
 from ..relay.export import export_function, export_type
 from ..relay.expr import Function, GlobalVar, RelayExpr, as_expr
+from ..relay.graph import free_vars
 from ..relay.restore import Symbols, restore_function, restore_type
 from ..relay.ty import GlobalTypeVar
 from .prim_func import PrimFunc
@@ -81,8 +82,6 @@ class IRModule:
         type_defs: Mapping[Any, adt.TypeData] | None = None,
     ) -> IRModule:
         """A module whose `main` is the function, or a function of the expression's free variables."""
-        from ..relay.analysis import free_vars
-
         module = IRModule(functions, type_defs)
         expr = as_expr(expr)
         function = expr if isinstance(expr, Function) else Function(free_vars(expr), expr, span=expr.span)

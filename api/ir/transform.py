@@ -1,6 +1,6 @@
 """Passes in Python, as TVM has them: what a pass is, the context it runs in, passes in sequence, passes from functions.
 
-A pass takes a module and gives a new one. The passes of the registry are made by `named_passes`.
+A pass takes a module and returns a new one. The passes of the registry are made by `named_passes`.
 """
 
 from __future__ import annotations
@@ -296,42 +296,6 @@ class FunctionPass(Pass):
         for name, function in changed.items():
             result[name] = function
         return result
-
-
-class Sequential(Pass):
-    """Passes one after the other, those that the context enables; what a pass requires runs before it."""
-
-    def __init__(
-        self,
-        passes: Sequence[Pass] | None = None,
-        opt_level: int = 0,
-        name: str = "sequential",
-        required: Sequence[str] | None = None,
-        traceable: bool = False,
-    ):
-        self.passes = items(passes, "a Sequential", "passes", Pass)
-        check(name, "name", "the name of the Sequential", str)
-        names = tuple(items(required, "required", "names of passes", str))
-        self.info = PassInfo(integer(opt_level, "opt_level", 0), name, names)
-
-    def transform(self, mod: IRModule, context: PassContext, *, owned: bool) -> IRModule:
-        from .named_passes import make_pass
-
-        for part in self.passes:
-            if not context.enables(part.info):
-                continue
-            for required in part.info.required:
-                new = make_pass(required).run(mod, owned=owned)
-                owned, mod = owned or new is not mod, new
-            new = part.run(mod, owned=owned and isinstance(part, NamedPass | Sequential))
-            # What a function of the user's gives, the user may keep.
-            owned = (owned and new is mod) or (new is not mod and isinstance(part, NamedPass))
-            mod = new
-        return mod
-
-    def _is_shown_to(self, instrument: PassInstrument | Instrument) -> bool:
-        # Its parts are what printing, dumping and checking are about.
-        return isinstance(instrument, PassInstrument)
 
 
 def PrintIR(header: str = "", show_meta_data: bool = False) -> Pass:

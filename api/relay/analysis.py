@@ -12,9 +12,11 @@ from ...support.trace import listening
 from ..ir.module import IRModule
 from ..ir.node import Node
 from ..ir.op import Op
+from ..ir.structural import structural_equal
 from . import ty
+from .export import export_function
 from .expr import Call, Constant, Function, RelayExpr, Tuple, Var
-from .graph import binders, parts, post_order
+from .graph import binders, free_vars, parts, post_order
 
 if TYPE_CHECKING:
     from ..ir.transform import Pass
@@ -31,12 +33,6 @@ def post_order_visit(expr: RelayExpr, fvisit: Callable[[Node], object]) -> None:
             if other not in seen:
                 seen.add(other)
                 fvisit(other)
-
-
-def free_vars(expr: RelayExpr) -> list[Var]:
-    """The variables that nothing in the expression binds, in the order in which they are met."""
-    bound = {variable for node in post_order(expr) for variable in binders(node)}
-    return [node for node in post_order(expr) if isinstance(node, Var) and node not in bound]
 
 
 def bound_vars(expr: RelayExpr) -> list[Var]:
@@ -174,8 +170,6 @@ def check_kind(t: ty.Type, mod: IRModule | None = None) -> ty.TypeKind:
 
 def well_formed(expr: RelayExpr | IRModule) -> bool:
     """Whether each variable is bound once, around all its uses."""
-    from .export import export_function
-
     functions = expr.relay_functions.values() if isinstance(expr, IRModule) else [expr]
     try:
         for function in functions:
@@ -253,8 +247,6 @@ def explain(mod: IRModule, module_pass: Pass) -> list[Diagnostic]:
 
 def alpha_equal(lhs: RelayExpr | ty.Type, rhs: RelayExpr | ty.Type) -> bool:
     """Whether two expressions differ in the names of bound variables at most."""
-    from ..ir.structural import structural_equal
-
     return structural_equal(lhs, rhs)
 
 

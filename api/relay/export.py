@@ -17,7 +17,7 @@ from ...support.garbage import no_collection
 from ..ir.node import Node
 from ..ir.op import CALL_TIR, Op, OpEntry, plain
 from . import adt, expr, ty
-from .graph import parts
+from .graph import free_vars, parts
 from .scopes import Scope, find_scopes
 
 
@@ -378,7 +378,6 @@ def node_types(root: expr.RelayExpr, functions: Sequence[Operation] = ()) -> dic
     """
     from ...dialects.relay.infer.inference import infer_ops
     from ...dialects.relay.text import is_known
-    from .analysis import free_vars
 
     function = root if isinstance(root, expr.Function) else expr.Function(free_vars(root), root)
     exporter = _Exporter(function)

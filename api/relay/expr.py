@@ -366,7 +366,7 @@ def const(value: object, dtype: str | None = None, span: Span | None = None) -> 
 
 def bind(expr: RelayExpr, binds: Mapping[Any, RelayExpr]) -> RelayExpr:
     """The expression with values in place of free variables (given as `Var` or by name). A function loses those parameters."""
-    from .substitute import substitute
+    from .graph import substitute
 
     if isinstance(expr, Function):
         named = {p.name_hint: p for p in expr.params}

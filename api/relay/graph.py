@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..ir.node import Node
 from ..ir.op import Op
@@ -97,6 +97,12 @@ def post_order(root: Node) -> Iterator[Node]:
         pending += [(part, False) for part in reversed(parts(node)) if part not in seen]
 
 
+def free_vars(expr: RelayExpr) -> list[Var]:
+    """Returns the variables that nothing in the expression binds, in the order in which they are met."""
+    bound = {variable for node in post_order(expr) for variable in binders(node)}
+    return [node for node in post_order(expr) if isinstance(node, Var) and node not in bound]
+
+
 def rebuild(node: RelayExpr, new: Callable[[Node], Node]) -> RelayExpr:
     """The node with each part replaced by `new(part)`; itself when none differs."""
     old = parts(node)
@@ -138,3 +144,16 @@ def with_parts(node: RelayExpr, fresh: Sequence[object]) -> RelayExpr:
             return RefWrite(values[0], values[1], span)
         case _:
             return node
+
+
+def substitute(root: RelayExpr, values: Mapping[Var, RelayExpr]) -> RelayExpr:
+    """Returns the expression with values in place of variables; what holds none of them stays the same node."""
+    new: dict[Node, Node] = {}
+    for node in post_order(root):
+        if isinstance(node, Var):
+            new[node] = values.get(node, node)
+        else:
+            new[node] = rebuild(node, lambda part: new.get(part, part)) if isinstance(node, RelayExpr) else node
+    found = new[root]
+    assert isinstance(found, RelayExpr)
+    return found

@@ -13,8 +13,7 @@ from ..ir.node import Node
 from ..ir.op import Op
 from .analysis import free_vars
 from .expr import Call, Function, RelayExpr, Tuple, TupleGetItem
-from .graph import parts, post_order, rebuild
-from .substitute import substitute
+from .graph import parts, post_order, rebuild, substitute
 from .ty import TensorType, TupleType
 
 E = TypeVar("E", RelayExpr, Function, IRModule)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...support.deep_stack import in_deep_stack
 from . import expr
-from .analysis import free_vars
 from .export import export_function
+from .graph import free_vars
 
 
 def expression_text(node: expr.RelayExpr, *, header: bool = False, metadata: bool = False) -> str:

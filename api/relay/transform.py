@@ -11,14 +11,15 @@ from ...support.diagnostics import Diagnostic, MirError
 from ..ir.layout_config import LayoutConfig
 from ..ir.module import IRModule
 from ..ir.named_passes import PassConstructor, make_pass, pass_constructor, pass_names
-from ..ir.transform import FunctionPass, ModulePass, Pass, PassContext, Sequential, function_pass
+from ..ir.sequential import Sequential
+from ..ir.transform import FunctionPass, ModulePass, Pass, PassContext, function_pass
 from .analysis import free_vars
 from .common_subexpr import Skip, merge_equal
 from .dataflow_pattern import DFPattern, partition
 from .export import node_types
 from .expr import Function, GlobalVar, RelayExpr, Var
+from .graph import substitute
 from .recast import recast
-from .substitute import substitute
 from .ty import TensorType, Type
 
 _FOLDERS = (

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..ir.named_passes import PassConstructor, pass_constructor, pass_names
-from ..ir.transform import ModulePass, PassContext, Sequential, module_pass
+from ..ir.sequential import Sequential
+from ..ir.transform import ModulePass, PassContext, module_pass
 
 _FOLDERS = ("passes.tir.", "passes.schedule.", "passes.common.", "lowering.tir.")
 

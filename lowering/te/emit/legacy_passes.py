@@ -1,4 +1,8 @@
-"""What follows a lowered schedule: the passes of TVM's `lower`, in its order."""
+"""The passes of TVM's `lower`, in its order: those that follow a lowered schedule in `mirstack.lower`.
+
+They are no part of the way to machine code (`lowering/pipeline.py`): `mirstack.lower` returns the TIR that TVM's function of this
+name returns, so it runs TVM's list.
+"""
 
 from __future__ import annotations
 

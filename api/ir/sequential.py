@@ -1,0 +1,47 @@
+"""Passes one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...passes.instruments import Instrument
+from ...passes.pass_info import PassInfo
+from ...support.arguments import check, integer, items
+from .instrument import PassInstrument
+from .module import IRModule
+from .named_passes import make_pass
+from .transform import NamedPass, Pass, PassContext
+
+
+class Sequential(Pass):
+    """Passes one after the other, those that the context enables; what a pass requires runs before it."""
+
+    def __init__(
+        self,
+        passes: Sequence[Pass] | None = None,
+        opt_level: int = 0,
+        name: str = "sequential",
+        required: Sequence[str] | None = None,
+        traceable: bool = False,
+    ):
+        self.passes = items(passes, "a Sequential", "passes", Pass)
+        check(name, "name", "the name of the Sequential", str)
+        names = tuple(items(required, "required", "names of passes", str))
+        self.info = PassInfo(integer(opt_level, "opt_level", 0), name, names)
+
+    def transform(self, mod: IRModule, context: PassContext, *, owned: bool) -> IRModule:
+        for part in self.passes:
+            if not context.enables(part.info):
+                continue
+            for required in part.info.required:
+                new = make_pass(required).run(mod, owned=owned)
+                owned, mod = owned or new is not mod, new
+            new = part.run(mod, owned=owned and isinstance(part, NamedPass | Sequential))
+            # What a function of the user's gives, the user may keep.
+            owned = (owned and new is mod) or (new is not mod and isinstance(part, NamedPass))
+            mod = new
+        return mod
+
+    def _is_shown_to(self, instrument: PassInstrument | Instrument) -> bool:
+        # Its parts are what printing, dumping and checking are about.
+        return isinstance(instrument, PassInstrument)

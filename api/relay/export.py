@@ -12,6 +12,7 @@ from ...dialects.relay import ir, patterns
 from ...dialects.relay.operator import AttrValue, operator_class, to_attribute
 from ...dialects.relay.types import UNKNOWN
 from ...dialects.tir.types import dtype_to_type
+from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import MirError, location_of
 from ...support.garbage import no_collection
 from ..ir.node import Node
@@ -389,3 +390,20 @@ def node_types(root: expr.RelayExpr, functions: Sequence[Operation] = ()) -> dic
         raise MirError(errors)
     values = {**exporter.values, **{variable: value for variable, (value, _) in exporter.bound.items()}}
     return {node: value.type for node, value in values.items() if is_known(value.type)}
+
+
+def expression_text(node: expr.RelayExpr, *, header: bool = False, metadata: bool = False) -> str:
+    """An expression's text; a line `free_var %x: …;` stands before it for each variable that is not bound in it."""
+    from ...parser.relay.printer import expression_text as text_of
+
+    if isinstance(node, expr.Var):
+        text = f"%{node.name_hint}"
+        return f"free_var {text}: {node.type_annotation};\n{text}" if node.type_annotation is not None else text
+    if isinstance(node, expr.GlobalVar):
+        return f"@{node.name_hint}"
+    free = free_vars(node)
+    is_function = isinstance(node, expr.Function) and not free
+    whole = node if isinstance(node, expr.Function) and is_function else expr.Function(free, node, span=node.span)
+    op = export_function("", whole)
+    text = in_deep_stack(lambda: text_of(op, is_function=is_function, header=header, metadata=metadata))
+    return text.rstrip("\n")

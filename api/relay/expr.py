@@ -93,12 +93,12 @@ class RelayExpr(Node):
 
     def astext(self, show_meta_data: bool = True) -> str:
         """The expression as Relay text, with the constants that it refers to unless `show_meta_data` is False."""
-        from .show import expression_text
+        from .export import expression_text
 
         return expression_text(self, header=True, metadata=show_meta_data)
 
     def __str__(self) -> str:
-        from .show import expression_text
+        from .export import expression_text
 
         return expression_text(self)
 

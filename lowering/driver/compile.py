@@ -67,8 +67,8 @@ def _native(
 ) -> Executable:
     """Returns the executable of an entry, by way of the cache."""
     from ..llvm.jit.codegen_process import start as start_codegen
-    from .cache.cached_program import CachedProgram, wait_for_writing
     from .cache.keys import context_key
+    from .cache.programs import CachedProgram, wait_for_writing
     from .cache.store import Store
     from .loading.load_program import load_program
 

@@ -41,7 +41,6 @@ PRELOADED = (
     "support.allocator",
     "lowering.driver.compile",
     "lowering.driver.compile_program",
-    "lowering.driver.cache.cached_program",
     "lowering.driver.loading.load_program",
     "lowering.driver.loading.relay_executable",
     "lowering.driver.loading.kernel_executable",

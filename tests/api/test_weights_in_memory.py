@@ -52,7 +52,7 @@ def test_weights_are_in_memory_once(tmp_path: Path):
 
 @pytest.mark.parametrize("cached", [False, True])
 def test_a_file_that_is_overwritten_or_cut_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cached: bool) -> None:
-    from mirstack.lowering.driver.cache.cached_program import wait_for_writing
+    from mirstack.lowering.driver.cache.programs import wait_for_writing
 
     monkeypatch.setenv("MIRSTACK_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("MIRSTACK_CACHE_LIMIT", "1G" if cached else "0")

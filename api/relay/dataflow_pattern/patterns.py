@@ -34,9 +34,7 @@ class DFPattern:
         return CallPattern(self, given)
 
     def __str__(self) -> str:
-        from .show import pattern_text
-
-        return pattern_text(self)
+        return _pattern_text(self)
 
     def __or__(self, other: DFPattern) -> AltPattern:
         return AltPattern(self, other)
@@ -361,6 +359,67 @@ def match(pattern: DFPattern, expr: RelayExpr) -> bool:
     from .matcher import Matcher
 
     return Matcher(expr).match(pattern, expr)
+
+
+_LONGEST = 400
+"""Characters of a part; of a longer one the beginning. A part that stands in several places is written in each."""
+
+
+def _pattern_text(root: DFPattern) -> str:
+    """The text of a pattern; nothing recurses, and nothing grows faster than the pattern."""
+    texts: dict[DFPattern, str] = {}
+    pending: list[tuple[DFPattern, bool]] = [(root, False)]
+    while pending:
+        pattern, ready = pending.pop()
+        if ready:
+            text = _text(pattern, texts.__getitem__)
+            texts[pattern] = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+        elif pattern not in texts:
+            pending.append((pattern, True))
+            pending += [(part, False) for part in pattern.inputs()]
+    return texts[root]
+
+
+def _text(pattern: DFPattern, of: Callable[[DFPattern], str]) -> str:
+    def several(parts: Sequence[DFPattern] | None) -> str:
+        return "..." if parts is None else ", ".join(map(of, parts))
+
+    match pattern:
+        case WildcardPattern():
+            return "*"
+        case ConstantPattern():
+            return "constant"
+        case VarPattern():
+            return f"%{pattern.name or '*'}"
+        case ExprPattern():
+            return pattern.expr.name if isinstance(pattern.expr, Op) else f"<{pattern.expr}>"
+        case CallPattern():
+            return f"{of(pattern.op)}({several(pattern.args)})"
+        case FunctionPattern():
+            return f"fn ({several(pattern.params)}) {{ {of(pattern.body)} }}"
+        case IfPattern():
+            branches = of(pattern.true_branch), of(pattern.false_branch)
+            return f"if ({of(pattern.cond)}) {{ {branches[0]} }} else {{ {branches[1]} }}"
+        case LetPattern():
+            return f"let {of(pattern.var)} = {of(pattern.value)}; {of(pattern.body)}"
+        case TuplePattern():
+            return f"({several(pattern.fields)})"
+        case TupleGetItemPattern():
+            return f"{of(pattern.tuple)}.{'*' if pattern.index == -1 else pattern.index}"
+        case AltPattern():
+            return f"({of(pattern.left)} | {of(pattern.right)})"
+        case AttrPattern():
+            return f"{of(pattern.pattern)}{{{', '.join(f'{name}={value!r}' for name, value in pattern.attrs.items())}}}"
+        case TypePattern():
+            return f"({of(pattern.pattern)}: {pattern.type})"
+        case DataTypePattern():
+            return f"({of(pattern.pattern)}: {pattern.dtype})"
+        case ShapePattern():
+            return f"({of(pattern.pattern)}: [{', '.join(map(str, pattern.shape))}])"
+        case DominatorPattern():
+            return f"dominates({of(pattern.parent)}, {of(pattern.path)}, {of(pattern.child)})"
+        case _:
+            return type(pattern).__name__
 
 
 if TYPE_CHECKING:

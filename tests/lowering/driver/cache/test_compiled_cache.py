@@ -18,8 +18,8 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.lowering.driver import build as building
-from mirstack.lowering.driver.cache.cached_program import wait_for_writing
 from mirstack.lowering.driver.cache.keys import context_key, digest
+from mirstack.lowering.driver.cache.programs import wait_for_writing
 from mirstack.lowering.driver.cache.store import DEFAULT_LIMIT, Store, limit_of
 from mirstack.lowering.driver.workers import workers_wanted
 from mirstack.lowering.pipeline import Options

@@ -9,7 +9,7 @@ from mirstack.benchmarks.structure import Source
 LIMITS = {
     "imports upward": 0,
     "circles at import": 1,
-    "circles with imports in functions": 23,
+    "circles with imports in functions": 22,
     "files that patch xDSL outside of the room": 0,
     "files that use xDSL's private fields": 3,
     "public class names used twice in a top folder": 6,
@@ -17,7 +17,7 @@ LIMITS = {
     "modules flat in passes/tir": 8,
     "lines": 151_500,
     "files over 800 lines": 0,
-    "modules with one importer, in the same folder": 168,
+    "modules with one importer, in the same folder": 165,
 }
 """The most that each figure may be. Lower a limit when the figure has fallen."""
 AT_LEAST = {"shipped rules on TIR": 0}

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 
+from ...support.caller import caller_place
 from ...support.diagnostics import file_loc, source_position
 from ...support.xdsl_patches import apply
 
 apply()
-
-_PACKAGE = str(Path(__file__).parent.parent.parent)
 
 
 class Span:
@@ -49,19 +45,8 @@ class Span:
 
 def span_of_caller() -> Span | None:
     """The place of the innermost call from outside of this package."""
-    frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None:
-        name = frame.f_code.co_filename
-        if not name.startswith(_PACKAGE) or name.startswith(_OWN_PROGRAMS):
-            return Span((name, frame.f_lineno))
-        frame = frame.f_back
-    return None
-
-
-# Programs that come with the package are callers, too.
-_OWN_PROGRAMS = tuple(
-    str(Path(_PACKAGE) / folder) + "/" for folder in ("tests", "examples", "benchmarks", "docs", ".venv")
-)
+    place = caller_place()
+    return None if place is None else Span(place)
 
 
 class Node:

@@ -57,7 +57,7 @@ class Expr:
     def __getattr__(self, name: str) -> Expr:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Expr(lambda names: tree.Member(0, names.node(self), name))
+        return Expr(lambda names: tree.RuleMember(0, names.node(self), name))
 
     def __getitem__(self, index: Any) -> Expr:
         if isinstance(index, slice):
@@ -168,7 +168,7 @@ class _Names:
             self.used.add(key)
             return tree.Local(0, self.captures[key])
         node = value._make(self)  # pyright: ignore[reportPrivateUsage]
-        is_op = isinstance(node, tree.Call | tree.Tuple | tree.Field | tree.Operation)
+        is_op = isinstance(node, tree.RuleCall | tree.Tuple | tree.Field | tree.Operation)
         if not self.in_pattern or not is_op:
             return node
         own = value._capture  # pyright: ignore[reportPrivateUsage]
@@ -234,12 +234,12 @@ def let(name: str, value: Argument, *, attribute: bool = False) -> Expr:
 
 def fold(value: Argument) -> Expr:
     """The value computed while rewriting; the rule applies only where it is constant."""
-    return _call(tree.Callee(0, ("fold",)), (value,), {})
+    return _call(tree.RuleCallee(0, ("fold",)), (value,), {})
 
 
 def const(value: Argument, dtype: Argument | None = None) -> Expr:
     """A number or an array as a constant of the program."""
-    return _call(tree.Callee(0, ("const",)), (value,) if dtype is None else (value, dtype), {})
+    return _call(tree.RuleCallee(0, ("const",)), (value,) if dtype is None else (value, dtype), {})
 
 
 def ifelse(condition: Argument, on_true: Argument, on_false: Argument) -> Expr:
@@ -247,14 +247,14 @@ def ifelse(condition: Argument, on_true: Argument, on_false: Argument) -> Expr:
     return _operation("ifelse", condition, on_true, on_false)
 
 
-def _call(callee: tree.Callee, args: Sequence[Argument | _Rest], attributes: dict[str, Argument]) -> Expr:
+def _call(callee: tree.RuleCallee, args: Sequence[Argument | _Rest], attributes: dict[str, Argument]) -> Expr:
     others = [arg for arg in args if isinstance(arg, _Rest)]
     operands = [arg for arg in args if not isinstance(arg, _Rest)]
 
     def make(names: _Names) -> tree.Node:
         nodes = [names.node(arg) for arg in operands]
         keywords = [(0, name, names.node(value)) for name, value in attributes.items()]
-        return tree.Call(0, callee, nodes, keywords, (0, others[0].name) if others else None)
+        return tree.RuleCall(0, callee, nodes, keywords, (0, others[0].name) if others else None)
 
     return Expr(make)
 
@@ -271,7 +271,7 @@ class _Op:
         return _Op([f"{self._names[0]}.{name}" if self._names else name])
 
     def __call__(self, *args: Argument | _Rest, **attributes: Argument) -> Expr:
-        return _call(tree.Callee(0, tuple(self._names), self._capture), args, attributes)
+        return _call(tree.RuleCallee(0, tuple(self._names), self._capture), args, attributes)
 
 
 op = _Op()
@@ -391,4 +391,4 @@ def function(name: str | None = None, *, arity: int | None, wants_values: bool =
 def __getattr__(name: str) -> Callable[..., Expr]:
     if name not in FUNCTIONS:
         raise AttributeError(f"module 'mirstack.rules' has no function '{name}'")
-    return lambda *args: _call(tree.Callee(0, (name,)), args, {})
+    return lambda *args: _call(tree.RuleCallee(0, (name,)), args, {})

@@ -246,7 +246,7 @@ class _Rule:
             )
         return found
 
-    def implied(self, callee: tree.Callee) -> dict[str, SSAValue]:
+    def implied(self, callee: tree.RuleCallee) -> dict[str, SSAValue]:
         """The attributes that an op's name stands for, of TIR's intrinsics."""
         found = [self.level.implied(name) for name in callee.names]
         if len(found) > 1 and any(found):

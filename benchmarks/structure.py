@@ -335,7 +335,7 @@ def _tir_rules(source: Source) -> Figure:
     for file in sorted((source.root / "passes").rglob("*.mir")):
         index = file.with_suffix(".json")
         for entry in json.loads(index.read_text())["value"]["rules"] if index.exists() else ():
-            if entry[5] == "tir":
+            if entry[2][0].startswith("tir."):
                 found.append(f"{file.relative_to(source.root).as_posix()}: @{entry[0]}")
     return _figure(found)
 

@@ -1,4 +1,7 @@
-"""Conditions of several parts: each part under the others, and conjunctive normal form."""
+"""Conditions of several parts: each part under the others, and conjunctive normal form.
+
+Not rules: whether a part is superfluous depends on all others, which a pattern of fixed size does not see.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The pass `rewrite-unsafe-select`: a `T.Select` that loads in one of its values becomes `T.if_then_else`.
 
-A select evaluates both values, so that a load which is only right under the condition may reach outside of its buffer.
+A select evaluates both values, so that a load which is only right under the condition may reach outside of its buffer. Not a rule: the ops that
+only one of the values is computed from move into a region, and their number is open.
 """
 
 from __future__ import annotations

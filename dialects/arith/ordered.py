@@ -1,7 +1,7 @@
-"""Index arithmetic on TE's expression trees: simplification that keeps a person's order of terms, proofs, interval sets.
+"""Simplifies index arithmetic on TE's expression trees in TVM's order of terms, and proves conditions.
 
-What can be proven is asked of the arithmetic analyzer of `dialects.tir`, whose own form has no order. The order here is that of TVM's
-canonical simplifier, so that what is printed reads as TVM prints it: larger coefficients first, equal ones as they were
+Proofs are the analyzer's, whose own form of expressions has no order. The order here is that of TVM's canonical simplifier, so that
+programs print as TVM prints them: larger coefficients first, equal ones as they were
 written, then the constant, then what is subtracted; products of two unknowns are not multiplied out.
 """
 
@@ -35,12 +35,12 @@ def constant(e: Expr) -> int | None:
 
 
 def is_zero(e: Expr) -> bool:
-    """Whether the expression is the number 0."""
+    """Returns whether the expression is the number 0."""
     return constant(e) == 0
 
 
 def is_one(e: Expr) -> bool:
-    """Whether the expression is the number 1."""
+    """Returns whether the expression is the number 1."""
     return constant(e) == 1
 
 
@@ -71,7 +71,7 @@ class Sum:
 
 
 class Arith:
-    """What is known of variables, and simplification and proofs under it."""
+    """Simplifies and proves under what is known of variables."""
 
     def __init__(self) -> None:
         self.analyzer = Analyzer()
@@ -86,7 +86,7 @@ class Arith:
 
     @contextmanager
     def inside(self, variable: Expr, low: Expr, extent: Expr) -> Generator[None]:
-        """Inside, `variable` is in [low, low + extent), which has elements then; behind a loop that is not known."""
+        """Within the `with`, `variable` is in [low, low + extent), which has elements; after a loop that is not known."""
         scope = self.analyzer.constraint(1)
         with scope:
             self.bind(variable, low, extent)
@@ -174,11 +174,11 @@ class Arith:
         return build(*parts)
 
     def prove(self, condition: Expr) -> bool:
-        """Whether the condition is true for sure."""
+        """Returns whether the condition is true for sure."""
         return self.analyzer.can_prove(self.analyzed(condition))
 
     def prove_equal(self, a: Expr, b: Expr) -> bool:
-        """Whether both are equal for sure."""
+        """Returns whether both are equal for sure."""
         return self.analyzer.can_prove_equal(self.analyzed(a), self.analyzed(b))
 
     def bounds(self, e: Expr) -> tuple[int | float, int | float]:

@@ -32,7 +32,7 @@ class IntSet:
 
     @property
     def is_point(self) -> bool:
-        """Whether it holds one value only."""
+        """Returns whether it holds one value only."""
         return self.min is not None and self.min is self.max
 
 
@@ -49,14 +49,14 @@ class Interval:
         self.arith = arith
 
     def matches(self, values: IntSet, range: Range) -> bool:
-        """Whether the set is the range, for sure."""
+        """Returns whether the set is the range, for sure."""
         whole = IntSet.of_range(range)
         if values.min is None or values.max is None or whole.min is None or whole.max is None:
             return False
         return self.arith.prove_equal(values.min, whole.min) and self.arith.prove_equal(values.max, whole.max)
 
     def of(self, e: Expr, sets: Sets) -> IntSet:
-        """The interval that `e` lies in."""
+        """Returns an interval that holds the values of `e`."""
         return self._of(e, sets, {})
 
     def range_of(self, values: IntSet, whole: Range) -> Range:

@@ -41,7 +41,7 @@ def tag_of(axis: IterVar) -> str:
 
 
 def is_virtual(tag: str) -> bool:
-    """Whether a thread is one loop that runs beside others, each of its own: `vthread`, `cthread`."""
+    """Returns whether a thread is one loop that runs beside others, each of its own: `vthread`, `cthread`."""
     return tag.startswith(("vthread", "cthread"))
 
 

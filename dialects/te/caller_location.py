@@ -1,4 +1,4 @@
-"""Where a Python program called into mirstack: the location of what it makes, and of what it is refused."""
+"""Locates tensors and refusals at the line of the Python program that called into mirstack."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def caller() -> LocationAttr:
 
 @contextmanager
 def at_caller() -> Generator[None]:
-    """What is made, or refused, inside stands at the line that called."""
+    """Locates what is made or refused within the `with` at the line that called."""
     with location_scope(caller()):
         yield
 

@@ -29,7 +29,7 @@ _WITH_BODIES = Kinds(ComputeOp, ExternOp, CommReducerOp)
 
 
 def is_effectful(op: Operation) -> bool:
-    """Whether writing the op twice would do something else than computing it once."""
+    """Returns whether writing the op twice would do something else than computing it once."""
     return isinstance(op, tir.CallOp) and intrinsic_effect(op.intrinsic.data) is Effect.OPAQUE
 
 

@@ -45,7 +45,10 @@ def map_children(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 
 def substitute(e: Expr, values: Mapping[int, Expr], memo: dict[int, Expr] | None = None) -> Expr:
-    """The expression with variables replaced; `values` is by the `id` of a variable. Shared parts stay shared."""
+    """The expression with variables replaced; `values` is by the `id` of a variable.
+
+    Shared parts stay shared.
+    """
     if not values:
         return e
     memo = {} if memo is None else memo

@@ -1,4 +1,4 @@
-"""What readers know of a schedule of TE; `lowering.te.schedule`, which stands above them, carries it out and is looked up by name."""
+"""Declares TE's schedules for readers; `lowering.te.schedule`, found by its name, applies them."""
 
 from __future__ import annotations
 

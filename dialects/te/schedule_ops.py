@@ -1,5 +1,6 @@
-"""A schedule as ops: `te.schedule` holds the steps, each an op named `te.schedule.PRIMITIVE`, on handles of axes, tensors and groups.
+"""A schedule of TE as ops on handles of axes, tensors and groups.
 
+`te.schedule` holds the steps, each an op named `te.schedule.PRIMITIVE`.
 The classes of the primitives' ops are made from their table, `dialects.schedule.signature_table`. Tensors and sizes of the program are named, not
 captured: the schedule may stand apart from the function that it is for.
 """
@@ -204,7 +205,9 @@ class AxisValueOp(IRDLOperation):
 
 
 class StepOp(IRDLOperation):
-    """A primitive. Operand k belongs to the parameter `names[k]` ("" for the stage that it is applied to); `literals` are the other
+    """A primitive.
+
+    Operand k belongs to the parameter `names[k]` ("" for the stage that it is applied to); `literals` are the other
     arguments. Results are handles."""
 
     arguments = var_operand_def()

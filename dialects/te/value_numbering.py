@@ -12,7 +12,10 @@ from .expr import Expr
 
 
 class Numbering:
-    """A number for each expression, equal for expressions of equal structure. A call with effects equals only itself."""
+    """A number for each expression, equal for expressions of equal structure.
+
+    A call with effects equals only itself.
+    """
 
     def __init__(self) -> None:
         self.numbers: dict[int, int] = {}

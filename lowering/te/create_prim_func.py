@@ -256,7 +256,10 @@ class Lowering:
     # Tensors ----------------------------------------------------------------------------------------------------------
 
     def compute(self, op: te.ComputeOp, block: Block, step: tir.ForOp | None = None) -> None:
-        """The loop nest of a compute, at the end of `block`. With `step`, the first axis is carried out by that loop."""
+        """The loop nest of a compute, at the end of `block`.
+
+        With `step`, the first axis is carried out by that loop.
+        """
         axes = [
             _Axis(axis, name.data, None, extent, "S")
             for axis, name, extent in zip(op.axes, op.iter_names.data, te.extents_of(op.results[0]), strict=True)
@@ -430,7 +433,10 @@ def _scan_of(result: SSAValue) -> te.ScanOp | None:
 
 
 def unique(name: str, taken: dict[str, int]) -> str:
-    """The name, with a number where it is taken: A, A_1, A_2. `taken` has the last number tried with each name."""
+    """The name, with a number where it is taken: A, A_1, A_2.
+
+    `taken` has the last number tried with each name.
+    """
     found, number = name, taken.get(name, 0)
     while found in taken:
         number += 1

@@ -57,7 +57,10 @@ def held_schedule(function: te.FuncOp) -> te.ScheduleOp | None:
 
 
 def lower_scheduled(function: te.FuncOp, schedule: te.ScheduleOp) -> tir.PrimFuncOp:
-    """The TIR function of a TE function by a schedule. Raises MirError where the schedule cannot be carried out."""
+    """The TIR function of a TE function by a schedule.
+
+    Raises MirError where the schedule cannot be carried out.
+    """
     from ...dialects.te.lift import lift
     from .emit.lower_schedule import lower_schedule
     from .schedule.apply_schedule import apply_schedule

@@ -460,7 +460,7 @@ class FunctionEmitter(ExprEmitter):
 
 
 def _passes_buffers(node: st.Statements) -> bool:
-    """Whether statements hand whole buffers to functions, which have to be compact then."""
+    """Returns whether statements hand whole buffers to functions, which have to be compact then."""
     pending: list[ext.Stmt] = list(node.statements)
     while pending:
         statement = pending.pop()

@@ -23,7 +23,7 @@ BLOCK_PASSES = (
     "unify-thread-binding", "lower-match-buffer", "inject-software-pipeline", "lower-opaque-block", "flatten-buffer",
     "narrow-data-type", "simplify",
 )  # fmt: skip
-"""What turns blocks and buffers of several dimensions into flat loops, by name; for functions that were not made of schedules."""
+"""Names of the passes that make flat loops of blocks and buffers, for functions not made of schedules."""
 
 LOWER_PASSES = (
     "loop-partition", "vectorize-loop", "inject-virtual-thread", "inject-double-buffer", "storage-rewrite", "unroll-loop",

@@ -1,4 +1,4 @@
-"""Views of memory (`B_1 = T.Buffer(…)`) are declared where TVM's printer shows them: in the innermost place that holds all uses."""
+"""Declares views of memory (`B_1 = T.Buffer(…)`) in the innermost block that holds all uses, as TVM does."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _blocks(op: Operation) -> list[Block]:
 
 
 def _is_place(block: Block) -> bool:
-    """Whether a declaration may stand in the block: not in an expression, nor where each lane or turn would have one of its own."""
+    """Returns whether a declaration may stand in the block: not in an expression, nor where each lane or turn would have one of its own."""
     around = block.parent_op()
     if isinstance(around, tir.ForOp) and around.kind.data in ("vectorized", "unrolled"):
         return False

@@ -1,4 +1,4 @@
-"""What the statements of one list compute several times gets a name, as TVM's common-subexpression elimination shows it.
+"""Names what the statements of one list compute several times, as TVM's common-subexpression elimination shows it.
 
 Unlike `common-subexpr-elim-tir`, which looks at a whole function, only what stores and calls next to each other repeat is shared, and
 only what is made of loop variables and parameters: the text of a lowered schedule then reads as TVM prints it (TVM, "tir/transforms/
@@ -145,7 +145,9 @@ class _Sharing:
 
 
 def _is_within(op: Operation, block: Block) -> bool:
-    """Whether an op stands in a block or in a region there. What is computed outside, such as the mask of a branch, is there for
+    """Returns whether an op stands in a block or in a region there.
+
+    What is computed outside, such as the mask of a branch, is there for
     the other readers of it, too."""
     parent = op.parent
     while parent is not None and parent is not block:
@@ -170,7 +172,7 @@ def _operands(statement: Operation) -> list[SSAValue]:
 
 
 def _is_pure(value: SSAValue) -> bool:
-    """Whether the computation holds no load, call or vector."""
+    """Returns whether the computation holds no load, call or vector."""
     pending = [value]
     while pending:
         op = pending.pop().owner
@@ -182,7 +184,9 @@ def _is_pure(value: SSAValue) -> bool:
 
 
 def _tree(root: OpResult, block: Block, kept: list[Operation]) -> None:
-    """The ops of a block that compute a value, operands first. The number that an unrolled variable stands for is outside of it, where
+    """The ops of a block that compute a value, operands first.
+
+    The number that an unrolled variable stands for is outside of it, where
     other statements of the turn read it."""
     pending: list[tuple[SSAValue, bool]] = [(root, False)]
     seen: set[Operation] = set()

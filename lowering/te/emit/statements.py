@@ -58,7 +58,10 @@ class Attr:
 
 @dataclass(eq=False)
 class Realize:
-    """Memory of `tensor` for the region `ranges`, while what is inside runs. `aligned` says how strides are rounded up, by dimension."""
+    """Memory of `tensor` for the region `ranges`, while what is inside runs.
+
+    `aligned` says how strides are rounded up, by dimension.
+    """
 
     tensor: te.Tensor
     ranges: list[Range]

@@ -1,4 +1,4 @@
-"""Where the tensors of a scheduled program lie: one-dimensional buffers, as TVM's storage flattening lays them out.
+"""Stores the tensors of a scheduled program in one-dimensional buffers (TVM, "storage_flatten").
 
 A parameter with symbolic extents may have any strides; what is computed in between lies compact in memory of its own, except
 where `storage_align` asks for strides that are rounded up.
@@ -49,7 +49,7 @@ class Memory:
     pointer: SSAValue | None = None
     """What an allocation gave."""
     is_auto: bool = False
-    """Whether strides come with the parameter."""
+    """Returns whether strides come with the parameter."""
     alignment: int = DEFAULT_ALIGNMENT
     declared: SSAValue | None = None
     """The flat buffer."""
@@ -74,7 +74,7 @@ class Memory:
 
     @property
     def is_flat(self) -> bool:
-        """Whether the parameter's buffer is as flat as it has to be."""
+        """Returns whether the parameter's buffer is as flat as it has to be."""
         return len(self.shape) == 1 and not self.strides
 
 
@@ -87,7 +87,10 @@ def product(extents: list[Expr]) -> Expr:
 
 
 def parameter_memory(tensor: te.Tensor, name: str, *, compact: bool) -> Memory:
-    """The memory of a parameter. Unless `compact`, one with an extent that is a variable takes any strides."""
+    """The memory of a parameter.
+
+    Unless `compact`, one with an extent that is a variable takes any strides.
+    """
     shape = list(tensor.dims)
     memory = Memory(name, tensor.dtype, shape, ext.Buffer(name, (number(1),), tensor.dtype))
     if not compact and any(isinstance(d, Var) for d in shape):

@@ -1,4 +1,4 @@
-"""Loops replaced by a tensor intrinsic: which regions it works on, and whether it computes what they do (TVM, "te/operation/tensorize")."""
+"""Replaces loops by a tensor intrinsic that computes the same (TVM, "te/operation/tensorize")."""
 
 from __future__ import annotations
 
@@ -145,7 +145,10 @@ def _input_regions(
 
 
 def _fitted(ranges: list[Range], shape: tuple[Expr, ...], what: str, intrin: TensorIntrin) -> int:
-    """How many leading dimensions of one element the region has before those of the intrinsic. Raises MirError on a misfit."""
+    """How many leading dimensions of one element the region has before those of the intrinsic.
+
+    Raises MirError on a misfit.
+    """
     arith = Arith()
     extra = len(ranges) - len(shape)
     fits = extra >= 0 and all(is_one(r.extent) for r in ranges[:extra])

@@ -62,7 +62,7 @@ class Stage(StageBase, StagePrimitives):
 
     @property
     def is_output(self) -> bool:
-        """Whether the tensor is one that the schedule was made for."""
+        """Returns whether the tensor is one that the schedule was made for."""
         return self.data.is_output
 
     def __repr__(self) -> str:
@@ -129,7 +129,10 @@ class Schedule(ScheduleBase, SchedulePrimitives):
         return Schedule(work)
 
     def apply(self, name: str, owner: Stage | None, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-        """Applies a primitive; returns its results. Raises TypeError for arguments of wrong kinds, ScheduleError where it is refused."""
+        """Applies a primitive; returns its results.
+
+        Raises TypeError for arguments of wrong kinds, ScheduleError where it is refused.
+        """
         signature = te_signatures()[name]
         if name == "fuse" and len(args) == 1:
             args = items_of(args[0]) or args

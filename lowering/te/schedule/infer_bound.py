@@ -108,7 +108,7 @@ class BoundInference:
         self._gather(op, reads)
 
     def _needs_relax(self, axis: IterVar, found: bool, scope: str) -> bool:
-        """Whether the whole of an axis is needed: one inside of the attach point, or of threads that share the memory."""
+        """Returns whether the whole of an axis is needed: one inside of the attach point, or of threads that share the memory."""
         tag = tag_of(self.bind.get(id(axis), axis))
         if not tag or tag == "pipeline":
             return not found
@@ -234,7 +234,10 @@ class BoundInference:
                 pass
 
     def _clipped(self, interval: Interval, values: IntSet, extent: Expr) -> IntSet:
-        """The set within the dimension: nothing else is read. Ends are replaced together, where both are for sure tighter."""
+        """The set within the dimension: nothing else is read.
+
+        Ends are replaced together, where both are for sure tighter.
+        """
         low, high = number(0, extent.dtype), ar.subtract(extent, number(1, extent.dtype))
         if values.min is None and values.max is None:
             return IntSet(low, high)
@@ -333,5 +336,8 @@ def reads_in(values: tuple[Expr, ...]) -> list[te.Read]:
 
 
 def infer_bound(schedule: ScheduleData) -> Domains:
-    """The range of every axis of a normalized schedule. Raises MirError where a stage cannot be where it is computed."""
+    """The range of every axis of a normalized schedule.
+
+    Raises MirError where a stage cannot be where it is computed.
+    """
     return BoundInference(schedule).run()

@@ -36,7 +36,10 @@ class Domains:
 
 
 def update(domains: Domains, axis: IterVar, range: Range, arith: Arith, stage: StageData) -> None:
-    """Gives the axis its range. Raises MirError where it has another already (a thread bound to loops of different extents)."""
+    """Gives the axis its range.
+
+    Raises MirError where it has another already (a thread bound to loops of different extents).
+    """
     if axis not in domains:
         domains[axis] = range
         arith.bind(axis, range.min, range.extent)
@@ -85,7 +88,10 @@ def threads_below(stage: StageData) -> set[int]:
 
 
 def pass_down_domain(stage: StageData, domains: Domains, arith: Arith, *, allow_missing: bool = False) -> None:
-    """The ranges of all axes from those of the roots. With `allow_missing` axes that nothing is known of are left out."""
+    """The ranges of all axes from those of the roots.
+
+    With `allow_missing` axes that nothing is known of are left out.
+    """
     zero = number(0)
     bound = threads_below(stage)
 
@@ -274,7 +280,7 @@ def spread(stage: StageData, masks: dict[int, int], *, up: bool = False) -> None
 
 
 def same_range(a: Range, b: Range, arith: Arith) -> bool:
-    """Whether both are the same for sure."""
+    """Returns whether both are the same for sure."""
     return a is b or (arith.prove_equal(a.min, b.min) and arith.prove_equal(a.extent, b.extent))
 
 

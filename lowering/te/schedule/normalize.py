@@ -13,7 +13,10 @@ from .stage import INLINE, INLINED, SCAN_UPDATE, SCOPE, Fuse, Rebase, ScheduleDa
 
 
 def copied(schedule: ScheduleData) -> ScheduleData:
-    """A schedule that can be changed without changing this one. Operations, axes and relations stay the same objects."""
+    """A schedule that can be changed without changing this one.
+
+    Operations, axes and relations stay the same objects.
+    """
     stages = {id(s): copy(s) for s in (*schedule.stages, *schedule.groups)}
 
     def new(stage: StageData | None) -> StageData | None:

@@ -1,4 +1,4 @@
-"""What can be done to a stage's loops. Each primitive checks everything before it changes anything.
+"""Applies primitives to the loops of a stage, and checks everything before it changes anything.
 
 The rules are those of TVM's `te::Stage` ("te/schedule/schedule_lang"); names of new axes, too. What needs ranges (whether a loop
 holds all readers, a vectorized loop's length) is checked when the schedule is lowered.
@@ -108,7 +108,7 @@ def split(
 ) -> tuple[IterVar, IterVar]:
     """`for i in range(n)` becomes `for i_outer in range(ceildiv(n, factor)): for i_inner in range(factor)`.
 
-    With `nparts` the outer loop has that many turns. Where it does not divide, what is past the end is skipped by an `if`.
+    With `nparts` the outer loop has that many iterations. Where it does not divide, what is past the end is skipped by an `if`.
     """
     place = leaf(stage, parent, "split")
     _schedulable(stage, parent, "split")
@@ -131,7 +131,7 @@ def split(
 def fuse(stage: StageData, *args: IterVar) -> IterVar:
     """`for i in range(n): for j in range(m)` becomes `for i_j_fused in range(n * m)`, i being i_j_fused // m and j the rest.
 
-    Without arguments, for a tensor without dimensions, a loop of one turn.
+    Without arguments, for a tensor without dimensions, a loop of one iteration.
     """
     if not args:
         axis = Axis("singleton", None, SPATIAL)
@@ -277,7 +277,7 @@ def unroll(stage: StageData, var: IterVar) -> None:
 
 
 def parallel(stage: StageData, var: IterVar) -> None:
-    """`for i in range(n)` becomes `for i in T.parallel(n)`: turns may run at the same time."""
+    """`for i in range(n)` becomes `for i in T.parallel(n)`: iterations may run at the same time."""
     _annotate(stage, var, "parallel", "parallelize")
 
 
@@ -299,7 +299,7 @@ def _pragma_value(stage: StageData, value: object) -> Expr:
 
 
 def prefetch(stage: StageData, tensor: te.Tensor, var: IterVar, offset: ExprLike) -> None:
-    """The loop over `var` asks for the part of `tensor` that is read `offset` turns later."""
+    """The loop over `var` asks for the part of `tensor` that is read `offset` iterations later."""
     leaf(stage, var, "prefetch in")
     stage.attrs_of(var).prefetches.append((tensor, convert(offset)))
 

@@ -58,7 +58,10 @@ class Recorder:
     def arguments(
         self, signature: Signature, owner: StageData | None, given: Mapping[str, Any]
     ) -> tuple[list[tuple[str, SSAValue]], dict[str, Attribute]]:
-        """Returns operands by parameter and literals. Raises MirError for an axis that belongs to no stage of the schedule."""
+        """Returns operands by parameter and literals.
+
+        Raises MirError for an axis that belongs to no stage of the schedule.
+        """
         self._pending, self._unwritten = [], None
         values = [] if owner is None else [("", self._stage(owner))]
         literals: dict[str, Attribute] = {}

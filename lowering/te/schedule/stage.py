@@ -267,5 +267,5 @@ __all__ = [
 
 
 def is_placeholder(op: te.Operation | None) -> bool:
-    """Whether the operation is an input, which is not computed."""
+    """Returns whether the operation is an input, which is not computed."""
     return isinstance(op, te.PlaceholderOp)

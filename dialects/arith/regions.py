@@ -248,7 +248,11 @@ class BlockReadWriteDetector:
                 limit = IntervalSet(as_expr(max(least, most)), as_expr(min(least, most)))
             else:
                 limit = IntervalSet(as_expr(least), None) if factor > 0 else IntervalSet(None, as_expr(most))
-            bounds[value] = bounds.get(value, running).intersect(limit, self.analyzer)
+            narrowed = bounds.get(value, running).intersect(limit, self.analyzer)
+            low, high = narrowed.min, narrowed.max
+            # A branch that is never taken bounds nothing.
+            if low is None or high is None or (high - low).value is None or (high - low).const >= 0:
+                bounds[value] = narrowed
         if not bounds:
             yield
             return
@@ -380,10 +384,8 @@ class BlockReadWriteDetector:
         type_ = value.type
         if isinstance(op, ConstOp):
             return value if isinstance(op.value, IntegerAttr) else EVERYTHING
-        if isinstance(op, VarOp):
-            return value
         if isinstance(op, BufferGetOp):
-            return EVERYTHING if op.buffer in self._own else value
+            return EVERYTHING if op.buffer.owner in self.inside else value
         if isinstance(op, BroadcastOp):
             return self._indices[op.value]
         if isinstance(op, RampOp):
@@ -408,12 +410,8 @@ class BlockReadWriteDetector:
     def _loaded(self, op: LoadOp) -> Index:
         """An element is one value if no loop moves it and the block does not store it; equal loads are one."""
         is_fixed = all(self._indices[index] is index for index in op.indices)
-        if (
-            not isinstance(op.result.type, IntegerType)
-            or not is_fixed
-            or op.buffer in self._own
-            or op.buffer in self._stored
-        ):
+        is_outer = op.buffer.owner not in self.inside and op.buffer not in self._stored
+        if not isinstance(op.result.type, IntegerType) or not is_fixed or not is_outer:
             return EVERYTHING
         key = (op.buffer, tuple(self._expr(index) for index in op.indices))
         self._converted[op.result] = self._loads.setdefault(key, self._expr(op.result))

@@ -128,6 +128,23 @@ def test_branches_bound_loops() -> None:
     assert declared_in_text(body.replace("B[vi, vj] = A[k]\n", "B[vi, vj] = A[k + 6]\n")) == "A[5:16]"
 
 
+def test_branches_never_taken() -> None:
+    body = """            for k in range(4):
+                if k == 9:
+                    B[vi, vj] = A[k + 2]"""
+    assert declared_in_text(body) == "A[2:6]"
+
+
+def test_what_the_block_makes_is_not_known_outside() -> None:
+    """An index that is loaded through a view, or from what the block stores, stands for the whole dimension."""
+    body = """            V = T.match_buffer(I[vi:vi + 2], (2,), "int32")
+            B[vi, vj] = A[V[1]]"""
+    assert declared_in_text(body) == "A[0:64], I[vi:vi + 2]"
+    body = """            I[vi] = vj
+            B[vi, vj] = A[I[vi]]"""
+    assert declared_in_text(body) == "A[0:64], I[vi]"
+
+
 def test_sums_of_init_and_order() -> None:
     """What `T.init()` begins is not read; a store comes before its value, a load before those in its indices."""
     body = """            with T.init():

@@ -69,7 +69,9 @@ def _adapted(value: int, dtype: str) -> Expr:
     if dtype == "bool":
         return const(value, "int32")
     limits = INT_LIMITS.get(dtype)
-    return const(value, dtype) if limits is None or limits[0] <= value <= limits[1] else const(value)
+    if limits is not None and limits[0] <= value <= limits[1]:
+        return Const(int(value), dtype)
+    return const(value, dtype if limits is None else None)
 
 
 @cache

@@ -8,9 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, SymbolRefAttr, TupleType, UnitAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    IntegerAttr,
+    StringAttr,
+    SymbolNameConstraint,
+    SymbolRefAttr,
+    TupleType,
+    UnitAttr,
+)
 from xdsl.ir import Attribute, Block, Operation, OpOperands, Region, SSAValue
 from xdsl.irdl import (
+    ParsePropInAttrDict,
     irdl_op_definition,
     operand_def,
     opt_prop_def,
@@ -36,6 +46,7 @@ from xdsl.traits import (
 from ...support.memoize import memoized
 from ...support.operands import ManyOperands, set_operands
 from ..array import ArrayValueAttr
+from ..assembly import FunctionForm
 from ..plain_op import PlainOp
 from .types import UNKNOWN, AdtType, FuncType, RefType, TypeVarType, tuple_of
 
@@ -60,7 +71,7 @@ class StructureOp(PlainOp):
 
 
 @irdl_op_definition
-class FuncOp(StructureOp):
+class FuncOp(FunctionForm, StructureOp):
     """`def @main[A](%x: Tensor[(2), float32], Inline=1) -> Tensor[(2), float32] { … }`.
 
     `attrs` are the function's attributes; `ret_type` is the declared result type or unknown. The body ends with
@@ -110,7 +121,7 @@ class FuncOp(StructureOp):
 
 
 @irdl_op_definition
-class FnOp(StructureOp):
+class FnOp(FunctionForm, StructureOp):
     """`fn (%x: float32, Primitive=1) -> float32 { … }`: a local function, closing over the values around it.
 
     With `self_name` the function calls itself (`let %f = fn …` whose body uses `%f`): then the region's first argument
@@ -159,6 +170,7 @@ class ReturnOp(PlainOp):
     """The value of a function's body, of an if's branch or of a match's clause."""
 
     name = "relay.return"
+    assembly_format = "$value attr-dict `:` type($value)"
     value = operand_def()
     traits = traits_def(IsTerminator(), Pure())
 
@@ -171,6 +183,7 @@ class ConstantOp(StructureOp):
     """A constant tensor: `2f`, `True`, `meta[relay.Constant][0]`."""
 
     name = "relay.constant"
+    assembly_format = "qualified($value) attr-dict `:` type($result)"
     value = prop_def(ArrayValueAttr)
     result = result_def()
     traits = traits_def(Pure(), ConstantLike())
@@ -189,6 +202,7 @@ class LetOp(StructureOp):
     """`let %x = value;`: the same value under the name that the text gives it."""
 
     name = "relay.let"
+    assembly_format = "$var_name `=` $value attr-dict `:` type($value) `->` type($result)"
     var_name = prop_def(StringAttr)
     value = operand_def()
     result = result_def()
@@ -208,6 +222,7 @@ class TupleOp(StructureOp):
     """`(%a, %b)`."""
 
     name = "relay.tuple"
+    assembly_format = "$fields attr-dict `:` functional-type($fields, $result)"
     fields = var_operand_def()
     result = result_def()
     traits = traits_def(Pure())
@@ -225,9 +240,11 @@ class TupleGetItemOp(StructureOp):
     """`%t.0`."""
 
     name = "relay.tuple_get_item"
+    assembly_format = "$tuple_value attr-dict `:` type($tuple_value) `->` type($result)"
     tuple_value = operand_def()
     index = prop_def(IntegerAttr)
     result = result_def()
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(Pure())
 
     def __init__(self, value: SSAValue | Operation, index: int, type: Attribute = UNKNOWN):
@@ -242,6 +259,7 @@ class GlobalRefOp(StructureOp):
     """`@f` as a value: an argument of a call, or what a `let` binds."""
 
     name = "relay.global_ref"
+    assembly_format = "$symbol attr-dict `:` type($result)"
     symbol = prop_def(SymbolRefAttr)
     result = result_def()
     traits = traits_def(Pure())
@@ -255,12 +273,14 @@ class CallOp(StructureOp):
     """`%f(%x)`: a call of a function that is a value. `type_args` are written ones."""
 
     name = "relay.call"
+    assembly_format = "$callee `(` $arguments `)` attr-dict `:` type($callee) `,` functional-type($arguments, $result)"
     callee = operand_def()
     arguments = var_operand_def()
     type_args = prop_def(ArrayAttr, default_value=ArrayAttr([]))
     attrs = prop_def(DictionaryAttr, default_value=NO_ATTRS)
     result = result_def()
     # No effect trait: what the callee does is not known here, so neither CSE nor DCE may touch it.
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def()
 
     def __init__(
@@ -274,11 +294,13 @@ class CallGlobalOp(StructureOp):
     """`@f(%x)`: a call of a Relay function of the module."""
 
     name = "relay.call_global"
+    assembly_format = "$callee `(` $arguments `)` attr-dict `:` functional-type($arguments, $result)"
     callee = prop_def(SymbolRefAttr)
     arguments = var_operand_def()
     type_args = prop_def(ArrayAttr, default_value=ArrayAttr([]))
     attrs = prop_def(DictionaryAttr, default_value=NO_ATTRS)
     result = result_def()
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def()
 
     def __init__(self, callee: str, arguments: Sequence[SSAValue | Operation], type: Attribute = UNKNOWN):
@@ -293,6 +315,7 @@ class CallTirOp(StructureOp):
     """
 
     name = "relay.call_tir"
+    assembly_format = "$callee `(` $arguments `)` attr-dict `:` functional-type($arguments, $result)"
     callee = prop_def(SymbolRefAttr)
     arguments = var_operand_def()
     result = result_def()
@@ -307,6 +330,9 @@ class IfOp(StructureOp):
     """`if (%c) { … } else { … }`: both branches end with `relay.return` of the if's value."""
 
     name = "relay.if"
+    assembly_format = (
+        "$condition `:` type($condition) `->` type($result) $then_region `else` $else_region attr-dict-with-keyword"
+    )
     condition = operand_def()
     then_region = region_def("single_block")
     else_region = region_def("single_block")
@@ -327,11 +353,13 @@ class TypeDataOp(StructureOp):
     """
 
     name = "relay.type_data"
-    sym_name = prop_def(StringAttr)
+    assembly_format = "$sym_name attr-dict"
+    sym_name = prop_def(SymbolNameConstraint())
     type_params = prop_def(ArrayAttr[StringAttr])
     constructor_names = prop_def(ArrayAttr[StringAttr])
     constructor_fields = prop_def(ArrayAttr[ArrayAttr])
     extern = opt_prop_def(UnitAttr)
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(SymbolOpInterface())
 
     def __init__(
@@ -383,6 +411,9 @@ class ConstructOp(StructureOp):
     """`Cons(%x, %rest)`: a value of a data type, by its constructor `type_name`::`constructor`."""
 
     name = "relay.construct"
+    assembly_format = (
+        "$type_name `,` $constructor `(` $arguments `)` attr-dict `:` functional-type($arguments, $result)"
+    )
     type_name = prop_def(StringAttr)
     constructor = prop_def(StringAttr)
     arguments = var_operand_def()
@@ -404,6 +435,7 @@ class ConstructorRefOp(StructureOp):
     """A constructor as a value, `Cons` without arguments where a function is wanted (`Nil` with no fields is a value of its own type once called)."""
 
     name = "relay.constructor_ref"
+    assembly_format = "$type_name `,` $constructor attr-dict `:` type($result)"
     type_name = prop_def(StringAttr)
     constructor = prop_def(StringAttr)
     result = result_def()
@@ -424,6 +456,7 @@ class MatchOp(StructureOp):
     """
 
     name = "relay.match"
+    assembly_format = "$value `:` type($value) `->` type($result) $patterns $complete $clauses attr-dict-with-keyword"
     value = operand_def()
     patterns = prop_def(ArrayAttr)
     complete = prop_def(IntegerAttr)
@@ -456,6 +489,7 @@ class RefOp(StructureOp):
     """`ref(%x)`: a new cell holding the value."""
 
     name = "relay.ref"
+    assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
     value = operand_def()
     result = result_def()
     traits = traits_def(MemoryAllocEffect())
@@ -470,6 +504,7 @@ class RefReadOp(StructureOp):
     """`ref_read(%r)`."""
 
     name = "relay.ref_read"
+    assembly_format = "$ref attr-dict `:` type($ref) `->` type($result)"
     ref = operand_def()
     result = result_def()
     traits = traits_def(MemoryReadEffect())
@@ -483,6 +518,7 @@ class RefWriteOp(StructureOp):
     """`ref_write(%r, %x)`; its value is the empty tuple."""
 
     name = "relay.ref_write"
+    assembly_format = "$ref `,` $value attr-dict `:` functional-type(operands, results)"
     ref = operand_def()
     value = operand_def()
     result = result_def()

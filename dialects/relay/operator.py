@@ -37,7 +37,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...support.external_names import note_name
 from ...support.source_places import argument_place
 from ...support.text import counted, nearest_or_all
-from ..plain_op import PlainOp
+from ..assembly import FunctionalForm
 from .types import UNKNOWN
 
 if TYPE_CHECKING:
@@ -355,7 +355,7 @@ class Operator:
         return None
 
 
-class OperatorOp(PlainOp):
+class OperatorOp(FunctionalForm):
     """A use of an operator: `relay.nn.dense`. Subclasses are made from table entries by `operator_class`.
 
     Attributes that differ from their defaults stand in `attributes` under TVM's names.

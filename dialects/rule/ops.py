@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, SymbolRefAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, StringAttr, SymbolNameConstraint, SymbolRefAttr, UnitAttr
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     AttrSizedResultSegments,
     IRDLOperation,
+    ParsePropInAttrDict,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -36,11 +37,13 @@ class RewriteOp(IRDLOperation):
     """
 
     name = "rule.rewrite"
-    sym_name = prop_def(StringAttr)
+    assembly_format = "$sym_name attr-dict-with-keyword $body"
+    sym_name = prop_def(SymbolNameConstraint())
     benefit = prop_def(IntegerAttr, default_value=IntegerAttr(1, 64))
     level = prop_def(StringAttr, default_value=StringAttr("relay"))
     fast = opt_prop_def(UnitAttr)
     body = region_def("single_block")
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(SymbolOpInterface())
 
     def __init__(self, name: str, body: Region, *, benefit: int = 1, level: str = "relay", fast: bool = False):
@@ -70,9 +73,11 @@ class RulesetOp(IRDLOperation):
     """`ruleset @name { include @other; rewrite @a { … } }`: rules that are applied together."""
 
     name = "rule.set"
-    sym_name = prop_def(StringAttr)
+    assembly_format = "$sym_name attr-dict-with-keyword $body"
+    sym_name = prop_def(SymbolNameConstraint())
     includes = prop_def(ArrayAttr[SymbolRefAttr], default_value=ArrayAttr([]))
     body = region_def("single_block")
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(SymbolOpInterface(), NoTerminator())
 
     def __init__(self, name: str, body: Region, includes: Sequence[str] = ()):
@@ -92,6 +97,7 @@ class AnyOp(IRDLOperation):
     """`%x`: any value (`_` without a name), or `%xs...`: any number of neighbouring operands."""
 
     name = "rule.any"
+    assembly_format = "($capture^)? attr-dict `:` type($result)"
     capture = opt_prop_def(StringAttr)
     result = result_def()
     traits = traits_def(Pure())
@@ -105,6 +111,7 @@ class LiteralOp(IRDLOperation):
     """`1`, `0.5`, `True` in a pattern: a constant each of whose elements is that number."""
 
     name = "rule.literal"
+    assembly_format = "$value attr-dict `:` type($result)"
     value = prop_def(Attribute)
     result = result_def(VALUE)
     traits = traits_def(Pure())
@@ -122,6 +129,10 @@ class MatchOp(IRDLOperation):
     """
 
     name = "rule.match"
+    assembly_format = (
+        "$names `(` $args `)` (`[` $attrs^ `]`)? attr-dict `:` type($args) `->` type($result) "
+        "(`rest` type($rest)^)? (`op` type($op)^)?"
+    )
     names = prop_def(ArrayAttr[StringAttr])
     capture = opt_prop_def(StringAttr)
     attr_names = prop_def(ArrayAttr[StringAttr], default_value=ArrayAttr([]))
@@ -132,7 +143,11 @@ class MatchOp(IRDLOperation):
     result = result_def(VALUE)
     rest = opt_result_def(ATTRS)
     op = opt_result_def(OPERATION)
-    irdl_options = (AttrSizedOperandSegments(as_property=True), AttrSizedResultSegments(as_property=True))
+    irdl_options = (
+        ParsePropInAttrDict(),
+        AttrSizedOperandSegments(as_property=True),
+        AttrSizedResultSegments(as_property=True),
+    )
     traits = traits_def(Pure())
 
     def __init__(
@@ -164,6 +179,7 @@ class AttrOp(IRDLOperation):
     """`$a` in a pattern: what the attribute is there."""
 
     name = "rule.attr"
+    assembly_format = "$capture attr-dict `:` type($result)"
     capture = prop_def(StringAttr)
     result = result_def(ATTR)
     traits = traits_def(Pure())
@@ -177,6 +193,7 @@ class DataOp(IRDLOperation):
     """A literal of the attribute language: a number, a string, True, None, a list."""
 
     name = "rule.data"
+    assembly_format = "$value attr-dict `:` type($result)"
     value = prop_def(Attribute)
     result = result_def(ATTR)
     traits = traits_def(Pure())
@@ -193,10 +210,12 @@ class ComputeOp(IRDLOperation):
     """
 
     name = "rule.compute"
+    assembly_format = "$function `(` $args `)` attr-dict `:` functional-type($args, $result)"
     function = prop_def(StringAttr)
     capture = opt_prop_def(StringAttr)
     args = var_operand_def()
     result = result_def(ATTR)
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(Pure())
 
     def __init__(self, function: str, args: Sequence[SSAValue], capture: str | None = None):
@@ -212,6 +231,7 @@ class WhereOp(IRDLOperation):
     """The rule applies only where the condition is true."""
 
     name = "rule.where"
+    assembly_format = "$condition attr-dict `:` type($condition)"
     condition = operand_def(ATTR)
 
     def __init__(self, condition: SSAValue):
@@ -227,6 +247,10 @@ class BuildOp(IRDLOperation):
     """
 
     name = "rule.build"
+    assembly_format = (
+        "(`of` $callee^)? `(` $args `)` (`[` $attrs^ `]`)? (`rest` $rest^)? (`op` $op^)? attr-dict "
+        "`:` type($args) `->` type($result)"
+    )
     callee = opt_prop_def(StringAttr)
     capture = opt_prop_def(StringAttr)
     attr_names = prop_def(ArrayAttr[StringAttr], default_value=ArrayAttr([]))
@@ -235,7 +259,10 @@ class BuildOp(IRDLOperation):
     rest = opt_operand_def(ATTRS)
     op = opt_operand_def(OPERATION)
     result = result_def(VALUE)
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    irdl_options = (
+        ParsePropInAttrDict(),
+        AttrSizedOperandSegments(as_property=True),
+    )
     traits = traits_def(Pure())
 
     def __init__(
@@ -269,10 +296,12 @@ class ConstantOp(IRDLOperation):
     """A number or an array as a constant of the program: of `dtype` if given, else of the replaced value's element type."""
 
     name = "rule.constant"
+    assembly_format = "$value (`,` $dtype^)? attr-dict `:` type($value) (`,` type($dtype)^)? `->` type($result)"
     value = operand_def(ATTR)
     dtype = opt_operand_def(ATTR)
     capture = opt_prop_def(StringAttr)
     result = result_def(VALUE)
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(Pure())
 
     def __init__(self, value: SSAValue, dtype: SSAValue | None = None, capture: str | None = None):
@@ -286,9 +315,11 @@ class FoldOp(IRDLOperation):
     """`fold(multiply(%w, %s))`: the value computed while rewriting; the rule applies only where it is constant."""
 
     name = "rule.fold"
+    assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
     value = operand_def(VALUE)
     capture = opt_prop_def(StringAttr)
     result = result_def(VALUE)
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(Pure())
 
     def __init__(self, value: SSAValue, capture: str | None = None):
@@ -300,11 +331,13 @@ class SelectOp(IRDLOperation):
     """`multiply(%s, %g) if $scale else %s` in a replacement: one of two values; both are made, and the other is dropped."""
 
     name = "rule.select"
+    assembly_format = "$condition `,` $on_true `,` $on_false attr-dict `:` functional-type(operands, results)"
     condition = operand_def(ATTR)
     on_true = operand_def(VALUE)
     on_false = operand_def(VALUE)
     capture = opt_prop_def(StringAttr)
     result = result_def(VALUE)
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(Pure())
 
     def __init__(self, condition: SSAValue, on_true: SSAValue, on_false: SSAValue, capture: str | None = None):
@@ -316,6 +349,7 @@ class ReplaceOp(IRDLOperation):
     """Ends a rule: each root of the pattern and the value that takes its place."""
 
     name = "rule.replace"
+    assembly_format = "$roots `with` $values attr-dict `:` type($roots) `with` type($values)"
     roots = var_operand_def(VALUE)
     values = var_operand_def(VALUE)
     irdl_options = (AttrSizedOperandSegments(as_property=True),)

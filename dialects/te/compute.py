@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, String
 from xdsl.ir import BlockArgument, OpResult, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
+    ParsePropInAttrDict,
     irdl_op_definition,
     prop_def,
     region_def,
@@ -61,6 +62,10 @@ class ComputeOp(PlainOp):
     """
 
     name = "te.compute"
+    assembly_format = (
+        "$compute_name $iter_names (`shape` $shape^ `:` type($shape))? (`free` $layout_free^ `:` "
+        "type($layout_free))? `->` type($results_) attr-dict-with-keyword $body"
+    )
     shape = var_operand_def()
     layout_free = var_operand_def(TensorType)
     compute_name = prop_def(StringAttr)
@@ -70,7 +75,10 @@ class ComputeOp(PlainOp):
     body = region_def("single_block")
     results_ = var_result_def(TensorType)
     traits = traits_def(RecursiveMemoryEffect())
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    irdl_options = (
+        ParsePropInAttrDict(),
+        AttrSizedOperandSegments(as_property=True),
+    )
 
     def __init__(
         self,
@@ -203,6 +211,10 @@ class ScanOp(PlainOp):
     """
 
     name = "te.scan"
+    assembly_format = (
+        "$scan_name (`init` $init^ `:` type($init))? (`update` $update^ `:` type($update))? "
+        "(`state` $state^ `:` type($state))? (`inputs` $inputs^ `:` type($inputs))? attr-dict `->` type($results_)"
+    )
     init = var_operand_def(TensorType)
     update = var_operand_def(TensorType)
     state = var_operand_def(TensorType)
@@ -212,7 +224,10 @@ class ScanOp(PlainOp):
     attrs = prop_def(DictionaryAttr, default_value=NO_ATTRS)
     results_ = var_result_def(TensorType)
     traits = traits_def(Pure())
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    irdl_options = (
+        ParsePropInAttrDict(),
+        AttrSizedOperandSegments(as_property=True),
+    )
 
     def __init__(
         self,
@@ -273,6 +288,10 @@ class ExternOp(PlainOp):
     """
 
     name = "te.extern"
+    assembly_format = (
+        "$extern_name (`inputs` $inputs^ `:` type($inputs))? (`shape` $shape^ `:` type($shape))? `->` "
+        "type($results_) attr-dict-with-keyword $body"
+    )
     inputs = var_operand_def(TensorType)
     shape = var_operand_def()
     extern_name = prop_def(StringAttr)
@@ -281,7 +300,10 @@ class ExternOp(PlainOp):
     body = region_def("single_block")
     results_ = var_result_def(TensorType)
     traits = traits_def(NoTerminator())
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    irdl_options = (
+        ParsePropInAttrDict(),
+        AttrSizedOperandSegments(as_property=True),
+    )
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ reduction combines are computed in the same body from its axes, which are values
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerType, StringAttr
 from xdsl.ir import Attribute, OpResult, Region, SSAValue
@@ -35,11 +35,25 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...support.text import counted
 from .. import tir
+from ..assembly import (
+    FunctionForm,
+    parse_attributes,
+    parse_indexed_type,
+    parse_indices,
+    print_attributes,
+    print_indexed,
+    print_indexed_type,
+    resolve,
+)
 from ..extents import why_too_large
 from ..plain_op import PlainOp
 from ..tir.buffer import NO_ATTRS
 from ..tir.types import I1, I32, I64, ReducerType, type_to_dtype
 from .types import TensorType
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser
+    from xdsl.printer import Printer
 
 
 def tensor_name(value: SSAValue) -> str:
@@ -69,7 +83,7 @@ def check_shape(name: str, type: TensorType, values: Sequence[SSAValue]) -> None
 
 
 @irdl_op_definition
-class FuncOp(PlainOp):
+class FuncOp(FunctionForm):
     """`@te.func def f(): …; return [A, n, B]`: tensors that are described in the region, which `te.return` ends.
 
     What is returned are the parameters in order: placeholders and scalars are inputs, all other tensors are outputs.
@@ -133,6 +147,7 @@ class ReturnOp(PlainOp):
     """`return [A, B]`: the function's parameters: each input and output once."""
 
     name = "te.return"
+    assembly_format = "attr-dict ($values^ `:` type($values))?"
     values = var_operand_def()
     traits = traits_def(IsTerminator())
 
@@ -157,6 +172,7 @@ class PlaceholderOp(PlainOp):
     """`A = te.placeholder((m, 4), "float32", name="A")`: an input, or the state of a scan."""
 
     name = "te.placeholder"
+    assembly_format = "$var_name ($shape^ `:` type($shape))? attr-dict `->` type($result)"
     shape = var_operand_def()
     var_name = prop_def(StringAttr)
     result = result_def(TensorType)
@@ -175,6 +191,7 @@ class ReduceAxisOp(PlainOp):
     """`k = te.reduce_axis((0, n), name="k")`: an axis over `extent` values from `min`; its value stands for the index."""
 
     name = "te.reduce_axis"
+    assembly_format = "$var_name `from` $min `extent` $extent attr-dict `:` functional-type(operands, results)"
     min = operand_def()
     extent = operand_def()
     var_name = prop_def(StringAttr)
@@ -223,6 +240,27 @@ class ReadOp(PlainOp):
                 f"'{name}' holds {type_to_dtype(type.dtype)}, but the read gives {type_to_dtype(self.result.type)}"
             )
 
+    @classmethod
+    def parse(cls, parser: Parser) -> ReadOp:
+        tensor, indices = parser.parse_unresolved_operand(), parse_indices(parser)
+        properties, attributes = parse_attributes(parser, cls)
+        type, types = parse_indexed_type(parser, len(indices))
+        parser.parse_punctuation("->")
+        return cls.create(
+            operands=resolve(parser, [tensor, *indices], [type, *types]),
+            result_types=[parser.parse_type()],
+            properties=properties,
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        """Prints `te.read %A[%i, %j] : !te.tensor<…> -> f32`."""
+        print_indexed(printer, self.tensor, self.indices)
+        print_attributes(printer, self)
+        print_indexed_type(printer, self.tensor, self.indices)
+        printer.print_string(" -> ")
+        printer.print_attribute(self.result.type)
+
 
 @irdl_op_definition
 class CommReducerOp(PlainOp):
@@ -232,6 +270,7 @@ class CommReducerOp(PlainOp):
     """
 
     name = "te.comm_reducer"
+    assembly_format = "$reducer_name `->` type($result) $combiner `identity` $identity attr-dict-with-keyword"
     reducer_name = prop_def(StringAttr)
     combiner = region_def("single_block")
     identity = region_def("single_block")
@@ -277,6 +316,11 @@ class ReduceOp(PlainOp):
     """
 
     name = "te.reduce"
+    assembly_format = (
+        "$kind `(` $sources `)` `over` $axes (`where` $condition^ `:` type($condition))? (`init` "
+        "$init^ `:` type($init))? (`by` $reducer^ `:` type($reducer))? attr-dict `:` type($sources) "
+        "`over` type($axes) `->` type($results_)"
+    )
     sources = var_operand_def()
     axes = var_operand_def()
     condition = opt_operand_def()

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneTy
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute, Region, SSAValue, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
+    ParsePropInAttrDict,
     irdl_attr_definition,
     irdl_op_definition,
     operand_def,
@@ -77,11 +78,13 @@ class ScheduleOp(IRDLOperation):
     """
 
     name = "te.schedule"
+    assembly_format = "(`for` $target^)? attr-dict-with-keyword $body"
     sym_name = opt_prop_def(StringAttr)
     target = opt_prop_def(SymbolRefAttr)
     outputs = opt_prop_def(ArrayAttr[StringAttr])
     # Without steps MLIR's text has no block.
     body = region_def()
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(IsolatedFromAbove(), NoTerminator(), OptionalSymbol())
 
     def __init__(
@@ -119,9 +122,11 @@ class TensorRefOp(IRDLOperation):
     """A tensor of the program by its name; `which` counts those of the same name."""
 
     name = "te.tensor_ref"
+    assembly_format = "$tensor attr-dict `->` type($result)"
     tensor = prop_def(StringAttr)
     which = prop_def(IntegerAttr)
     result = result_def(ScheduleHandleType)
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(Pure())
 
     def __init__(self, tensor: str, which: int = 0):
@@ -135,6 +140,7 @@ class VarRefOp(IRDLOperation):
     """A size (`te.var`) of the program by its name."""
 
     name = "te.var_ref"
+    assembly_format = "$var_name attr-dict `->` type($result)"
     var_name = prop_def(StringAttr)
     result = result_def()
     traits = traits_def(Pure())
@@ -148,11 +154,13 @@ class AxisRefOp(IRDLOperation):
     """`s[B].op.axis[0]`, or of `reduce_axis`, or `s[C].op.scan_axis`: an axis of a tensor's operation, as steps before have rewritten it."""
 
     name = "te.axis_ref"
+    assembly_format = "$tensor $which attr-dict `:` type($tensor) `->` type($result)"
     tensor = operand_def(ScheduleHandleType)
     which = prop_def(StringAttr)
     place = prop_def(IntegerAttr)
     result = result_def(ScheduleHandleType)
     # Not pure: steps in between give the operation other axes.
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def()
 
     def __init__(self, tensor: SSAValue, which: str, place: int):
@@ -174,10 +182,12 @@ class ThreadAxisOp(IRDLOperation):
     """`te.thread_axis("threadIdx.x")`: a thread; `extent` is how many there are, -1 where the loop says."""
 
     name = "te.thread_axis"
+    assembly_format = "$tag `,` $var_name attr-dict `->` type($result)"
     tag = prop_def(StringAttr)
     var_name = prop_def(StringAttr)
     extent = prop_def(IntegerAttr)
     result = result_def(ScheduleHandleType)
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def()
 
     def __init__(self, tag: str, name: str, extent: int = -1):
@@ -196,6 +206,7 @@ class AxisValueOp(IRDLOperation):
     """The value of an axis, in an expression."""
 
     name = "te.axis_value"
+    assembly_format = "$axis attr-dict `:` type($axis) `->` type($result)"
     axis = operand_def(ScheduleHandleType)
     result = result_def()
     traits = traits_def(Pure())
@@ -214,6 +225,8 @@ class StepOp(IRDLOperation):
     names = prop_def(ArrayAttr[StringAttr])
     literals = prop_def(DictionaryAttr, default_value=NO_ATTRS)
     handles = var_result_def(ScheduleHandleType)
+    irdl_options = (ParsePropInAttrDict(),)
+    assembly_format = "$arguments attr-dict `:` functional-type($arguments, $handles)"
 
     @classmethod
     def primitive(cls) -> str:

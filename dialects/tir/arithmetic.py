@@ -7,6 +7,7 @@ results are vectors of as many lanes.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC
@@ -16,11 +17,12 @@ from xdsl.traits import Commutative, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.edit import init_op
-from ..plain_op import PlainOp, value_of
+from ..assembly import ShortForm
+from ..plain_op import value_of
 from .types import I1, element_of, type_to_dtype, with_lanes_of
 
 
-class BinaryOp(PlainOp):
+class BinaryOp(ShortForm):
     """A pure op on two values of one type."""
 
     lhs = operand_def()
@@ -38,6 +40,10 @@ class BinaryOp(PlainOp):
     def type_of(cls, operand: Attribute) -> Attribute:
         """The result's type for operands of type `operand`."""
         return operand
+
+    @classmethod
+    def types_of(cls, type: Attribute) -> tuple[Sequence[Attribute], Attribute]:
+        return (type, type), cls.type_of(type)
 
     def verify_(self) -> None:
         lhs, rhs = self.lhs.type, self.rhs.type
@@ -192,7 +198,7 @@ class OrOp(LogicalOp):
 
 
 @irdl_op_definition
-class NotOp(PlainOp):
+class NotOp(ShortForm):
     name = "tir.not"
     value = operand_def()
     result = result_def()
@@ -201,6 +207,10 @@ class NotOp(PlainOp):
     def __init__(self, value: SSAValue | Operation):
         value = value_of(value)
         super().__init__(operands=[value], result_types=[value.type])
+
+    @classmethod
+    def types_of(cls, type: Attribute) -> tuple[Sequence[Attribute], Attribute]:
+        return (type,), type
 
     def verify_(self) -> None:
         if element_of(self.value.type) != I1 or self.result.type != self.value.type:

@@ -7,6 +7,7 @@ without strides is compact in row-major order.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -20,6 +21,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
+    ParsePropInAttrDict,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -35,10 +37,25 @@ from xdsl.utils.exceptions import VerifyException
 from ...support.effects import is_side_effect_free
 from ...support.text import counted
 from ..array import ArrayValueAttr
+from ..assembly import (
+    parse_attributes,
+    parse_indexed_type,
+    parse_indices,
+    parse_optional,
+    print_attributes,
+    print_indexed,
+    print_indexed_type,
+    print_optional,
+    resolve,
+)
 from ..extents import why_too_large
-from ..interned import string
-from ..plain_op import PlainOp, value_of
+from ..interned import i32_array, string
+from ..plain_op import SEGMENTS, PlainOp, value_of
 from .types import I1, BufferType, HandleType, RegionType, element_of, is_scalable, lanes_of, type_to_dtype, with_lanes
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser
+    from xdsl.printer import Printer
 
 EMPTY = ArrayAttr[Attribute]([])
 NO_ATTRS = DictionaryAttr({})
@@ -67,7 +84,12 @@ class BufferOp(PlainOp):
     buffer_type = opt_prop_def(StringAttr)
     axis_separators = opt_prop_def(ArrayAttr)
 
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    assembly_format = (
+        "$var_name (`from` $source^ `:` type($source))? (`shape` $shape^ `:` type($shape))? "
+        "(`strides` $strides^ `:` type($strides))? (`offset` $elem_offset^ `:` type($elem_offset))? "
+        "(`data` $data^ `:` type($data))? attr-dict `->` type($result)"
+    )
 
     def __init__(
         self,
@@ -180,10 +202,12 @@ class BufferGetOp(PlainOp):
     """`A.data`, `A.elem_offset`, `A.shape[i]`, `A.strides[i]`; `dim` is given for the last two."""
 
     name = "tir.buffer_get"
+    assembly_format = "$buffer $field attr-dict `:` type($buffer) `->` type($result)"
     buffer = operand_def(BufferType)
     field = prop_def(StringAttr)
     dim = opt_prop_def(IntegerAttr)
     result = result_def()
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(Pure())
 
     def __init__(self, buffer: SSAValue | Operation, field: str, type: Attribute, dim: int | None = None):
@@ -236,6 +260,26 @@ class BufferRegionOp(PlainOp):
                 raise VerifyException(
                     f"a range of '{buffer_name(self.buffer)}' has dtype {type_to_dtype(bound.type)}; a range is of integers"
                 )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> BufferRegionOp:
+        buffer, mins = parser.parse_unresolved_operand(), parse_indices(parser)
+        extents = parse_indices(parser) if parser.parse_optional_keyword("by") is not None else []
+        properties, attributes = parse_attributes(parser, cls)
+        type, types = parse_indexed_type(parser, len(mins) + len(extents))
+        properties[SEGMENTS] = i32_array(1, len(mins), len(extents))
+        return cls.create(
+            operands=resolve(parser, [buffer, *mins, *extents], [type, *types]),
+            result_types=[RegionType()],
+            properties=properties,
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        """Prints `tir.buffer_region %A[%i, %j] by [%m, %n] : !tir.buffer<…>`."""
+        print_indexed(printer, self.buffer, self.mins, self.extents)
+        print_attributes(printer, self)
+        print_indexed_type(printer, self.buffer, [*self.mins, *self.extents])
 
 
 def accessed_type(buffer: BufferType, indices: Sequence[Attribute]) -> Attribute:
@@ -305,6 +349,30 @@ class LoadOp(AccessOp):
                 f"a load from '{buffer_name(self.buffer)}' gives {type_to_dtype(self.accessed_type())}, not {type_to_dtype(self.result.type)}"
             )
 
+    @classmethod
+    def parse(cls, parser: Parser) -> LoadOp:
+        buffer, indices = parser.parse_unresolved_operand(), parse_indices(parser)
+        predicate = parse_optional(parser, "if")
+        properties, attributes = parse_attributes(parser, cls)
+        type, types = parse_indexed_type(parser, len(indices))
+        parser.parse_punctuation("->")
+        properties[SEGMENTS] = i32_array(1, len(indices), len(predicate))
+        return cls.create(
+            operands=[*resolve(parser, [buffer, *indices], [type, *types]), *predicate],
+            result_types=[parser.parse_type()],
+            properties=properties,
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        """Prints `tir.load %A[%i, %j] if %p : i1 : !tir.buffer<…> -> f32`."""
+        print_indexed(printer, self.buffer, self.indices)
+        print_optional(printer, "if", self.predicate)
+        print_attributes(printer, self)
+        print_indexed_type(printer, self.buffer, self.indices)
+        printer.print_string(" -> ")
+        printer.print_attribute(self.result.type)
+
 
 @irdl_op_definition
 class StoreOp(AccessOp):
@@ -334,12 +402,48 @@ class StoreOp(AccessOp):
                 f"'{buffer_name(self.buffer)}' holds {type_to_dtype(self.accessed_type())} here, but the value stored is {type_to_dtype(self.value.type)}; write a T.Cast"
             )
 
+    @classmethod
+    def parse(cls, parser: Parser) -> StoreOp:
+        value = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        buffer, indices = parser.parse_unresolved_operand(), parse_indices(parser)
+        predicate = parse_optional(parser, "if")
+        properties, attributes = parse_attributes(parser, cls)
+        type, types = parse_indexed_type(parser, len(indices))
+        parser.parse_punctuation(",")
+        properties[SEGMENTS] = i32_array(1, len(indices), len(predicate), 1)
+        return cls.create(
+            operands=[
+                *resolve(parser, [buffer, *indices], [type, *types]),
+                *predicate,
+                parser.resolve_operand(value, parser.parse_type()),
+            ],
+            properties=properties,
+            attributes=attributes,
+        )
+
+    def print(self, printer: Printer) -> None:
+        """Prints `tir.store %v, %A[%i, %j] if %p : i1 : !tir.buffer<…>, f32`."""
+        printer.print_string(" ")
+        printer.print_operand(self.value)
+        printer.print_string(",")
+        print_indexed(printer, self.buffer, self.indices)
+        print_optional(printer, "if", self.predicate)
+        print_attributes(printer, self)
+        print_indexed_type(printer, self.buffer, self.indices)
+        printer.print_string(", ")
+        printer.print_attribute(self.value.type)
+
 
 @irdl_op_definition
 class AllocateOp(PlainOp):
     """`p = T.allocate([n], "float32", "global")`: a handle to memory that lives until the end of the block of statements."""
 
     name = "tir.allocate"
+    assembly_format = (
+        "$var_name `,` $dtype `,` $scope (`[` $extents^ `]` `:` type($extents))? (`if` $condition^ `:` "
+        "type($condition))? attr-dict `->` type($result)"
+    )
     extents = var_operand_def()
     condition = opt_operand_def()
     var_name = prop_def(StringAttr)
@@ -348,7 +452,10 @@ class AllocateOp(PlainOp):
     annotations = prop_def(DictionaryAttr, default_value=NO_ATTRS)
     result = result_def(HandleType)
     traits = traits_def(MemoryAllocEffect())
-    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    irdl_options = (
+        ParsePropInAttrDict(),
+        AttrSizedOperandSegments(as_property=True),
+    )
 
     def __init__(
         self,
@@ -377,10 +484,12 @@ class AllocateConstOp(PlainOp):
     """`p = T.allocate_const(data, "float32", [n])`: a handle to constant data."""
 
     name = "tir.allocate_const"
+    assembly_format = "$var_name `=` qualified($data) attr-dict `->` type($result)"
     var_name = prop_def(StringAttr)
     data = prop_def(ArrayValueAttr)
     annotations = prop_def(DictionaryAttr, default_value=NO_ATTRS)
     result = result_def(HandleType)
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(MemoryAllocEffect())
 
     def __init__(self, name: str, data: ArrayValueAttr, dtype: Attribute, annotations: DictionaryAttr = NO_ATTRS):

@@ -7,6 +7,7 @@ vectors of as many lanes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
@@ -47,10 +48,15 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...support.edit import create_op, init_op
 from ...support.text import counted
+from ..assembly import ShortForm, parse_attributes, print_attributes
 from ..interned import int_attr, integer, string, vector_type
 from ..plain_op import PlainOp, value_of
 from .intrinsics import Effect, intrinsic_effect
-from .types import I1, I32, BufferType, StringType, element_of, lanes_of, type_to_dtype, with_lanes
+from .types import I1, I32, BufferType, StringType, element_of, lanes_of, type_to_dtype, with_lanes, with_lanes_of
+
+if TYPE_CHECKING:
+    from xdsl.parser import Parser
+    from xdsl.printer import Printer
 
 
 @irdl_op_definition
@@ -78,6 +84,28 @@ class ConstOp(PlainOp):
         assert isinstance(type, AnyFloat)
         return ConstOp(FloatAttr(value, type))
 
+    @classmethod
+    def parse(cls, parser: Parser) -> ConstOp:
+        value = parser.parse_attribute()
+        _, attributes = parse_attributes(parser, cls)
+        if parser.parse_optional_punctuation("->") is not None:
+            result = parser.parse_type()
+        elif isinstance(value, IntegerAttr | FloatAttr):
+            result = value.type
+        else:
+            result = StringType()
+        return cls.create(result_types=[result], properties={"value": value}, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        """Prints `tir.const 1 : i32`; the result's type only where it is another than the value's."""
+        value = self.value
+        printer.print_string(" ")
+        printer.print_attribute(value)
+        print_attributes(printer, self, ("value",))
+        if self.result.type != (StringType() if isinstance(value, StringAttr) else value.type):
+            printer.print_string(" -> ")
+            printer.print_attribute(self.result.type)
+
 
 @irdl_op_definition
 class VarOp(PlainOp):
@@ -87,6 +115,7 @@ class VarOp(PlainOp):
     """
 
     name = "tir.var"
+    assembly_format = "$var_name (`size` $size_var^)? attr-dict `:` type($result)"
     var_name = prop_def(StringAttr)
     size_var = opt_prop_def(UnitAttr)
     result = result_def()
@@ -108,6 +137,7 @@ class LetOp(PlainOp):
     """
 
     name = "tir.let"
+    assembly_format = "$var_name `=` $value (`of` $var^ `:` type($var))? attr-dict `:` type($value) `->` type($result)"
     var_name = prop_def(StringAttr)
     value = operand_def()
     var = opt_operand_def()
@@ -148,7 +178,7 @@ def only_names(variable: VarOp) -> bool:
 
 
 @irdl_op_definition
-class SelectOp(PlainOp):
+class SelectOp(ShortForm):
     """`T.Select(condition, true_value, false_value)`: both values are evaluated."""
 
     name = "tir.select"
@@ -163,6 +193,10 @@ class SelectOp(PlainOp):
     ):
         true_value = value_of(true_value)
         super().__init__(operands=[condition, true_value, false_value], result_types=[true_value.type])
+
+    @classmethod
+    def types_of(cls, type: Attribute) -> tuple[Sequence[Attribute], Attribute]:
+        return (with_lanes_of(I1, type), type, type), type
 
     def verify_(self) -> None:
         if element_of(self.condition.type) != I1:
@@ -181,6 +215,9 @@ class IfThenElseOp(PlainOp):
     """
 
     name = "tir.if_then_else"
+    assembly_format = (
+        "$condition `:` type($condition) `->` type($result) $then_region `else` $else_region attr-dict-with-keyword"
+    )
     condition = operand_def()
     then_region = region_def("single_block")
     else_region = region_def("single_block")
@@ -206,6 +243,7 @@ class YieldOp(PlainOp):
     """Ends an expression's region with its value(s)."""
 
     name = "tir.yield"
+    assembly_format = "attr-dict ($values^ `:` type($values))?"
     values = var_operand_def()
     traits = traits_def(Pure(), IsTerminator())
 
@@ -218,6 +256,7 @@ class CastOp(PlainOp):
     """`T.Cast("float32", x)`, or `T.float32(x)`: conversion by value; float to integer truncates toward zero."""
 
     name = "tir.cast"
+    assembly_format = "$value attr-dict `:` type($value) `to` type($result)"
     value = operand_def()
     result = result_def()
     traits = traits_def(Pure())
@@ -239,6 +278,7 @@ class RampOp(PlainOp):
     """`T.Ramp(base, stride, lanes)`: the vector base, base + stride, …, of `lanes` elements."""
 
     name = "tir.ramp"
+    assembly_format = "$base `,` $stride attr-dict `:` functional-type(operands, results)"
     base = operand_def()
     stride = operand_def()
     result = result_def(VectorType)
@@ -261,6 +301,7 @@ class BroadcastOp(PlainOp):
     """`T.Broadcast(value, lanes)`: a vector of `lanes` copies."""
 
     name = "tir.broadcast"
+    assembly_format = "$value attr-dict `:` type($value) `to` type($result)"
     value = operand_def()
     result = result_def(VectorType)
     traits = traits_def(Pure())
@@ -279,6 +320,7 @@ class ShuffleOp(PlainOp):
     """`T.Shuffle([vectors], [indices])`: elements `indices` of the concatenated vectors; one index gives a scalar."""
 
     name = "tir.shuffle"
+    assembly_format = "$vectors $indices attr-dict `:` functional-type($vectors, $result)"
     vectors = var_operand_def()
     indices = prop_def(ArrayAttr[IntAttr])
     result = result_def()
@@ -323,6 +365,9 @@ class CallOp(PlainOp):
     """
 
     name = "tir.call"
+    assembly_format = (
+        "$intrinsic (`of` $callee^)? `(` $arguments `)` attr-dict `:` functional-type($arguments, $result)"
+    )
     intrinsic = prop_def(StringAttr)
     callee = opt_prop_def(SymbolRefAttr)
     arguments = var_operand_def()
@@ -352,6 +397,9 @@ class CommReducerOp(PlainOp):
     """
 
     name = "tir.comm_reducer"
+    assembly_format = (
+        "$identities `:` functional-type($identities, $result) (`names` $arg_names^)? $combiner attr-dict-with-keyword"
+    )
     identities = var_operand_def()
     arg_names = opt_prop_def(ArrayAttr[StringAttr])
     combiner = region_def("single_block")

@@ -8,12 +8,13 @@ by more statements), the scope is a `tir.scope` region.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, NoneType, StringAttr, UnitAttr
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
+    ParsePropInAttrDict,
     irdl_op_definition,
     operand_def,
     opt_operand_def,
@@ -34,14 +35,31 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.text import counted
-from ..interned import string
-from ..plain_op import PlainOp, value_of
+from ..assembly import (
+    FunctionForm,
+    parse_attributes,
+    parse_operand_types,
+    parse_optional,
+    parse_values,
+    print_attributes,
+    print_body,
+    print_optional,
+    print_types,
+    print_values,
+    resolve,
+)
+from ..interned import i32_array, string
+from ..plain_op import SEGMENTS, PlainOp, value_of
 from .buffer import NO_ATTRS, check_size
 from .types import I1, I32, BufferType, RegionType, TokenType, type_to_dtype
 
+if TYPE_CHECKING:
+    from xdsl.parser import Parser
+    from xdsl.printer import Printer
+
 
 @irdl_op_definition
-class PrimFuncOp(PlainOp):
+class PrimFuncOp(FunctionForm):
     """`@T.prim_func def f(A: T.Buffer(…), n: T.int32)`: parameters are buffers, handles and scalars.
 
     `attrs` is what `T.func_attr` gives (without `global_symbol`, when that equals the name). `ret_type` is NoneType
@@ -144,6 +162,54 @@ class ForOp(PlainOp):
             regions=[body or Region(Block(arg_types=[extent.type]))],
         )
 
+    @classmethod
+    def parse(cls, parser: Parser) -> ForOp:
+        name = string(parser.parse_str_literal())
+        variable = parser.parse_argument(expect_type=False)
+        parser.parse_keyword("in")
+        parser.parse_punctuation("(")
+        bounds = parse_values(parser)
+        parser.parse_punctuation(")")
+        parser.parse_punctuation(":")
+        types = parse_operand_types(parser) or [parser.parse_type()] * 3
+        kind = string(parser.parse_optional_str_literal() or parser.parse_identifier())
+        var = parse_optional(parser, "of")
+        properties, attributes = parse_attributes(parser, cls, keyword=True)
+        body = parser.parse_region([variable.resolve(types[2])])
+        return cls.create(
+            operands=[*resolve(parser, bounds, types[:2]), *var],
+            properties={"var_name": name, "kind": kind, **properties},
+            attributes=attributes,
+            regions=[body],
+        )
+
+    def print(self, printer: Printer) -> None:
+        """Prints `tir.for "i" %i in (%min, %extent) : i32 serial { … }`."""
+        variable = self.body.block.args[0]
+        types = [self.min.type, self.extent.type, variable.type]
+        printer.print_string(" ")
+        printer.print_string_literal(self.var_name.data)
+        printer.print_string(" ")
+        printer.print_block_argument(variable, print_type=False)
+        printer.print_string(" in (")
+        print_values(printer, (self.min, self.extent))
+        printer.print_string(") : ")
+        if len(set(types)) == 1:
+            printer.print_attribute(types[0])
+        else:
+            printer.print_string("(")
+            print_types(printer, types)
+            printer.print_string(")")
+        printer.print_string(" ")
+        if self.kind.data in self.KINDS:
+            printer.print_string(self.kind.data)
+        else:
+            printer.print_string_literal(self.kind.data)
+        print_optional(printer, "of", self.var)
+        print_attributes(printer, self, ("var_name", "kind"), keyword=True)
+        printer.print_string(" ")
+        print_body(printer, self.body)
+
     @property
     def loop_var(self) -> SSAValue:
         """The loop variable, of the extent's dtype."""
@@ -165,6 +231,57 @@ class ForOp(PlainOp):
 
 
 ITER_TYPES = {"S": "spatial", "R": "reduce", "scan": "scan", "opaque": "opaque"}
+
+
+class _Axis(NamedTuple):
+    """An axis of a block as the text has it: `"vi" S %vi in (%min, %extent) = %i : i32`."""
+
+    name: StringAttr
+    kind: StringAttr
+    variable: Parser.Argument
+    values: Sequence[SSAValue]
+    """Minimum, extent and binding."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> _Axis:
+        name = string(parser.parse_str_literal())
+        kind = string(parser.parse_optional_str_literal() or parser.parse_identifier())
+        variable = parser.parse_argument(expect_type=False)
+        parser.parse_keyword("in")
+        parser.parse_punctuation("(")
+        values = parse_values(parser)
+        parser.parse_punctuation(")")
+        parser.parse_punctuation("=")
+        values.append(parser.parse_unresolved_operand())
+        parser.parse_punctuation(":")
+        types = parse_operand_types(parser) or [parser.parse_type()] * 4
+        return cls(name, kind, variable.resolve(types[3]), resolve(parser, values, types[:3]))
+
+    @staticmethod
+    def print(
+        printer: Printer, name: StringAttr, kind: StringAttr, variable: BlockArgument, values: Sequence[SSAValue]
+    ) -> None:
+        """Prints an axis; all types are written where they differ."""
+        printer.print_string_literal(name.data)
+        printer.print_string(" ")
+        if kind.data in ITER_TYPES:
+            printer.print_string(kind.data)
+        else:
+            printer.print_string_literal(kind.data)
+        printer.print_string(" ")
+        printer.print_block_argument(variable, print_type=False)
+        printer.print_string(" in (")
+        print_values(printer, values[:2])
+        printer.print_string(") = ")
+        printer.print_operand(values[2])
+        printer.print_string(" : ")
+        types = [*(value.type for value in values), variable.type]
+        if len(set(types)) == 1:
+            printer.print_attribute(types[0])
+        else:
+            printer.print_string("(")
+            print_types(printer, types)
+            printer.print_string(")")
 
 
 @irdl_op_definition
@@ -215,6 +332,52 @@ class BlockOp(PlainOp):
             regions=[body or Region(Block(arg_types=[e.type for e in extents]))],
         )
 
+    @classmethod
+    def parse(cls, parser: Parser) -> BlockOp:
+        name = string(parser.parse_str_literal())
+        axes: list[_Axis] = []
+        parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: axes.append(_Axis.parse(parser)))
+        predicate = parse_optional(parser, "where")
+        properties, attributes = parse_attributes(parser, cls, keyword=True)
+        body = parser.parse_region([axis.variable for axis in axes])
+        properties[SEGMENTS] = i32_array(len(axes), len(axes), len(axes), len(predicate))
+        return cls.create(
+            operands=[
+                *(value for values in zip(*(axis.values for axis in axes), strict=True) for value in values),
+                *predicate,
+            ],
+            properties={
+                "block_name": name,
+                "iter_names": ArrayAttr([axis.name for axis in axes]),
+                "iter_types": ArrayAttr([axis.kind for axis in axes]),
+                **properties,
+            },
+            attributes=attributes,
+            regions=[body],
+        )
+
+    def print(self, printer: Printer) -> None:
+        """Prints `tir.block "C"("vi" S %vi in (%min, %extent) = %i : i32, …) where %p : i1 { … }`."""
+        printer.print_string(" ")
+        printer.print_string_literal(self.block_name.data)
+        printer.print_string("(")
+        groups = (
+            self.iter_names.data,
+            self.iter_types.data,
+            self.iter_vars,
+            self.dom_mins,
+            self.dom_extents,
+            self.bindings,
+        )
+        for index, (name, kind, variable, *values) in enumerate(zip(*groups, strict=True)):
+            printer.print_string(", " if index else "")
+            _Axis.print(printer, name, kind, variable, values)
+        printer.print_string(")")
+        print_optional(printer, "where", self.predicate)
+        print_attributes(printer, self, ("block_name", "iter_names", "iter_types"), keyword=True)
+        printer.print_string(" ")
+        print_body(printer, self.body)
+
     @property
     def iter_vars(self) -> Sequence[SSAValue]:
         """The iteration variables, in order."""
@@ -257,6 +420,7 @@ class RegionsOp(PlainOp):
 
     regions_ = var_operand_def(RegionType)
     traits = traits_def(MemoryWriteEffect())
+    assembly_format = "`[` $regions_ `]` attr-dict (`:` type($regions_)^)?"
 
     def __init__(self, *regions: SSAValue | Operation):
         super().__init__(operands=[list(regions)])
@@ -284,6 +448,7 @@ class InitOp(PlainOp):
     """
 
     name = "tir.init"
+    assembly_format = "$body attr-dict-with-keyword"
     body = region_def("single_block")
     traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
 
@@ -296,6 +461,7 @@ class ScopeOp(PlainOp):
     """A scope that ends before its surroundings do: `with T.allocate(…) as p:`, `with T.attr(…):` followed by more."""
 
     name = "tir.scope"
+    assembly_format = "$body attr-dict-with-keyword"
     body = region_def("single_block")
     traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
 
@@ -318,6 +484,34 @@ class IfOp(PlainOp):
     ):
         super().__init__(operands=[condition], regions=[then_region or Region(Block()), else_region or Region()])
 
+    @classmethod
+    def parse(cls, parser: Parser) -> IfOp:
+        condition = parser.parse_unresolved_operand()
+        parser.parse_punctuation(":")
+        type = parser.parse_type()
+        properties, attributes = parse_attributes(parser, cls, keyword=True)
+        regions = [parser.parse_region()]
+        regions.append(parser.parse_region() if parser.parse_optional_keyword("else") is not None else Region())
+        return cls.create(
+            operands=[parser.resolve_operand(condition, type)],
+            properties=properties,
+            attributes=attributes,
+            regions=regions,
+        )
+
+    def print(self, printer: Printer) -> None:
+        """Prints `tir.if %condition : i1 { … } else { … }`."""
+        printer.print_string(" ")
+        printer.print_operand(self.condition)
+        printer.print_string(" : ")
+        printer.print_attribute(self.condition.type)
+        print_attributes(printer, self, keyword=True)
+        printer.print_string(" ")
+        printer.print_region(self.then_region)
+        if self.else_region.blocks:
+            printer.print_string(" else ")
+            printer.print_region(self.else_region)
+
     def verify_(self) -> None:
         if self.condition.type != I1:
             raise VerifyException(f"the condition of 'if' must be bool, not {type_to_dtype(self.condition.type)}")
@@ -328,6 +522,7 @@ class WhileOp(PlainOp):
     """`while condition: …`: the first region yields the condition, evaluated before each turn."""
 
     name = "tir.while"
+    assembly_format = "$condition `do` $body attr-dict-with-keyword"
     condition = region_def("single_block")
     body = region_def("single_block")
     traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
@@ -341,6 +536,7 @@ class AssertOp(PlainOp):
     """`assert condition, "message"`: a false condition stops the program with the message."""
 
     name = "tir.assert"
+    assembly_format = "$condition `,` $message attr-dict `:` type($condition)"
     condition = operand_def()
     message = prop_def(StringAttr)
     traits = traits_def(MemoryWriteEffect())
@@ -358,6 +554,7 @@ class EvaluateOp(PlainOp):
     """`T.evaluate(x)`: an expression computed for its effects. `T.ret(x)` is a `tir.call` evaluated so."""
 
     name = "tir.evaluate"
+    assembly_format = "$value attr-dict `:` type($value)"
     value = operand_def()
     traits = traits_def(MemoryWriteEffect())
 
@@ -370,6 +567,7 @@ class AttrOp(PlainOp):
     """`T.attr(node, "key", value)`: an attribute of the rest of the region."""
 
     name = "tir.attr"
+    assembly_format = "$node `,` $key `,` $value attr-dict `:` type($node) `,` type($value)"
     node = operand_def()
     value = operand_def()
     key = prop_def(StringAttr)
@@ -387,6 +585,9 @@ class IterVarOp(PlainOp):
     """
 
     name = "tir.iter_var"
+    assembly_format = (
+        "$var `,` $iter_type `,` $thread_tag (`in` $dom^ `:` type($dom))? attr-dict `:` type($var) `->` type($result)"
+    )
     var = operand_def()
     dom = var_operand_def()
     iter_type = prop_def(StringAttr)
@@ -411,6 +612,7 @@ class TargetOp(PlainOp):
     """`T.target({…})` or `T.target("llvm")`, as the node of an attribute."""
 
     name = "tir.target"
+    assembly_format = "$config attr-dict `->` type($result)"
     config = prop_def(Attribute)
     result = result_def(TokenType)
     traits = traits_def()
@@ -424,6 +626,7 @@ class EnvThreadOp(PlainOp):
     """`tx = T.env_thread("threadIdx.x")`: a thread variable, launched later."""
 
     name = "tir.env_thread"
+    assembly_format = "$var_name `,` $thread attr-dict `:` type($result)"
     var_name = prop_def(StringAttr)
     thread = prop_def(StringAttr)
     result = result_def()
@@ -441,6 +644,9 @@ class LaunchThreadOp(PlainOp):
     """
 
     name = "tir.launch_thread"
+    assembly_format = (
+        "$var_name `,` $thread `,` $extent (`env` $env^ `:` type($env))? attr-dict `:` type($extent) `->` type($result)"
+    )
     env = opt_operand_def()
     extent = operand_def()
     var_name = prop_def(StringAttr)
@@ -466,10 +672,12 @@ class RealizeOp(PlainOp):
     """
 
     name = "tir.realize"
+    assembly_format = "$region (`if` $condition^ `:` type($condition))? attr-dict `:` type($region)"
     region = operand_def(RegionType)
     condition = opt_operand_def()
     scope = opt_prop_def(StringAttr)
     producer = opt_prop_def(UnitAttr)
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(MemoryWriteEffect())
 
     def __init__(
@@ -491,6 +699,7 @@ class PrefetchOp(PlainOp):
     """`T.prefetch(A, [(0, 16)])`: a hint that a region is wanted soon."""
 
     name = "tir.prefetch"
+    assembly_format = "$region attr-dict `:` type($region)"
     region = operand_def(RegionType)
     traits = traits_def(MemoryWriteEffect())
 

@@ -24,7 +24,8 @@ SETTING = "MIRSTACK_XDSL_PATCHES"
 
 @dataclass(frozen=True)
 class Patch:
-    """One change of xDSL's classes: `apply` makes it; `gain` is what was measured, `unless` tells why it cannot be made now."""
+    """One change of xDSL's classes: `apply` makes it; `gain` is what was measured, `unless` tells why it
+    cannot be made where xDSL was imported before."""
 
     reason: str
     gain: str
@@ -46,11 +47,12 @@ def apply() -> None:
         return
     _applied.update(dict.fromkeys(PATCHES, False))
     wanted = _wanted()
+    early = "xdsl.ir.core" not in sys.modules
     for name in PATCHES:
         if name not in wanted:
             continue
         patch = patch_of(name)
-        if installed(patch.written_for) and patch.unless() is None:
+        if installed(patch.written_for) and (early or patch.unless() is None):
             patch.apply()
             _applied[name] = True
 
@@ -97,13 +99,11 @@ def installed(versions: tuple[str, ...]) -> bool:
 
 def ir_exists() -> str | None:
     """Returns why hashes of IR must stay: that there are values, ops, blocks or regions already; None where there are none."""
-    if "xdsl.ir.core" not in sys.modules:
-        return None
     import gc
 
     from xdsl.ir import IRNode, SSAValue, Use
 
-    if any(isinstance(each, SSAValue | Use | IRNode) for each in gc.get_objects()):
+    if any(issubclass(kind, SSAValue | Use | IRNode) for kind in set(map(type, gc.get_objects()))):
         return "the process holds IR already"
     return None
 

@@ -45,13 +45,15 @@
   "te.return"(%A, %E) : (!te.tensor<[none, 4 : i32], f32>, !te.tensor<[4 : i32], f32>) -> ()
 }) : () -> ()
 
-// CHECK: "te.func"
-// CHECK: "te.placeholder"
-// CHECK: "te.reduce_axis"
-// CHECK: "te.comm_reducer"
-// CHECK: "te.compute"
-// CHECK: "te.read"
-// CHECK: "te.reduce"
-// CHECK: "te.scan"
-// CHECK: "te.extern"
-// CHECK: "te.return"
+// CHECK: te.func @f() {
+// CHECK: %A = te.placeholder "A" %n : i32 -> !te.tensor<[none, 4 : i32], f32>
+// CHECK: te.reduce_axis "k" from %zero extent %n : (i32, i32) -> i32
+// CHECK: te.comm_reducer "add" -> !tir.reducer {
+// CHECK: } identity {
+// CHECK: te.compute "B" ["i"] -> !te.tensor<[4 : i32], f32> {
+// CHECK: te.read %A[%k, %i] : !te.tensor<[none, 4 : i32], f32> -> f32
+// CHECK: te.reduce "custom"(%e) over %k by %r : !tir.reducer : f32 over i32 -> f32
+// CHECK: te.scan "S" init %init : {{.*}} update %update : {{.*}} state %state : {{.*}} inputs %A : {{.*}} -> !te.tensor<[none, 4 : i32], f32>
+// CHECK: te.extern "E" inputs %S : !te.tensor<[none, 4 : i32], f32> -> !te.tensor<[4 : i32], f32> {
+// CHECK: te.return %A, %E : !te.tensor<[none, 4 : i32], f32>, !te.tensor<[4 : i32], f32>
+// CHECK-NEXT: }

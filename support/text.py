@@ -50,6 +50,18 @@ def take_name(wanted: str, taken: set[str], numbers: dict[str, int] | None = Non
     return name
 
 
+class FreshNames:
+    """Names that are each given once: `A`, `A_1`, `A_2`."""
+
+    def __init__(self, taken: Iterable[str] = ()):
+        self._taken = set(taken)
+        self._numbers: dict[str, int] = {}
+
+    def fresh(self, base: str) -> str:
+        """Returns `base`, or `base_1`, `base_2`, … that is not taken."""
+        return take_name(base, self._taken, self._numbers)
+
+
 def counted(count: int, noun: str) -> str:
     """`1 argument`, `2 arguments`, `0 indices`: a number with its noun, of which the last word takes the plural."""
     if count == 1:

@@ -20,6 +20,7 @@ from ...dialects.tir.types import I1, I32, I64
 from ...passes.tir.buffers.param_strides import PARAM_STRIDES, param_strides
 from ...support.diagnostics import error_at
 from ...support.edit import add_op, clone_op, insert_op_before
+from ...support.text import FreshNames
 from . import make
 from .block_body import BlockBody, combined, identity
 from .scan import lower_scan
@@ -87,8 +88,8 @@ class Lowering:
         self.nest: Operation | None = None
         self.shared = shared_values(function.body.block, MOST_REPEATED)
         self.constants: dict[tuple[int, Attribute], SSAValue] = {}
-        self.buffer_names = dict.fromkeys(names, 0)
-        self.block_names: dict[str, int] = {}
+        self.buffer_names = FreshNames(names)
+        self.block_names = FreshNames()
         self.bound: set[SSAValue] = set()
         self.needed = needed_ops(function)
 
@@ -170,7 +171,7 @@ class Lowering:
         for result in op.results:
             if result in self.buffers or not isinstance(result.type, te.TensorType):
                 continue
-            name = unique(te.tensor_name(result), self.buffer_names)
+            name = self.buffer_names.fresh(te.tensor_name(result))
             shape = [self.scalar(e) for e in te.extents_of(result) if isinstance(e, SSAValue)]
             alloc = tir.AllocBufferOp(name, result.type.buffer(), shape=shape)
             alloc.location = op.location
@@ -304,7 +305,7 @@ class Lowering:
             names, kinds = ["vi"], ["S"]
             mins, extents, bindings = [self.constant(0, I32)], [self.constant(1, I32)], [self.constant(0, I32)]
         made = tir.BlockOp(
-            unique(name, self.block_names),
+            self.block_names.fresh(name),
             names,
             kinds,
             mins,
@@ -375,7 +376,7 @@ class Lowering:
     def _extern(self, op: te.ExternOp) -> None:
         """One block without axes, which reads and writes whole buffers."""
         made = tir.BlockOp(
-            unique(op.extern_name.data, self.block_names),
+            self.block_names.fresh(op.extern_name.data),
             [],
             [],
             [],
@@ -430,20 +431,6 @@ def _scan_of(result: SSAValue) -> te.ScanOp | None:
     return next(
         (u.operation for u in result.uses if isinstance(u.operation, te.ScanOp) and result in u.operation.update), None
     )
-
-
-def unique(name: str, taken: dict[str, int]) -> str:
-    """The name, with a number where it is taken: A, A_1, A_2.
-
-    `taken` has the last number tried with each name.
-    """
-    found, number = name, taken.get(name, 0)
-    while found in taken:
-        number += 1
-        found = f"{name}_{number}"
-    taken[name] = number
-    taken.setdefault(found, 0)
-    return found
 
 
 def annotation(value: Attribute) -> Attribute:

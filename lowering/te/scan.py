@@ -38,8 +38,6 @@ def lower_scan(lowering: Lowering, scan: te.ScanOp) -> None:
 
 
 def _copy_init(lowering: Lowering, scan: te.ScanOp, init: SSAValue, buffer: SSAValue) -> None:
-    from .create_prim_func import unique
-
     lowering.nest = None
     block: Block = lowering.block
     bindings: list[SSAValue] = []
@@ -52,7 +50,7 @@ def _copy_init(lowering: Lowering, scan: te.ScanOp, init: SSAValue, buffer: SSAV
         block = loop.body.block
         bindings.append(loop.loop_var)
     names = [f"v_i{number}" for number in range(len(extents))]
-    name = unique(f"{scan.scan_name.data}_init", lowering.block_names)
+    name = lowering.block_names.fresh(f"{scan.scan_name.data}_init")
     made = tir.BlockOp(name, names, ["S"] * len(extents), mins, extents, bindings)
     made.location = scan.location
     lowering.append(made, block)

@@ -86,7 +86,7 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target, s
     group = _row_group(left)
     if group and not few_rows(group, target):
         with tolerating("reductions row by row", group[-1]):
-            schedule_rows(sch, [sch.handle(b) for b in group], shared_rows(group), target)
+            schedule_rows(sch, [sch.handle(b) for b in group], shared_rows(group), target, schedule_block)
     else:
         group = []
     for block in left:

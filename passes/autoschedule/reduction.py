@@ -5,6 +5,7 @@ Several stages run row by row.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
 from xdsl.ir import SSAValue
@@ -270,10 +271,16 @@ def _matching(region: tir.BufferRegionOp, block: tir.BlockOp) -> int:
     return count
 
 
-def schedule_rows(sch: Schedule, blocks: list[BlockRV], rows: int, target: Target) -> bool:
-    """Computes all stages of a row before the next row; False when a stage cannot be moved.
+def schedule_rows(
+    sch: Schedule,
+    blocks: list[BlockRV],
+    rows: int,
+    target: Target,
+    schedule_block: Callable[[Schedule, BlockRV, Target], None],
+) -> bool:
+    """Computes all stages of a row before the next row; `schedule_block` schedules a stage that cannot move.
 
-    Nothing is changed then.
+    Returns False, and changes nothing, when nothing is known of a block.
     """
     work = 0
     for block in blocks:
@@ -293,7 +300,7 @@ def schedule_rows(sch: Schedule, blocks: list[BlockRV], rows: int, target: Targe
             moved.append(block)
             continue
         # What cannot move stays in front, a stage of its own.
-        _schedule_alone(sch, block, target)
+        schedule_block(sch, block, target)
     parallelize(sch, loops[:rows], work, target)
     done: list[BlockRV] = []
     for block in moved:
@@ -402,9 +409,3 @@ def _driving(sch: Schedule, loops: list[LoopRV], block: tir.BlockOp, axis: SSAVa
         if isinstance(op, tir.ForOp) and op.loop_var in used:
             return loop
     return None
-
-
-def _schedule_alone(sch: Schedule, block: BlockRV, target: Target) -> None:
-    from .default_schedule import schedule_block
-
-    schedule_block(sch, block, target)

@@ -27,7 +27,7 @@ from ....support.edit import erase_op
 from ....support.trace import Tracer, tracer
 from ....support.walk import walk_ops
 from ..common.new_operators import Maker, shape_of
-from ..common.rewriting import FreshNames, functions_of, returned
+from ..common.rewriting import fresh_names, functions_of, returned
 from ..functional.infer_type import ensure_types
 
 
@@ -46,7 +46,7 @@ class LoopInvariantCodeMotion(ModulePass):
             return
         trace = tracer(self.name)
         ensure_types(op)
-        names = FreshNames(op)
+        names = fresh_names(op)
         for name in calls.own:
             loop = _match(functions[name], calls)
             slices = {} if loop is None else _moved(loop)

@@ -11,6 +11,7 @@ from ....dialects.relay import ir
 from ....dialects.relay.leaves import place_leaves as place_leaves
 from ....dialects.relay.operator import OperatorOp
 from ....support.edit import erase_op, insert_op_before
+from ....support.text import FreshNames
 from ....support.walk import walk_ops
 
 
@@ -19,28 +20,13 @@ def functions_of(module: ModuleOp) -> dict[str, ir.FuncOp]:
     return {op.sym_name.data: op for op in module.ops if isinstance(op, ir.FuncOp)}
 
 
-class FreshNames:
-    """Names for new functions and types of a module, each given once."""
-
-    def __init__(self, module: ModuleOp):
-        names = (op.properties.get("sym_name") for op in module.ops)
-        self._taken = {name.data for name in names if isinstance(name, StringAttr)}
-        for op in module.ops:
-            if isinstance(op, ir.TypeDataOp):
-                self._taken.update(op.constructors())
-        self._next: dict[str, int] = {}
-
-    def fresh(self, base: str) -> str:
-        """`base`, or `base_1`, `base_2`, … that is not taken."""
-        name, number = base, self._next.get(base, 0)
-        while number or name in self._taken:
-            name = f"{base}_{number}" if number else base
-            if name not in self._taken:
-                break
-            number += 1
-        self._next[base] = number + 1
-        self._taken.add(name)
-        return name
+def fresh_names(module: ModuleOp) -> FreshNames:
+    """Names for new functions and types of a module."""
+    names = (op.properties.get("sym_name") for op in module.ops)
+    taken = [name.data for name in names if isinstance(name, StringAttr)]
+    return FreshNames(
+        [*taken, *(name for op in module.ops if isinstance(op, ir.TypeDataOp) for name in op.constructors())]
+    )
 
 
 def blocks_of(function: ir.FuncOp | ir.FnOp) -> Iterator[Block]:

@@ -25,7 +25,7 @@ from ....support.diagnostics import error_at
 from ....support.edit import erase_op, insert_op_after, insert_op_before, set_type
 from ....support.walk import walk_ops
 from ..common.function_attributes import is_primitive
-from ..common.rewriting import FreshNames, free_values, functions_of, place_leaves, replace, take_leaves_in
+from ..common.rewriting import free_values, fresh_names, functions_of, place_leaves, replace, take_leaves_in
 from .infer_type import ensure_types
 from .monomorphize import Monomorphize
 
@@ -108,7 +108,7 @@ class _Program:
     def __init__(self, module: ModuleOp):
         self.module = module
         self.functions: Mapping[str, ir.FuncOp] = functions_of(module)
-        self.new = FreshNames(module)
+        self.new = fresh_names(module)
         data_types = [op for op in module.ops if isinstance(op, ir.TypeDataOp)]
         self.with_functions = {op.sym_name.data: op for op in data_types if any(map(_holds_function, _field_types(op)))}
         self.kinds: dict[FuncType, _Kind] = {}

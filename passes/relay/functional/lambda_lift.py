@@ -18,7 +18,7 @@ from ....dialects.relay import ir
 from ....support.edit import erase_op, insert_op_before
 from ..common.function_attributes import has_flag, is_primitive
 from ..common.generics import type_variables
-from ..common.rewriting import FreshNames, free_values, functions_of, inner_first, replace, returned, take_leaves_in
+from ..common.rewriting import free_values, fresh_names, functions_of, inner_first, replace, returned, take_leaves_in
 from .infer_type import ensure_types
 
 CLOSURE = "Closure"
@@ -33,7 +33,7 @@ class LambdaLift(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         ensure_types(op)
-        names = FreshNames(op)
+        names = fresh_names(op)
         for function in functions_of(op).values():
             if is_primitive(function):
                 continue

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container
+
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.ir import Attribute
 
 from ....dialects.relay.ir import ConstantOp
 from ....dialects.relay.operator import AttrValue, OperatorOp
 from ....dialects.relay.operators.common.layout_strings import layout
 from .convert_layout import default_kernel_layout, is_depthwise
 from .layout_propagation import Change, LayoutRewriter
-from .quantized_channels_last import CONVOLUTIONS, is_of_bytes
 
 NHWC = layout("NHWC")
 
@@ -17,12 +19,13 @@ NHWC = layout("NHWC")
 class ChannelsLast(LayoutRewriter):
     """Brings convolutions of bytes from NCHW to NHWC."""
 
-    def __init__(self) -> None:
+    def __init__(self, convolutions: Container[str], is_of_bytes: Callable[[Attribute], bool]) -> None:
         super().__init__()
+        self._convolutions, self._is_of_bytes = convolutions, is_of_bytes
         self.changed = False
 
     def change(self, op: OperatorOp) -> Change | None:
-        if op.OPERATOR.name not in CONVOLUTIONS:
+        if op.OPERATOR.name not in self._convolutions:
             return None
         attrs = op.attrs()
         data, weight = (self.type_of(value) for value in op.args[:2])
@@ -30,7 +33,8 @@ class ChannelsLast(LayoutRewriter):
         if written != ("NCHW", "OIHW", "NCHW") or not isinstance(op.args[1].owner, ConstantOp):
             return None
         if not all(
-            isinstance(t, TensorType) and is_of_bytes(t) and DYNAMIC_INDEX not in t.get_shape() for t in (data, weight)
+            isinstance(t, TensorType) and self._is_of_bytes(t) and DYNAMIC_INDEX not in t.get_shape()
+            for t in (data, weight)
         ):
             return None
         kernel = default_kernel_layout(op.OPERATOR, NHWC, is_depthwise(op, weight))

@@ -38,7 +38,7 @@ class QuantizedChannelsLast(ModulePass):
         from ..algebra.fold_constant import FoldConstant
         from .byte_layouts import ChannelsLast
 
-        rewriter = ChannelsLast()
+        rewriter = ChannelsLast(CONVOLUTIONS, is_of_bytes)
         rewriter.run(op)
         if rewriter.changed:
             FoldConstant().apply(ctx, op)

@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from functools import cache
 
 from ....dialects import tir
-from .tensor_intrinsics import TensorIntrin
 
 NAME = re.compile(
     r"dot_([1-9]\d{0,2})x([1-9]\d?)_(bf16|f16|f32|[iu]8|[iu]16)(bf16|f16|f32|[iu]8|[iu]16)(f32|i32)(_ba)?"
@@ -42,10 +41,10 @@ def dot_name(sums: int, group: int, a: str, b: str, c: str, swapped: bool = Fals
 
 
 @cache
-def dot_intrinsic(name: str) -> TensorIntrin | None:
-    """The intrinsic of that name; None for another kind of name."""
+def dot_intrinsic(name: str) -> tuple[tir.PrimFuncOp, tir.PrimFuncOp] | None:
+    """Returns the description and the implementation of the intrinsic of that name; None for another kind of name."""
     if (rows := INTERLEAVE.fullmatch(name)) is not None:
-        return TensorIntrin(name, *_interleaving(int(rows[1]), int(rows[2]), DTYPES[rows[3]], int(rows[4])))
+        return _interleaving(int(rows[1]), int(rows[2]), DTYPES[rows[3]], int(rows[4]))
     match = NAME.fullmatch(name)
     if match is None:
         return None
@@ -54,8 +53,7 @@ def dot_intrinsic(name: str) -> TensorIntrin | None:
     whole = {dtype.startswith(("int", "uint")) for dtype in (a, b, c)}
     if sums < 2 or len(whole) != 1:
         return None
-    desc, impl = _functions(sums, group, a, b, c, swapped=match[6] is not None)
-    return TensorIntrin(name, desc, impl)
+    return _functions(sums, group, a, b, c, swapped=match[6] is not None)
 
 
 def _functions(sums: int, group: int, a: str, b: str, c: str, swapped: bool) -> tuple[tir.PrimFuncOp, tir.PrimFuncOp]:

@@ -59,7 +59,7 @@ _FILES: dict[str, str] = {
     "get_consumers": "query",
     "get_output_blocks": "query",
     "split": "split",
-    "fuse": "fuse",
+    "fuse": "reorder",
     "reorder": "reorder",
     "parallel": "for_kind",
     "vectorize": "for_kind",

@@ -17,6 +17,7 @@ from ....support.deep_stack import in_deep_stack
 from ....support.garbage import no_collection
 from ....support.walk import walk_ops
 from ..analysis.structure import function_of, scope_of
+from ..primitives.query import get_block
 from .errors import ScheduleError, refuse
 from .index_maps import LambdaMap, RecordedMap
 from .primitive import Instruction, Primitive, find, names
@@ -153,7 +154,7 @@ class Schedule(Primitives):
             elif isinstance(value, PlaceRV) and shape.name in ("compute_at", "reverse_compute_at"):
                 keywords[name] = value
             elif "block" in kinds and isinstance(value, str):
-                keywords[name] = self.state.block_named(value)
+                keywords[name] = get_block(self.state, value)
             elif "lambda" in kinds and callable(value):
                 bound[name] = recorded = RecordedMap(value)
                 keywords[name] = recorded

@@ -81,12 +81,6 @@ class State:
         table.setdefault(name, []).append(block)
         self._entries[block] = table, name
 
-    def block_named(self, name: str) -> Operation:
-        """What `sch.get_block(name)` gives: the one block of that name in the function in focus."""
-        from ..primitives.query import get_block
-
-        return get_block(self, name)
-
     def named_block(self, scope: Scope, name: str, primitive: str) -> tir.BlockOp:
         """The one block of that name in the function of `scope`."""
         table = self.named(function_of(scope))

@@ -114,10 +114,12 @@ def find_intrinsic(module: ModuleOp, name: str, where: Operation) -> TensorIntri
     if not halves:
         from .dot_intrinsics import dot_intrinsic
 
-        registered = TensorIntrin.get(name, allow_missing=True) or dot_intrinsic(name)
-        if registered is None:
+        if (registered := TensorIntrin.get(name, allow_missing=True)) is not None:
+            return registered
+        made = dot_intrinsic(name)
+        if made is None:
             raise _unknown(where, name, [*known, *TensorIntrin.names()])
-        return registered
+        return TensorIntrin(name, *made)
     for role in ("desc", "impl"):
         if role not in halves:
             present = next(iter(halves.values()))

@@ -25,8 +25,8 @@ from ..engine.errors import refuse
 from ..engine.primitive import primitive
 from ..engine.state import State
 from .common.block_axes import Axis, axes_of, make_block, move_body, replace_variables
+from .common.clone_expression import clone_value
 from .common.loops import name_value, require_block, require_loop, require_own_values
-from .compute_inline import clone_value
 
 
 @primitive

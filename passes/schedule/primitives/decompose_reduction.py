@@ -30,6 +30,7 @@ from ..analysis.structure import (
 from ..engine.errors import refuse
 from ..engine.primitive import primitive
 from ..engine.state import State
+from .common.clone_expression import clone_value
 from .common.loops import name_value, require_block, require_loop, require_own_values
 
 
@@ -318,8 +319,6 @@ def _know_at_least(prover: Analyzer, value: Expr, least: int) -> None:
 
 def _take_values(init: tir.InitOp, block: tir.BlockOp, loop: tir.ForOp, into: Block) -> None:
     """Copies what the init uses of the block's body, and of the loops that it leaves, to the new block."""
-    from .common.clone_expression import clone_value
-
     for op in list(walk_ops(init)):
         for index, operand in enumerate(op.operands):
             owner = operand.owner

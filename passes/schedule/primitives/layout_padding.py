@@ -27,8 +27,8 @@ from ..analysis.structure import Scope, body_of, child_under, const_int, is_insi
 from ..engine.errors import refuse
 from ..engine.state import State
 from .common.block_axes import Axis, axes_of, bind_long_axes, make_block, move_body, replace_variables
+from .common.clone_expression import clone_value
 from .common.loops import name_value
-from .compute_inline import clone_value
 
 
 @dataclass(frozen=True)

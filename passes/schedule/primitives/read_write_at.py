@@ -18,7 +18,7 @@ from ....dialects.arith.substitution import substitute
 from ....dialects.tir.attribute_values import attribute_of
 from ....dialects.tir.open_reductions import may_be_empty, reducing_loops
 from ....support.edit import builder_at_end, builder_before, erase_op
-from ...tir.threads.thread_memory import share_memory
+from ...tir.threads.thread_storage_scope import share_memory
 from ..analysis.access import Box, declare_access, extents_of, index_type, reads_of, relaxed, united
 from ..analysis.block_kind import analyzer_for, bind_axes, why_neither
 from ..analysis.region_cover import loops_between, written_box

@@ -40,8 +40,8 @@ from ..engine.primitive import primitive
 from ..engine.state import State
 from .blockize import require_only
 from .common.block_axes import Axis, axes_of, bind_long_axes, make_block, replace_variables, variable_of
+from .common.clone_expression import clone_value
 from .common.loops import name_value, require_loop, require_own_values
-from .compute_inline import clone_value
 
 
 @primitive

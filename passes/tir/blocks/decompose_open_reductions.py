@@ -20,7 +20,7 @@ from ...schedule.analysis.structure import loops_above
 from ...schedule.engine.errors import ScheduleError
 from ...schedule.engine.random_variables import BlockRV
 from ...schedule.primitives.decompose_reduction import declare_update
-from ..rewriting import ops_of, prim_funcs
+from ..rewriting import lower_init, ops_of, prim_funcs
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,6 @@ class DecomposeOpenReductions(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decomposes every such reduction of the module."""
-        from .lower_init_block import lower_init
-
         schedule: Schedule | None = None
         for function in prim_funcs(op):
             for init in ops_of(function, tir.InitOp):

@@ -22,7 +22,7 @@ from ....dialects.arith.regions import infer_regions
 from ....dialects.tir.stmt import RegionsOp
 from ....support.edit import block_of_ops, erase_op
 from ..rewriting import erase_if_dead, ops_of
-from ..threads.thread_memory import share_memory
+from ..threads.thread_storage_scope import share_memory
 from .loop_carried import CarriedValues
 
 MOST_PARTS = 4

@@ -35,6 +35,7 @@ from ....dialects.tir.types import I1, HandleType, is_scalable, lanes_of
 from ....support.walk import all_ops, op_around
 from ..buffers.strides import extents_of
 from ..rewriting import is_same_tree
+from ..threads.thread_storage_scope import share_memory
 
 if TYPE_CHECKING:
     from ...schedule.analysis.access import Box
@@ -181,7 +182,6 @@ class IterationOrder:
         for each.
         """
         from ...schedule.analysis.dependence import is_of_iteration
-        from ..threads.thread_memory import share_memory
 
         for those in self._written(launched=True):
             root = self._root(those[0][1])
@@ -214,8 +214,6 @@ class IterationOrder:
     ) -> Iterator[list[tuple[Operation, SSAValue, bool]]]:
         """(op, buffer, whether it writes) of each memory from outside that the loop stores to, in the order of the text; where the loop
         is of threads, of what they share, too, which is theirs together though it is allocated in the loop."""
-        from ..threads.thread_memory import share_memory
-
         touched: dict[SSAValue, list[tuple[Operation, SSAValue, bool]]] = {}
         written: dict[SSAValue, None] = {}
         for op in self._ops:

@@ -10,23 +10,6 @@ from ....support.edit import builder_before, erase_op, move_to_end, replace_all_
 from ....support.walk import all_ops
 from ..rewriting import ops_of
 
-_RANKS = {"global": 0, "shared": 1, "warp": 2}
-"""How near to a thread a storage scope is; others are as "local"."""
-
-
-def share_memory(loop: tir.ForOp, scope: str) -> bool:
-    """Whether a loop is bound to threads of which each sees what the others write to memory of a scope.
-
-    T.thread_binding(8, thread="threadIdx.x") shares "shared" and "global", not "local"; "blockIdx.x" shares "global" alone.
-    """
-    if loop.kind.data != "thread_binding":
-        return False
-    thread = "" if loop.thread is None else loop.thread.data
-    memory = scope.partition(".")[0]
-    if memory == "warp":
-        return thread == "threadIdx.x"
-    return _RANKS.get(memory, 3) <= (0 if thread.startswith("blockIdx") else 1)
-
 
 def check_exchanges(function: tir.PrimFuncOp) -> None:
     """Raises MirError where a thread of a function reads what another one of the same launch stores.

@@ -19,6 +19,7 @@ from .....support.edit import builder_before, move_to_end
 from .....support.walk import walk_ops
 from ....tir.rewriting import erase_if_dead
 from ...analysis.structure import const_int, is_inside
+from .clone_expression import clone_value
 
 NO_ANNOTATIONS = DictionaryAttr({})
 
@@ -184,8 +185,6 @@ def variables_used(ops: Iterable[Operation], variables: Iterable[SSAValue]) -> s
 
 def make_self_contained(part: Operation, block: Operation) -> None:
     """Copies into `part`, which stands in `block`, the values that it uses of the block's body around it."""
-    from ..compute_inline import clone_value
-
     for op in list(walk_ops(part)):
         if op is part:
             continue

@@ -13,6 +13,7 @@ from .....support.operands import operands_of
 from .....support.walk import all_ops
 from ...analysis.structure import child_under, const_int, is_inside, scope_of
 from ...engine.errors import describe, refuse
+from .clone_expression import clone_value
 
 
 def require_loop(op: Operation, primitive: str) -> tir.ForOp:
@@ -116,8 +117,6 @@ def _leaves(values: Iterable[SSAValue], block: tir.BlockOp) -> Iterable[SSAValue
 
 def carry_values(block: tir.BlockOp) -> None:
     """Copies into a block the values that its body uses from the loops around it, which it is about to leave."""
-    from ..compute_inline import clone_value
-
     scope = scope_of(block)
     nest = child_under(scope, block)
     made: dict[SSAValue, SSAValue] = {}

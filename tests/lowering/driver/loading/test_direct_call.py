@@ -11,7 +11,7 @@ from typing import Any
 import mirstack
 import numpy as np
 import pytest
-from mirstack.lowering.driver.loading import direct_call as native_call
+from mirstack.lowering.driver.loading import direct_call
 from mirstack.lowering.driver.loading.relay_executable import RelayExecutable
 from mirstack.support.diagnostics import MirError
 
@@ -249,7 +249,7 @@ def test_the_function_holds_what_it_needs_and_nothing_holds_the_program() -> Non
 
 
 def test_where_objects_lie_another_way_calls_are_careful(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native_call, "_functions", lambda: None)
+    monkeypatch.setattr(direct_call, "_functions", lambda: None)
     program = warm(PAIR, X, N)
     assert not is_direct(program, X, N)
     np.testing.assert_array_equal(program(X, N)[0], X + 1)
@@ -257,9 +257,9 @@ def test_where_objects_lie_another_way_calls_are_careful(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("field", ["implementation", "array"])
 def test_the_layout_is_looked_at(monkeypatch: pytest.MonkeyPatch, field: str) -> None:
-    assert native_call._reads_objects()
+    assert direct_call._reads_objects()
     if field == "implementation":
-        monkeypatch.setattr(native_call.sys, "implementation", type("Other", (), {"name": "pypy"}))
+        monkeypatch.setattr(direct_call.sys, "implementation", type("Other", (), {"name": "pypy"}))
     else:
-        monkeypatch.setattr(native_call._Array, "rank", native_call._Array.flags)
-    assert not native_call._reads_objects()
+        monkeypatch.setattr(direct_call._Array, "rank", direct_call._Array.flags)
+    assert not direct_call._reads_objects()

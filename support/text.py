@@ -23,9 +23,6 @@ def quoted(text: str) -> str:
     """Returns a text as a string literal of Relay's and TE's formats, and of JSON: `a "name"` → `"a \\"name\\""`."""
     return json.dumps(text, ensure_ascii=False)
 
-    """Returns a string literal with JSON's escapes, as Relay's and TE's texts have it: `"a \\"b\\""`."""
-    return json.dumps(text, ensure_ascii=False)
-
 
 def natural(text: str, digits: int = 18) -> int | None:
     """Returns the number that decimal digits write; None for any other text and for more than `digits` digits.

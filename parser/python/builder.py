@@ -1,4 +1,4 @@
-"""Text to syntax tree: what the grammar's rules make, operators by precedence, syntax errors in the user's terms."""
+"""Builds the syntax tree of a text: nodes by the grammar's rules, operators by precedence."""
 
 from __future__ import annotations
 

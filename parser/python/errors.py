@@ -1,4 +1,4 @@
-"""Syntax errors by example: what was written is recognised among common mistakes and answered with what to write."""
+"""Syntax errors by example: common mistakes are recognised and answered with what to write."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class Language:
     mistakes: tuple[Mistake, ...] = ()
     """Further syntax errors that are answered in its own terms."""
     computes: bool = False
-    """Whether it is carried out as Python is: with `*x`, `a if b else c`, `a = b = c` and nested functions."""
+    """Returns whether it is carried out as Python is: with `*x`, `a if b else c`, `a = b = c` and nested functions."""
 
     @cached_property
     def words(self) -> dict[str, str]:
@@ -138,7 +138,7 @@ def tokenize(text: str, language: Language) -> tuple[Tokens, list[int]]:
 
 
 def _mark_computing(tokens: Tokens) -> None:
-    """Gives what only some languages have tokens of its own, so that the others' syntax errors name its first token."""
+    """Marks tokens that only computing languages have, so that syntax errors of the others name them."""
     kinds, texts = tokens.kinds, tokens.texts
     depth, assigned, defined, previous = 0, False, False, "NEWLINE"
     for at, kind in enumerate(kinds):

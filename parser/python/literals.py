@@ -1,4 +1,4 @@
-"""Literals of Python: what number or text the tokens of one stand for."""
+"""Reads literals of Python: the number or text of a token."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def number(token: Token, refuse: Refuse) -> int | float:
 
 
 def is_string(node: Expr | None) -> bool:
-    """Whether a node is a string literal."""
+    """Returns whether a node is a string literal."""
     return (type(node) is Token and node.type == "STRING") or (isinstance(node, Call) and node.function == "+")
 
 

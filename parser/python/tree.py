@@ -1,4 +1,4 @@
-"""The syntax tree of Python. Names, numbers and strings stay the lexer's tokens, which know where they stand."""
+"""The syntax tree of Python. Names, numbers and strings stay the lexer's tokens, with their offsets."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ class With:
 
 @dataclass(slots=True)
 class Assign:
-    """`target = value`; `more` are the targets behind the first in `a = b = value`."""
+    """`target = value`; `more` are the targets after the first in `a = b = value`."""
 
     target: Expr
     token: Token

@@ -1,7 +1,7 @@
 """TVMScript: `@T.prim_func` and `@I.ir_module` items to the `tir` dialect and back.
 
 `syntax` makes a tree of the text (`parser.python`), `functions` ops of the tree: a `reader.Reader` knows names, places and the ops
-that are made; `statements` and `expressions` read the tree's nodes, `constructs` what stands behind `T.`, each by a function that
+that are made; `statements` and `expressions` read the tree's nodes, `constructs` `T.name(…)`, each by a function that
 `registry` finds by its name. `printer` writes ops as text again, in the style of TVM 0.16.
 
 A function of a class `@I.ir_module class Module` has the attribute `ir_module = "Module"`; neighbours with the same
@@ -55,7 +55,7 @@ class TVMScript:
         return [_read(item, tree, context, functions) for item, tree in zip(items, trees, strict=True)]
 
     def owns(self, op: Operation) -> bool:
-        """Whether this format prints the op."""
+        """Returns whether this format prints the op."""
         return isinstance(op, PrimFuncOp)
 
     def print(self, groups: Sequence[Sequence[Operation]], module: ModuleOp) -> list[str]:

@@ -60,7 +60,7 @@ def read_function(reader: Reader, tree: Function, callee: KnownFunction) -> Prim
 
 
 def is_private(reader: Reader, tree: Function) -> bool:
-    """Whether the decorator says `private=True`."""
+    """Returns whether the decorator says `private=True`."""
     for decorator in tree.decorators:
         if isinstance(decorator, Call):
             for keyword in decorator.keywords:

@@ -49,7 +49,7 @@ def inline_simple_matches(op: PrimFuncOp) -> None:
 
 
 def _shares_data(buffer: SSAValue) -> bool:
-    """Whether another parameter is matched to the same memory."""
+    """Returns whether another parameter is matched to the same memory."""
     return any(
         isinstance(use.operation, BufferGetOp)
         and any(isinstance(inner.operation, MatchBufferOp) for inner in use.operation.result.uses)

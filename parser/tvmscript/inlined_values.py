@@ -1,4 +1,4 @@
-"""Which ops of a region print as statements, and which inside the expressions that use them.
+"""Plans which ops of a region print as statements, and which inside the expressions that use them.
 
 A pure op with one use prints where it is used. So does a load or an impure call, if no other effect would come to
 stand on its wrong side; otherwise, and where a value has several uses, it is given a name by a let. Linear in the region.
@@ -155,12 +155,12 @@ class Plan:
         return count if effect != NONE else count - self._shared.get(value, 0)
 
     def _used_here(self, op: Operation) -> bool:
-        """Whether the users of an op's result are in its own block."""
+        """Returns whether the users of an op's result are in its own block."""
         return all(use.operation.parent is op.parent for use in op.results[0].uses)
 
 
 def is_stop(low: SSAValue, extent: SSAValue) -> bool:
-    """Whether a range prints as `low : stop` because its extent is `stop - low`, which is read back as just that."""
+    """Returns whether a range prints as `low : stop` because its extent is `stop - low`, which is read back as just that."""
     op = extent.owner
     return isinstance(op, SubOp) and op.rhs is low and difference(_tree(low), _tree(op.lhs)) is None
 

@@ -39,13 +39,13 @@ def _only_loop(block: Block, skipped: Container[Operation]) -> ForOp | None:
 
 
 def is_plain(op: ForOp) -> bool:
-    """Whether a loop may be part of a `T.grid`."""
+    """Returns whether a loop may be part of a `T.grid`."""
     low = as_const(op.min)
     return op.kind.data == "serial" and low is not None and low.value == 0 and not op.annotations.data
 
 
 def _uses_any(value: SSAValue, variables: set[SSAValue]) -> bool:
-    """Whether an expression depends on one of the variables."""
+    """Returns whether an expression depends on one of the variables."""
     if not variables:
         return False
     pending, seen = [value], {value}

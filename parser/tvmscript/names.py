@@ -98,7 +98,7 @@ _WORDS = frozenset(
 
 
 def is_name(text: str) -> bool:
-    """Whether the grammar reads the text as one name. Dots are in TVM's names too (`B.rf`)."""
+    """Returns whether the grammar reads the text as one name. Dots are in TVM's names too (`B.rf`)."""
     return all(part.isidentifier() and part not in _WORDS for part in text.split(".")) and not text.startswith("T.")
 
 

@@ -40,14 +40,14 @@ class DefinitionPrinter(ExpressionPrinter):
     """Prints what statements define things by."""
 
     def is_inline_name(self, op: VarOp) -> bool:
-        """Whether a variable is nothing but one stride of a buffer."""
+        """Returns whether a variable is nothing but one stride of a buffer."""
         use = op.result.get_unique_use()
         if use is None or not isinstance(use.operation, BufferOp) or op.size_var is not None:
             return False
         return any(stride is op.result for stride in use.operation.strides)
 
     def is_remapped(self, op: BlockOp, k: int) -> bool:
-        """Whether axis k runs over the range of the loop it is bound to, and no more is to be said of it."""
+        """Returns whether axis k runs over the range of the loop it is bound to, and no more is to be said of it."""
         binding = op.bindings[k]
         loop = binding.owner.parent_op() if isinstance(binding, BlockArgument) else None
         return (
@@ -170,7 +170,7 @@ def shape_text(dims: Sequence[str]) -> str:
 
 
 def same_expression(a: SSAValue, b: SSAValue) -> bool:
-    """Whether two values are one, or the same expression of the same variables."""
+    """Returns whether two values are one, or the same expression of the same variables."""
     pending = [(a, b)]
     steps = 0
     while pending:

@@ -350,7 +350,7 @@ class ExpressionPrinter:
         return f"T.{name}({', '.join(arguments)})"
 
     def has_usual_type(self, op: CallOp, result: Attribute) -> bool:
-        """Whether the text, which does not give the dtype, is read with this one."""
+        """Returns whether the text, which does not give the dtype, is read with this one."""
         return result == intrinsic_type(op.intrinsic.data, [a.type for a in op.arguments])
 
     def iter_var(self, op: IterVarOp) -> str:
@@ -425,5 +425,5 @@ def lanes_text(type: Attribute) -> str:
 
 
 def is_string(value: SSAValue) -> bool:
-    """Whether a value is a string immediate."""
+    """Returns whether a value is a string immediate."""
     return isinstance(value.type, StringType)

@@ -428,7 +428,7 @@ class FunctionPrinter(DefinitionPrinter):
 
 
 def type_is_int32(type: Attribute) -> bool:
-    """Whether a type is int32, which the text need not say."""
+    """Returns whether a type is int32, which the text need not say."""
     from ...dialects.tir.types import I32
 
     return type == I32

@@ -1,4 +1,4 @@
-"""What reads a function of TVMScript: names in scope, places, errors, and the ops that are made."""
+"""Reads a function of TVMScript: names in scope, places, errors, and the ops that are made."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def describe(value: Value) -> str:
 
 
 class Reader(ExprBuilder):
-    """Names in scope, places, errors and the list of ops that is being filled, while one function is read."""
+    """Holds names in scope, places, errors and the list of ops, while one function is read."""
 
     def __init__(self, item: Item, context: ParseContext, functions: FileNames):
         super().__init__()
@@ -94,12 +94,12 @@ class Reader(ExprBuilder):
         return self.location if token is None or token.start < 0 else self.source.location(token.start)
 
     def fail(self, where: Expr | None, message: str, *notes: str) -> NoReturn:
-        """Refuses what stands at `where`."""
+        """Raises a MirError at `where`."""
         raise error_at(self.at(where), message, *notes)
 
     @contextmanager
     def recovering(self) -> Generator[None]:
-        """Errors inside are reported, and reading goes on behind."""
+        """Errors inside are reported, and reading goes on after them."""
         try:
             yield
         except (MirError, VerifyException) as error:
@@ -169,7 +169,7 @@ class Reader(ExprBuilder):
             self.ops[position:position] = made
 
     def detached(self) -> list[Operation]:
-        """Starts a new list of ops; the one it replaces is given back, to be set again by the caller."""
+        """Starts a new list of ops; returns the one before, which the caller sets again."""
         outer, self.ops = self.ops, []
         return outer
 

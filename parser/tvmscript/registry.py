@@ -1,4 +1,4 @@
-"""What reads what: constructs of TVMScript by name, nodes of the syntax tree by type.
+"""Tables of readers: constructs of TVMScript by name, nodes of the syntax tree by type.
 
     @construct.value("T.Select")
     def read_select(reader: Reader, node: Call) -> Value: …
@@ -37,7 +37,7 @@ class ReaderTable(dict[Key, Function], Generic[Key, Function]):
 
 
 class Constructs:
-    """The functions behind `T.`, by what stands around their call."""
+    """Readers of `T.name(…)`, by what is around the call."""
 
     def __init__(self) -> None:
         self.value: ReaderTable[str, Callable[[Reader, Call], Value]] = ReaderTable()

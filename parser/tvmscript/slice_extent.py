@@ -1,4 +1,4 @@
-"""How far apart two index expressions are, from their syntax: the extent of the slice `start:stop`."""
+"""Measures the extent of a slice `start:stop` from the syntax of its bounds."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def difference(start: Expr, stop: Expr) -> int | Expr | None:
 
 
 def same(a: Expr, b: Expr) -> bool:
-    """Whether two trees are the same text, spacing and the dtypes of literals aside."""
+    """Returns whether two trees are the same text, spacing and the dtypes of literals aside."""
     pending: list[tuple[object, object]] = [(a, b)]
     while pending:
         x, y = pending.pop()

@@ -192,7 +192,7 @@ def assign_name(reader: Reader, name: Token, value: Expr) -> None:
 
 
 def is_scalar(value: SSAValue) -> bool:
-    """Whether a value is a number or handle, and no buffer, reducer or iteration variable."""
+    """Returns whether a value is a number or handle, and no buffer, reducer or iteration variable."""
     return not isinstance(value.type, BufferType) and not getattr(value.type, "name", "").startswith(
         ("tir.reducer", "tir.token", "tir.region")
     )

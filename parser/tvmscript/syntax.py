@@ -1,4 +1,4 @@
-"""TVMScript as a language in Python's syntax: the words that it does not have, and the tree of an item."""
+"""TVMScript in Python's syntax: the words that it does not have, and the tree of an item."""
 
 from __future__ import annotations
 

@@ -44,12 +44,12 @@ class Axes:
 
 
 def has_axes(body: list[Stmt]) -> bool:
-    """Whether a block's statements bind axes."""
+    """Returns whether a block's statements bind axes."""
     return any(isinstance(s, Assign) and called(s.value).startswith("T.axis.") for s in body)
 
 
 def contains_block(body: list[Stmt]) -> bool:
-    """Whether there is a block among the statements, or in their bodies."""
+    """Returns whether there is a block among the statements, or in their bodies."""
     pending: list[Stmt] = list(body)
     while pending:
         statement = pending.pop()
@@ -234,7 +234,7 @@ def remap(reader: Reader, call: Call, names: list[Token], axes: Axes) -> None:
 
 
 def again(reader: Reader, value: SSAValue) -> Value:
-    """A loop's bound for an axis: the number, the named value itself, or the expression anew."""
+    """A loop's bound for an axis: the number, the named value itself, or the expression again."""
     const = as_const(value)
     if const is not None:
         return const

@@ -56,7 +56,7 @@ class BufferSpec:
     properties: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
 
     def simple(self) -> bool:
-        """Whether the buffer can be a parameter: numbers for extents, compact, and nothing else said of it."""
+        """Returns whether the buffer can be a parameter: numbers for extents, compact, and nothing else said of it."""
         return (
             all(isinstance(d, Const) for d in self.shape)
             and not self.strides

@@ -201,7 +201,7 @@ def access_ptr(reader: Reader, buffer: SSAValue, node: Call) -> Value:
 
 
 def size_in_memory(buffer: SSAValue) -> int | None:
-    """How many elements a buffer spans, strides counted; None where that is known at run time only."""
+    """Returns how many elements a buffer spans, strides counted; None if only known at run time."""
     assert isinstance(buffer.type, BufferType)
     owner, shape = buffer.owner, buffer.type.static_shape
     strides = owner.stride_values() if isinstance(owner, BufferOp) else None

@@ -47,11 +47,6 @@ class ConstIntBound(NamedTuple):
             self.max_value + amount if self.max_value < INF else INF,
         )
 
-    @property
-    def is_everything(self) -> bool:
-        """Whether nothing is known."""
-        return self.min_value <= -INF and self.max_value >= INF
-
 
 EVERYTHING = ConstIntBound(-INF, INF)
 BOOLEAN = ConstIntBound(0, 1)

@@ -102,15 +102,6 @@ def eval_set(analyzer: Analyzer, e: Expr, domain: Domain) -> IntervalSet:
     )
 
 
-def eval_region(analyzer: Analyzer, ranges: Sequence[tuple[Expr, Expr]], domain: Domain) -> tuple[IntervalSet, ...]:
-    """Returns the box that holds the box of (min, extent) `ranges` while the variables of `domain` run."""
-    box: list[IntervalSet] = []
-    for low, extent in ranges:
-        first, last = eval_set(analyzer, low, domain), eval_set(analyzer, low + extent - 1, domain)
-        box.append(IntervalSet(first.min, last.max))
-    return tuple(box)
-
-
 def relax(e: Expr, inner: AbstractSet[Atom], analyzer: Analyzer) -> Ends | None:
     """Returns the ends of `e` while the `inner` variables take all values that `analyzer` knows; None when one is not known.
 

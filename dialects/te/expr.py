@@ -19,6 +19,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from ...support.diagnostics import MirError, error_at
 from ...support.source_text import characters
 from .. import tir
+from ..tir.types import FLOAT_LIMITS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,16 +37,6 @@ INT_LIMITS = {"bool": (0, 1)} | {
     for bits in (1, 2, 4, 8, 16, 32, 64)
 }
 """Least and greatest value of each integer dtype."""
-
-FLOAT_LIMITS = {
-    "float16": 65504.0,
-    "bfloat16": 3.3895313892515355e38,
-    "float32": 3.4028234663852886e38,
-    "float64": 1.7976931348623157e308,
-    "e4m3_float8": 448.0,
-    "e5m2_float8": 57344.0,
-}
-"""Greatest finite value of each float dtype."""
 
 
 @contextmanager

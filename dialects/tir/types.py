@@ -48,6 +48,11 @@ _FLOATS: dict[str, Attribute] = {
     "e4m3_float8": Float8E4M3FNType(),
     "e5m2_float8": Float8E5M2Type(),
 }
+FLOAT_LIMITS = {
+    "float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38, "float64": 1.7976931348623157e308,
+    "e4m3_float8": 448.0, "e5m2_float8": 57344.0,
+}  # fmt: skip
+"""Greatest finite value of each float dtype."""
 _FLOAT_NAMES = {type: name for name, type in _FLOATS.items()}
 
 
@@ -258,6 +263,16 @@ def with_lanes(element: Attribute, lanes: int, scalable: bool = False) -> Attrib
 def with_lanes_of(element: Attribute, type: Attribute) -> Attribute:
     """`element` with as many lanes as `type` has."""
     return with_lanes(element, lanes_of(type), is_scalable(type)) if is_vector(type) else element
+
+
+def limit(name: str, type: Attribute) -> int | float:
+    """Returns the `min_value`, `max_value` or `infinity` of a dtype. Raises KeyError for one without."""
+    if isinstance(type, IntegerType):
+        bits = type.width.data
+        low, high = (0, (1 << bits) - 1) if is_unsigned(type) else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+        return {"min_value": low, "max_value": high}[name]
+    greatest = FLOAT_LIMITS[type_to_dtype(type)]
+    return {"min_value": -greatest, "max_value": greatest, "infinity": float("inf")}[name]
 
 
 def is_unsigned(type: Attribute) -> bool:

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import math_ext, tir, vector_ext
 from ...dialects.tir.intrinsics import HORIZONTAL, check_call
 from ...dialects.tir.scalar_ops import INTRINSICS, NUMBERS
-from ...dialects.tir.types import element_of, is_unsigned, lanes_of, type_to_dtype, with_lanes
+from ...dialects.tir.types import element_of, is_unsigned, lanes_of, limit, type_to_dtype, with_lanes
 from ...support.diagnostics import MirError, error_at
 from .calls import access_ptr, address_of, call_extern, call_function, type_annotation
 from .emitter import ANY_ZERO, FASTMATH_NONE, NO_FLAGS, REASSOCIABLE
@@ -388,26 +388,10 @@ def _limit(which: str) -> Rule:
     def rule(f: FunctionLowering, op: tir.CallOp) -> None:
         assert op.result is not None
         type_ = op.result.type
-        element = convert_type(type_, op.result)
-        if isinstance(element, IntegerType):
-            bits = element.width.data
-            low, high = (0, (1 << bits) - 1) if is_unsigned(type_) else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
-            number: int | float = {"min_value": low, "max_value": high}[which]
-        else:
-            number = _FLOAT_LIMITS[type_to_dtype(type_)] * (-1 if which == "min_value" else 1)
-            if which == "infinity":
-                number = float("inf")
+        number, element = limit(which, type_), convert_type(type_, op.result)
         f.bind(op.result, Index.of(int(number)) if is_index_dtype(type_) else Plain(f.constant(number, element)))
 
     return rule
-
-
-_FLOAT_LIMITS = {
-    "float16": 65504.0,
-    "bfloat16": 3.3895313892515355e38,
-    "float32": 3.4028234663852886e38,
-    "float64": 1.7976931348623157e308,
-}
 
 
 def _if_then_else(f: FunctionLowering, op: tir.CallOp) -> None:

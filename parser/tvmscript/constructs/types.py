@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, SSAValue
 
 from ....dialects.tir.expr import CastOp, VarOp
 from ....dialects.tir.operators import Const, Value
-from ....dialects.tir.types import I32, lanes_of, type_to_dtype, with_lanes
+from ....dialects.tir.types import I32, lanes_of, limit, type_to_dtype, with_lanes
 from ...python.tree import Call
 from ..arguments import named_arguments
 from ..expressions import number_of
@@ -57,23 +56,9 @@ def read_limit(reader: Reader, node: Call) -> Value:
     (type_node,) = named_arguments(reader, node, ("dtype",), 1)
     type_ = read_dtype(reader, type_node)
     try:
-        return limit(str(node.function)[2:], type_)
+        return Const(limit(str(node.function)[2:], type_), type_)
     except KeyError:
         reader.fail(node, f"{type_to_dtype(type_)} has no {str(node.function)[2:]}")
-
-
-def limit(name: str, type_: Attribute) -> Const:
-    """The least or greatest value, or infinity, of a dtype. Raises KeyError for one without."""
-    if isinstance(type_, IntegerType):
-        signed = type_to_dtype(type_).startswith("int")
-        bits = type_.width.data
-        low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
-        return Const({"min_value": low, "max_value": high}[name], type_)
-    greatest = {
-        "float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38, "float64": 1.7976931348623157e308,
-        "e4m3_float8": 448.0, "e5m2_float8": 57344.0,
-    }[type_to_dtype(type_)]  # fmt: skip
-    return Const({"min_value": -greatest, "max_value": greatest, "infinity": float("inf")}[name], type_)
 
 
 def variable(reader: Reader, name: str, call: Call, type_: Attribute) -> SSAValue:

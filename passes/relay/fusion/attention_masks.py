@@ -17,14 +17,12 @@ from xdsl.ir import SSAValue
 
 from ....dialects.relay.ir import ConstantOp
 from ....dialects.relay.operator import OperatorOp, is_operator
-from ....dialects.tir.types import I1, type_to_dtype
+from ....dialects.tir.types import FLOAT_LIMITS, I1, type_to_dtype
 from ..common.new_operators import dtype_of, shape_of
 from .recorded_operators import Recorder
 
 NEVER = -1e9
 """What is added to the score of a key that is not seen, at most; programs write -1e9, the least number, or minus infinity."""
-LEAST = {"float16": -65504.0, "bfloat16": -3.3895313892515355e38, "float64": -1.7976931348623157e308}
-"""The least numbers of float dtypes other than float32."""
 WORTHWHILE = 0.125
 """The part of the scores from which leaving them out pays."""
 
@@ -95,4 +93,4 @@ def masked(make: Recorder, scores: SSAValue, triangle: Triangle) -> SSAValue:
 def _least(value: SSAValue) -> float:
     """The least number of the element type."""
     element = dtype_of(value)
-    return LEAST.get(type_to_dtype(element) if element is not None else "", -3.4028234663852886e38)
+    return -FLOAT_LIMITS.get(type_to_dtype(element) if element is not None else "", FLOAT_LIMITS["float32"])

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 from ....dialects.relay.operator import OperatorOp
+from ....dialects.tir.types import FLOAT_LIMITS
 
 
 class Category(Enum):
@@ -53,14 +54,12 @@ _NAMES: Mapping[Category, str] = {
 CATEGORIES: Mapping[str, Category] = {name: category for category, names in _NAMES.items() for name in names.split()}
 """The category of each operator that has one, by name."""
 
-_LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38}
-
 
 def category_of(op: OperatorOp, dtype: str) -> Category | None:
     """When `op` runs in `dtype`; None where nobody said. A `clip` whose limits `dtype` does not hold never does."""
     if op.OPERATOR.name == "clip":
         attrs = op.attrs()
-        if max(abs(attrs.a_min), abs(attrs.a_max)) > _LARGEST[dtype]:
+        if max(abs(attrs.a_min), abs(attrs.a_max)) > FLOAT_LIMITS[dtype]:
             return Category.NEVER
     return CATEGORIES.get(op.OPERATOR.name)
 

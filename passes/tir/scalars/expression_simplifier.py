@@ -213,7 +213,9 @@ class ExpressionSimplifier:
 
     def _comparison(self, op: tir.CompareOp) -> None:
         self.compare(op)
-        self._by_rules(op)
+        if not is_index_type(op.lhs.type) or isinstance(op.lhs.owner, tir.CastOp):
+            # Of other indices the canonical form has said it all.
+            self._by_rules(op)
 
     def compare(self, op: tir.CompareOp) -> None:
         """Decides a comparison, or brings its sides into canonical form."""

@@ -234,19 +234,8 @@ def parse_optional(parser: Parser, keyword: str) -> list[SSAValue]:
     return [parser.resolve_operand(value, parser.parse_type())]
 
 
-def print_name(printer: Printer, name: StringAttr) -> None:
-    """Prints ` "name"`."""
-    printer.print_string(" ")
-    printer.print_string_literal(name.data)
-
-
-def parse_name(parser: Parser) -> StringAttr:
-    """Parses `"name"`."""
-    return string(parser.parse_str_literal())
-
-
 class FunctionForm(PlainOp):
-    """`relay.func @main("x" %x : tensor<2xf32>) {ret_type = tensor<2xf32>} { … }`; a function without a name begins with its parameters.
+    """`relay.func @main("x" %x: tensor<2xf32>) -> tensor<2xf32> { … }`; a function without a name begins with its parameters.
 
     Where parameters and `param_names` are not equally many, the names are among the attributes.
     """
@@ -266,6 +255,8 @@ class FunctionForm(PlainOp):
         arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parameter)
         if "param_names" in cls.get_irdl_definition().properties:
             properties["param_names"] = ArrayAttr(names)
+        if parser.parse_optional_punctuation("->") is not None:
+            properties["ret_type"] = parser.parse_attribute()
         given, attributes = parse_attributes(parser, cls, keyword=True)
         results = parse_result_types(parser) if parser.parse_optional_punctuation(":") is not None else ()
         body = parser.parse_region(arguments)
@@ -295,6 +286,12 @@ class FunctionForm(PlainOp):
                 printer.print_string(" ")
             printer.print_block_argument(argument)
         printer.print_string(")")
+        definition = self.get_irdl_definition().properties.get("ret_type")
+        if definition is not None and (type := self.properties.get("ret_type", definition.default_value)) is not None:
+            written.add("ret_type")
+            if type != definition.default_value:
+                printer.print_string(" -> ")
+                printer.print_attribute(type)
         print_attributes(printer, self, written, keyword=True)
         if self.results:
             printer.print_string(" : ")

@@ -11,7 +11,15 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneType, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    IntegerAttr,
+    NoneType,
+    StringAttr,
+    SymbolNameConstraint,
+    SymbolRefAttr,
+)
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute, Region, SSAValue, TypeAttribute
 from xdsl.irdl import (
     IRDLOperation,
@@ -78,8 +86,8 @@ class ScheduleOp(IRDLOperation):
     """
 
     name = "te.schedule"
-    assembly_format = "(`for` $target^)? attr-dict-with-keyword $body"
-    sym_name = opt_prop_def(StringAttr)
+    assembly_format = "($sym_name^)? (`for` $target^)? attr-dict-with-keyword $body"
+    sym_name = opt_prop_def(SymbolNameConstraint())
     target = opt_prop_def(SymbolRefAttr)
     outputs = opt_prop_def(ArrayAttr[StringAttr])
     # Without steps MLIR's text has no block.

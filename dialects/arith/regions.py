@@ -28,7 +28,7 @@ from ...support.diagnostics import error_at
 from ...support.edit import add_op, clone_op, create_op, insert_op_before, move_before, move_to_end
 from ..interned import i32_array
 from ..plain_op import SEGMENTS
-from ..tir.arithmetic import AddOp, BinaryOp, DivOp, FloorDivOp, FloorModOp, MaxOp, MinOp, ModOp, MulOp, NotOp, SubOp
+from ..tir.arithmetic import AddOp, BinaryOp, MaxOp, MinOp, MulOp, NotOp, SubOp
 from ..tir.buffer import (
     AllocateOp,
     AllocBufferOp,
@@ -42,6 +42,7 @@ from ..tir.buffer import (
     buffer_name,
 )
 from ..tir.expr import BroadcastOp, CallOp, CastOp, ConstOp, IfThenElseOp, LetOp, RampOp, SelectOp, VarOp
+from ..tir.scalar_ops import BINARY_ROWS
 from ..tir.stmt import BlockOp, ForOp, IfOp, InitOp, ReadsOp, WritesOp
 from ..tir.types import I32, BufferType, RegionType, element_of
 from .analyzer import Analyzer
@@ -623,10 +624,7 @@ _LAST = IntervalSet.point(as_expr(-1))
 _STATEMENTS = frozenset((LetOp, AllocBufferOp, AllocateOp, DeclBufferOp, MatchBufferOp))
 _EXTREMA: dict[type[Operation], Kind] = {MinOp: Kind.MIN, MaxOp: Kind.MAX}
 _DIVISIONS: dict[type[Operation], Kind] = {
-    FloorDivOp: Kind.FLOORDIV,
-    FloorModOp: Kind.FLOORMOD,
-    DivOp: Kind.TRUNCDIV,
-    ModOp: Kind.TRUNCMOD,
+    op: Kind[row.analyzer.upper()] for op, row in BINARY_ROWS.items() if row.divides
 }
 
 

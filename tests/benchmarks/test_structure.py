@@ -9,18 +9,18 @@ from mirstack.benchmarks.structure import Source
 LIMITS = {
     "imports upward": 0,
     "circles at import": 1,
-    "circles with imports in functions": 13,
+    "circles with imports in functions": 11,
     "files that patch xDSL outside of the room": 0,
     "files that use xDSL's private fields": 3,
     "public class names used twice in a top folder": 6,
     "names of ops that several dialects have": 12,
     "modules flat in passes/tir": 8,
-    "lines": 151_500,
+    "lines": 152_500,
     "files over 800 lines": 0,
     "modules with one importer, in the same folder": 165,
 }
 """The most that each figure may be. Lower a limit when the figure has fallen."""
-AT_LEAST = {"shipped rules on TIR": 0}
+AT_LEAST = {"shipped rules on TIR": 60}
 
 
 @pytest.fixture(scope="module")

@@ -18,13 +18,11 @@ from ....support.deep_stack import in_deep_stack
 from ....support.diagnostics import error_at
 from ..buffer import MatchBufferOp
 from ..stmt import PrimFuncOp
-from ..types import BufferType, HandleType, lanes_of, type_to_dtype
+from ..types import BufferType, HandleType, type_to_dtype
 from . import buffers, calls, statements
-from .buffers import argument_view
-from .calls import Returned
+from .calls import run_function
 from .compiler import Functions
-from .frame import Frame, run_all
-from .values import Pointer, Value, View, dtype_of, scalar_of
+from .values import Value, scalar_of
 
 __all__ = ["interpret_prim_func", "run_function"]
 
@@ -47,22 +45,6 @@ def interpret_prim_func(func: PrimFuncOp, args: Mapping[str, Any], module: Modul
     if _depth(func) > _SHALLOW:
         return in_deep_stack(lambda: run_function(functions, func, values))
     return run_function(functions, func, values)
-
-
-def run_function(functions: Functions, func: PrimFuncOp, values: list[Value]) -> Any:
-    """Runs a function on values as they are inside: views, pointers, arrays for handles, Python and numpy scalars."""
-    compiled = functions.compiled(func)
-    frame = Frame(compiled.template, compiled.plan.rank)
-    for number, (slot, param, value) in enumerate(zip(compiled.params, func.params, values, strict=True)):
-        if isinstance(param.type, BufferType):
-            value = _buffer_argument(func, number, value)
-        frame.v[slot] = value
-    with np.errstate(all="ignore"):
-        try:
-            run_all(compiled.steps, frame)
-        except Returned as returned:
-            return returned.value
-    return None
 
 
 def _argument(func: PrimFuncOp, number: int, args: Mapping[str, Any]) -> Value:
@@ -90,25 +72,6 @@ def _argument(func: PrimFuncOp, number: int, args: Mapping[str, Any]) -> Value:
     if isinstance(value, np.ndarray) and value.ndim:
         raise error_at(func, f"parameter '{name}' takes one {type_to_dtype(param.type)}, not an array")
     return scalar_of(value.item() if isinstance(value, np.ndarray | np.generic) else value, param.type, func)
-
-
-def _buffer_argument(func: PrimFuncOp, number: int, value: Value) -> View:
-    """An array, or the memory behind a pointer, as the buffer that a parameter is."""
-    type, name = func.params[number].type, func.param_names.data[number].data
-    assert isinstance(type, BufferType)
-    shape, dtype, lanes = type.static_shape or (), dtype_of(type.dtype, func), lanes_of(type.dtype)
-    if isinstance(value, View):
-        value = value.array
-    if isinstance(value, Pointer):
-        from .memory import view_of
-
-        return view_of(value.storage, dtype, shape, None, value.offset, lanes, func)
-    if not isinstance(value, np.ndarray):
-        raise error_at(func, f"parameter '{name}' takes an array, not {value.__class__.__name__}")
-    view = argument_view(value, dtype, lanes, name, func)
-    if view.shape != shape:
-        raise error_at(func, f"parameter '{name}' has shape {shape}, but its array has {view.shape}")
-    return view
 
 
 def _depth(func: PrimFuncOp) -> int:

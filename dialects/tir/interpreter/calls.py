@@ -13,10 +13,13 @@ from ....support.text import counted
 from ..buffer import LoadOp
 from ..expr import CallOp
 from ..intrinsics import HORIZONTAL, check_call
-from ..types import BufferType, HandleType, ReducerType, RegionType, StringType, TokenType, element_of
-from .compiler import Compiler, handles
-from .frame import Frame, Step
+from ..stmt import PrimFuncOp
+from ..types import BufferType, HandleType, ReducerType, RegionType, StringType, TokenType, element_of, lanes_of
+from .buffers import argument_view
+from .compiler import Compiler, Functions, handles
+from .frame import Frame, Step, run_all
 from .intrinsics import extern_function, float_call, integer_call, reinterpret
+from .memory import view_of
 from .scalar import scalar_or_array
 from .values import Pointer, Value, View, dtype_of, integer_limits, is_integer, is_vector, scalar_of
 
@@ -281,8 +284,6 @@ def _call_function(c: Compiler, op: CallOp, arguments: list[int], result: int | 
         raise error_at(op, f"function '{name}' takes {counted(len(callee.params), 'argument')}, not {len(arguments)}")
 
     def step(f: Frame) -> None:
-        from . import run_function
-
         values = [f.v[a] for a in arguments]
         if any(isinstance(v, np.ndarray) for v in values):
             raise error_at(op, f"the arguments of '{name}' differ between parallel iterations")
@@ -291,3 +292,36 @@ def _call_function(c: Compiler, op: CallOp, arguments: list[int], result: int | 
             f.v[result] = value
 
     return step
+
+
+def run_function(functions: Functions, func: PrimFuncOp, values: list[Value]) -> Any:
+    """Runs a function on values as they are inside: views, pointers, arrays for handles, Python and numpy scalars."""
+    compiled = functions.compiled(func)
+    frame = Frame(compiled.template, compiled.plan.rank)
+    for number, (slot, param, value) in enumerate(zip(compiled.params, func.params, values, strict=True)):
+        if isinstance(param.type, BufferType):
+            value = _buffer_argument(func, number, value)
+        frame.v[slot] = value
+    with np.errstate(all="ignore"):
+        try:
+            run_all(compiled.steps, frame)
+        except Returned as returned:
+            return returned.value
+    return None
+
+
+def _buffer_argument(func: PrimFuncOp, number: int, value: Value) -> View:
+    """An array, or the memory behind a pointer, as the buffer that a parameter is."""
+    type, name = func.params[number].type, func.param_names.data[number].data
+    assert isinstance(type, BufferType)
+    shape, dtype, lanes = type.static_shape or (), dtype_of(type.dtype, func), lanes_of(type.dtype)
+    if isinstance(value, View):
+        value = value.array
+    if isinstance(value, Pointer):
+        return view_of(value.storage, dtype, shape, None, value.offset, lanes, func)
+    if not isinstance(value, np.ndarray):
+        raise error_at(func, f"parameter '{name}' takes an array, not {value.__class__.__name__}")
+    view = argument_view(value, dtype, lanes, name, func)
+    if view.shape != shape:
+        raise error_at(func, f"parameter '{name}' has shape {shape}, but its array has {view.shape}")
+    return view

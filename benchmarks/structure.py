@@ -75,7 +75,7 @@ class Source:
         self.trees = {module: ast.parse(text) for module, text in self.texts.items()}
 
     def path(self, module: str) -> str:
-        """Returns the file of a module, from the root: `passes/tir/regions.py`."""
+        """Returns the file of a module, from the root: `passes/tir/rewriting.py`."""
         return self.files[module].relative_to(self.root).as_posix()
 
     def lines(self, module: str) -> int:

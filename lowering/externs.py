@@ -5,7 +5,7 @@
     T.call_extern("void", "free", p)         refused likewise, although lowering itself calls it
 
 Everything that native code takes from outside is declared in the `llvm` dialect, whatever level it was written at, so one check stands
-before the text that LLVM gets (`llvm/translation.py`).
+before the text that LLVM gets (`llvm/text/translation.py`).
 """
 
 from __future__ import annotations

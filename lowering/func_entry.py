@@ -11,7 +11,7 @@ becomes
       func.return }
 
 which is called as a kernel of the signature `a: float32["a.0"], n: int32, out0: float32[]`, symbols `a.0`. A memref is a bare
-pointer in native code (`llvm/func_to_llvm.py`), so that its open sizes are arguments of their own.
+pointer in native code (`llvm/convert/func_to_llvm.py`), so that its open sizes are arguments of their own.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ An entry says everything about an operator in one place: arguments, attributes w
 relation, fusion kind, numpy meaning and TE compute. The entries stand in `operators/`, by topic, and register
 themselves with `register`; `get_operator` imports the topic that holds a name on demand. Two things that only some
 operators have are kept by operator in files of their own, because they are not needed to read, type or run a program and
-are imported when a pass asks: gradients, which are written with other operators (`operators/gradients*.py`), and how layouts
-go through (`operators/layouts.py`). `Operator.gradient` and `Operator.layouts` are where to ask for them.
+are imported when a pass asks: gradients, which are written with other operators (`operators/common/gradients.py`), and how layouts
+go through (`operators/common/layout_rules.py`). `Operator.gradient` and `Operator.layouts` are where to ask for them.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Every kernel and every call writes its tensors to memory that the caller chose. A tensor that becomes (part of) the
 function's result is written there directly where possible; the others share the function's frame by lifetime. The pieces of a
-concatenation that has no kernel lie in its memory from the start (`storage.py`, `layouts.py`).
+concatenation that has no kernel lie in its memory from the start (`storage_views.py`, `layouts.py`).
 """
 
 from __future__ import annotations

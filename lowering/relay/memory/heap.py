@@ -4,7 +4,7 @@ together.
 The context that every function receives points to: the top, the end, the table of constants, the lowest stack address
 that recursion may reach, the newest chunk, how many calls of recursive functions are open, the most bytes of chunks that were
 taken at a time, the two sizes that a failed check compared, the top and end before the call, the table of what was prepared from constants
-when the program was loaded (`prepare.py`), and the bytes of chunks that are taken now. The first chunk is the arena that
+when the program was loaded (`prepare_constants.py`), and the bytes of chunks that are taken now. The first chunk is the arena that
 the caller brings; when it is full a chunk is taken from malloc, and given back when the function that needed it returns.
 """
 

@@ -6,7 +6,7 @@
 
 What made `%0` and `%1` then writes them where the concatenation is (`frame.py`). Other producers that fusion has put into the kernel of a
 concatenation become kernels of their own, which write their piece: each runs through its elements without asking in which piece they are.
-Reshapes, and slices that only kernels read, are addresses in the memory of what they take (`storage.py`).
+Reshapes, and slices that only kernels read, are addresses in the memory of what they take (`storage_views.py`).
 
 Along an inner axis a piece lies in rows, with those of the others between them. Only kernels can write and read it there, by strides
 (`layouts.py`), and they do it well where rows are long.

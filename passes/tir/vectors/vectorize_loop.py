@@ -3,7 +3,7 @@
 An index that rises with the loop variable becomes a ramp, whatever does not depend on it stays scalar. A condition that
 differs between lanes becomes a mask, behind a test whether all lanes take it. What has no vector form (a loop whose bounds
 depend on the lane, a call with effects, memory of each lane's own) leaves the whole loop serial, as does what vectors would
-compute in another order than the loop: where an iteration may read what an earlier one wrote (`iteration_order.py`).
+compute in another order than the loop: where an iteration may read what an earlier one wrote (`loop_dependence.py`).
 """
 
 from __future__ import annotations

@@ -168,7 +168,8 @@ def erase_op(op: Operation) -> None:
     if op.parent is not None:
         detach(op)
     unlink_operands(op)
-    if op.regions or op._successors:
+    # Classes that keep much give it up there: the op is part of a cycle with its results, which only a collection frees.
+    if op.regions or op._successors or type(op).drop_all_references is not Operation.drop_all_references:
         op.drop_all_references()
 
 

@@ -11,6 +11,6 @@ FOLDER = Path(__file__).parents[3] / "filecheck" / "dialects" / "relay" / "opera
 
 
 def test_each_operator_is_there():
-    text = "\n".join(file.read_text() for file in FOLDER.glob("*.mir"))
+    text = "\n".join(file.read_text() for file in FOLDER.rglob("*.mir"))
     used = set(re.findall(r"^ +(?:%\d+ = )?([a-z][\w.]*)\(", text, re.MULTILINE))
     assert set(all_operators()) <= used

@@ -129,5 +129,5 @@ def main(I: T.Buffer((8,), "int32"), X: T.Buffer((8,), "int32"), Y: T.Buffer((8,
             K[0] = I[va]
             Y[va] = X[K[0]]
 """
-    assert "T.reads(I[va], K[0], X[0:8])" in print_mir(mirstack.parse(text))
+    assert "T.reads(I[va], X[0:8], K[0])" in print_mir(mirstack.parse(text))
     check(text, VALUES[INDICES])

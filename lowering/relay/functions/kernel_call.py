@@ -60,6 +60,7 @@ def call_kernel(f: RelayFunctionLowering, op: relay.CallTirOp) -> None:
     variant = None if kernel.shape is None else kernel.shape.variant
     results: list[SSAValue] = []
     data: list[SSAValue] = []
+    shapes = [tensor.shape for tensor in inputs]
     for k, (leaf, param) in enumerate(zip(leaves, params[len(inputs) :], strict=True)):
         assert not isinstance(leaf, BoxLeaf)
         shape: list[Extent] = []
@@ -73,9 +74,11 @@ def call_kernel(f: RelayFunctionLowering, op: relay.CallTirOp) -> None:
                 message = f"dimension {axis} of the result of {shown} is {{size}}, but must be {{size}}"
                 sizing.check(Check("equal", message), extent, declared, op)
             shape.append(extent)
+        shapes.append(shape)
         target = f.place(op, k) if isinstance(leaf, TensorLeaf) else sizing.allocate(leaf, shape)
         data.append(target)
         results.append(target if isinstance(leaf, TensorLeaf) else sizing.descriptor(leaf, target, shape))
+    _bind_compact_strides(sizing, params, shapes, symbols)
     sizes = [sizing.value(symbols[name]) for name in kernel.signature.symbols]
     arguments = [*(t.data for t in inputs), *data, *sizes]
     if variant is None:
@@ -83,6 +86,23 @@ def call_kernel(f: RelayFunctionLowering, op: relay.CallTirOp) -> None:
     else:
         _choose(f, kernel, variant, sizing.value(symbols[variant.symbol]), arguments)
     f.values[op.result] = results
+
+
+def _bind_compact_strides(
+    sizing: Sizing, params: Sequence[BufferParam], shapes: Sequence[Sequence[Extent]], symbols: dict[str, Extent]
+) -> None:
+    """Binds symbolic strides and offsets of the parameters to those of compact tensors, as all of Relay's are.
+
+    `strides=("s0", "s1")` of a shape (n, 12): s1 = 1, s0 = 12.
+    """
+    for param, shape in zip(params, shapes, strict=True):
+        step: Extent = 1
+        for stride, extent in zip(reversed(param.strides or ()), reversed(shape), strict=False):
+            if isinstance(stride, str):
+                symbols.setdefault(stride, step)
+            step = sizing.evaluate(("*", "step", "extent"), {"step": step, "extent": extent})
+        if isinstance(param.elem_offset, str):
+            symbols.setdefault(param.elem_offset, 0)
 
 
 def _choose(

@@ -268,7 +268,7 @@ def _private(source: Source) -> Figure:
 
 
 def xdsl_private_fields() -> set[str]:
-    """Returns the names that begin with `_` of fields and methods of xDSL's classes, without those that Python gives a meaning."""
+    """Returns the names that begin with `_` of fields and methods of xDSL's classes, except those that Python itself uses."""
     found: set[str] = set()
     for name in XDSL:
         spec = find_spec(name)
@@ -468,7 +468,7 @@ def main() -> None:
         prog="python -m benchmarks.structure", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--picture", action="store_true", help="draw the picture of docs/architecture.md anew")
+    parser.add_argument("--picture", action="store_true", help="redraw the picture of docs/architecture.md")
     found = parser.parse_args()
     source = Source()
     if found.picture:

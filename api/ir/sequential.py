@@ -37,7 +37,7 @@ class Sequential(Pass):
                 new = make_pass(required).run(mod, owned=owned)
                 owned, mod = owned or new is not mod, new
             new = part.run(mod, owned=owned and isinstance(part, NamedPass | Sequential))
-            # What a function of the user's gives, the user may keep.
+            # A function of the user may keep what it returns.
             owned = (owned and new is mod) or (new is not mod and isinstance(part, NamedPass))
             mod = new
         return mod

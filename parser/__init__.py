@@ -37,10 +37,10 @@ def parse_mir(
     indent: int = 0,
     captured: Mapping[str, object] | None = None,
 ) -> ModuleOp:
-    """The module that a `.mir` text describes, its ops in the order of the items.
+    """Parses a `.mir` text to a module; its ops are in the order of the items.
 
     `name` is the file in locations, `first_line` the number of the text's first line (a later part of a split file), and
-    `indent` how many columns further right it stands there.
+    `indent` by how many columns the text is indented in its file.
     `directory` is where side files are looked up; None refuses them. `captured` are Python values of names that TVMScript
     may use without defining them. Raises MirError with every error found.
     """
@@ -109,9 +109,9 @@ def _add_symbol(op: Operation, context: ParseContext) -> None:
 
 
 def print_mir(module: ModuleOp) -> str:
-    """The module as `.mir` text, each op in the format of its level; `parse_mir` of it gives the same module.
+    """Prints a module as `.mir` text, each op in the format of its level.
 
-    Raises MirError for a top-level op that no format can write.
+    `parse_mir` reads the same module. Raises MirError for a top-level op that no format can write.
     """
     with no_collection():
         return in_deep_stack(lambda: _print(module))

@@ -1,4 +1,4 @@
-"""A `.mir` file as a list of top-level items, each in the text format of its level.
+"""Splits a `.mir` file into top-level items, each in the text format of its level.
 
 The splitter finds where items begin and end without running any grammar, in one pass. Each format is a module, imported
 when the first item (or op) of the format is met, that keeps to this interface:
@@ -8,14 +8,14 @@ when the first item (or op) of the format is met, that keeps to this interface:
         def owns(self, op: Operation) -> bool: ...
         def print(self, groups: Sequence[Sequence[Operation]], module: ModuleOp) -> list[str]: ...
 
-- `parse` gets every item of the format in the file at once, in order, and gives one list of top-level ops per item (empty
-  for an item that makes none: a `#[version]`, a `#[metadata]` section). Ops must not be attached to a block. Errors are
-  reported with `context.report(...)`, after which parsing goes on with what is left; raising a `MirError` is the same for
-  errors after which nothing is left to do. Text begins at `item.line`, column 1: an item that starts further right is
+- `parse` gets every item of the format in the file at once, in order, and returns one list of top-level ops per item
+  (empty for an item without an op: a `#[version]`, a `#[metadata]` section). Ops must not be attached to a block. Errors
+  are reported with `context.report(...)`, after which parsing goes on with what is left; raising a `MirError` is the same
+  for errors after which nothing is left to do. Text begins at `item.line`, column 1: an item that starts further right is
   padded with spaces, so that line and column of a token in `item.text` need only `item.line - 1` added to the line.
 - Formats are parsed in the order of `FORMATS`; `context.symbols` then holds the ops of the formats before, by name.
 - `owns` says whether the format prints this op of the module's top level.
-- `print` gets the runs of consecutive owned ops of the module, in order, and gives one text per run.
+- `print` gets the runs of consecutive owned ops of the module, in order, and returns one text per run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ from ..support.diagnostics import UNKNOWN_LOC, Diagnostic, MirError, error_at, f
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One top-level item. `kind` is the decorator's name ("T.prim_func") or the keyword ("def", "type", "#[metadata]")."""
+    """A top-level item: its format, its kind and its text.
+
+    `kind` is the decorator's name ("T.prim_func") or the keyword ("def", "type", "#[metadata]").
+    """
 
     format: str
     kind: str
@@ -42,7 +45,7 @@ class Item:
     file: str
     line: int
     indent: int = 0
-    """How much further right the text stands in its file."""
+    """The number of columns by which the text is indented in its file."""
 
     def location(self, line: int = 1, column: int = 1) -> LocationAttr:
         """The place of line `line` (from 1), column `column` of `text`."""
@@ -51,7 +54,7 @@ class Item:
 
 @dataclass
 class ParseContext:
-    """What the items of one file share while they are parsed."""
+    """State that the items of one file share while they are parsed."""
 
     file: str
     module: ModuleOp
@@ -61,7 +64,7 @@ class ParseContext:
     symbols: dict[str, Operation] = field(default_factory=dict[str, Operation])
     """Top-level ops with a `sym_name` that were parsed so far."""
     captured: Mapping[str, object] = field(default_factory=dict[str, object])
-    """What names stand for that the text does not define: the variables around a Python function that is read as text."""
+    """Python values of names that the text does not define: the variables around a function that is read as text."""
     errors: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
     def report(
@@ -141,9 +144,9 @@ _ALIASES = {
 
 
 def split_items(text: str, file: str, first_line: int, report: Callable[[MirError], None]) -> list[Item]:
-    """The top-level items of a file whose text begins at line `first_line`, in order; linear in its length.
+    """Returns the top-level items of a file whose text begins at line `first_line`; linear in its length.
 
-    What no item can be made of is reported and skipped to the next line that can begin one.
+    Text that is not an item is reported, and skipped up to the next line that can begin one.
     """
     return _Splitter(text, file, first_line, report).split()
 
@@ -205,7 +208,7 @@ class _Splitter:
                 return False
 
     def after_comment(self, start: int) -> int:
-        """The offset behind the (nesting) block comment at `start`."""
+        """Returns the offset after the (nesting) block comment at `start`."""
         depth, pos = 0, start
         while mark := _BLOCK_COMMENT.search(self.text, pos):
             pos = mark.end()
@@ -266,7 +269,10 @@ class _Splitter:
         return pos == 0 or self.text[pos - 1] == "\n"
 
     def decorates(self, pos: int) -> bool:
-        """Whether a line with a decorator up to `pos` is followed by a function or class, as a call `@f(%x)` is not."""
+        """Returns whether a function or class follows the decorator that ends at `pos`.
+
+        The call `@f(%x)` of a Relay function is not a decorator.
+        """
         return (
             re.compile(r"(?:\([^\n#]*\))?[ \t]*+(?:#[^\n]*+)?(?:\n[ \t]*+(?:#[^\n]*+)?)*\n(?:def|class|@)").match(
                 self.text, pos
@@ -280,9 +286,9 @@ class _Splitter:
         self.pos = end
 
     def python_item(self, start: int, decorator: str, headed: bool = False) -> None:
-        """Decorators, a header and an indented body: up to the next line that begins at column 1 outside brackets.
+        """Adds an item in Python's form: decorators, a header and an indented body.
 
-        With `headed` the item begins with the header.
+        It ends at the next line that begins at column 1 outside brackets. With `headed` the item begins with the header.
         """
         if not self.at_line_start(start):
             self.pos = start + 1
@@ -324,7 +330,7 @@ class _Splitter:
         self.add("relay", f"#[{name}]", start, end)
 
     def after_brackets(self, start: int) -> int:
-        """The offset behind the bracket that closes the one at `start`, or where the next item begins."""
+        """Returns the offset after the bracket that closes the one at `start`, or where the next item begins."""
         depth, pos = 0, start
         while stop := _RELAY_STOP.search(self.text, pos):
             pos = stop.end()
@@ -341,7 +347,10 @@ class _Splitter:
         return len(self.text)
 
     def braced_item(self, start: int, kind: str, format: str) -> None:
-        """A definition ends with its braces (or, having none, its line); an expression where the next item begins."""
+        """Adds an item in braces.
+
+        A definition ends with its braces (or, having none, its line); an expression ends where the next item begins.
+        """
         depth, pos = 0, start
         while stop := _RELAY_STOP.search(self.text, pos):
             pos = stop.end()

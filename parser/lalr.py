@@ -1,8 +1,8 @@
-"""LALR(1) parsing with lark's tables and a small driver of our own.
+"""LALR(1) parsing with lark's tables and a driver of our own.
 
-lark analyses the grammar file; the tables of grammars that ship with the package stand beside them, others are kept in the cache
-folder, so that a start neither imports lark nor analyses anything. The driver reads a token list that a lexer has made in one sweep, calls one function per reduced rule
-and lets its owner mend the stacks after an error, so that one run reports every error of a text.
+lark analyses the grammar file. The tables of the grammars that ship with the package are stored next to them, others in the
+cache folder, so that a start neither imports lark nor analyses anything. The driver reads the token list of a lexer, calls one
+function per reduced rule, and lets its owner repair the stacks after an error, so that one run reports every error of a text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FORMAT = b"lalr table 1"
 
 @dataclass(slots=True)
 class Tokens:
-    """A text as tokens: their kinds (terminals of the grammar), their texts, and where each starts in the text."""
+    """The tokens of a text: their kinds (terminals of the grammar), texts, and offsets."""
 
     kinds: list[str] = field(default_factory=list[str])
     texts: list[str] = field(default_factory=list[str])
@@ -49,7 +49,10 @@ class Rule:
 
 @dataclass(frozen=True, eq=False)
 class ParsingTable:
-    """The automaton. In state s, `actions[s]` maps a terminal to the next state (> 0) or to ~rule; `gotos[s]` maps a rule's origin to the next state."""
+    """An LALR(1) automaton.
+
+    In state s, `actions[s]` maps a terminal to the next state (> 0) or to ~rule; `gotos[s]` maps a rule's origin to the next state.
+    """
 
     start: int
     end: int
@@ -64,7 +67,10 @@ class ParsingTable:
 
 @lru_cache
 def load_table(grammar: Path) -> ParsingTable:
-    """The table of a `.lark` file whose start rule is `start`: the one beside it, from the cache folder, or made by lark."""
+    """Loads the table of a `.lark` file whose start rule is `start`.
+
+    It is read from the file next to the grammar or from the cache folder; otherwise lark computes it.
+    """
     text = grammar.read_bytes()
     digest = _digest(text)
     name = f"{grammar.stem}-{digest}.json"
@@ -81,7 +87,7 @@ def load_table(grammar: Path) -> ParsingTable:
 
 
 def prebuilt_table(grammar: Path) -> tuple[str, dict[str, Any]]:
-    """What is shipped beside a grammar: its digest, and its table."""
+    """Returns the digest and the table that are shipped next to a grammar."""
     text = grammar.read_bytes()
     return _digest(text), _analyse(text.decode())
 
@@ -172,9 +178,9 @@ Step: TypeAlias = "tuple[Reducer | None, int, Mapping[int, int]]"
 
 
 def reducers(table: ParsingTable, handler: object) -> list[Step]:
-    """For each rule the handler's method `on_NAME`; a rule of one symbol may have none and passes its value on.
+    """Returns how each rule is reduced: by the handler's method `on_NAME`.
 
-    The last rule comes first, so that a table's action -1 finds rule 0.
+    A rule of one symbol needs no method: it passes its value on. The last rule comes first, so that a table's action -1 finds rule 0.
     """
     by_origin = _gotos_by_origin(table)
     found: list[Step] = []
@@ -197,7 +203,10 @@ def _gotos_by_origin(table: ParsingTable) -> dict[str, dict[int, int]]:
 
 
 class Parser:
-    """One run over one token list. After an error the owner may change the stacks and go on from another token."""
+    """Runs an automaton over one token list.
+
+    After an error the owner may change the stacks and go on from another token.
+    """
 
     def __init__(self, table: ParsingTable, tokens: Tokens, steps: Sequence[Step]):
         self.table = table
@@ -207,7 +216,10 @@ class Parser:
         self.values: list[object] = []
 
     def run(self, first: int = 0) -> int | None:
-        """Feeds the tokens from `first` on. The index of the one that does not fit, or None. Follow it by `finish`."""
+        """Feeds the tokens from `first` on; `finish` follows.
+
+        Returns the index of the first token that does not fit, or None.
+        """
         # The inner loop of all reading: everything is a local variable.
         kinds, steps, actions = self.tokens.kinds, self.steps, self.table.actions
         states, values = self.states, self.values
@@ -265,9 +277,9 @@ class Parser:
         return 0
 
     def settling(self) -> list[int]:
-        """The states that follow each other by every reduction that is possible whatever comes next, the present one first.
+        """Returns the states reached by reductions that are possible whatever follows, the present one first.
 
-        The last says best what is expected. The stacks stay as they are.
+        The last tells best which tokens are expected. The stacks stay as they are.
         """
         table, states = self.table, list(self.states)
         passed = [states[-1]]
@@ -284,7 +296,7 @@ class Parser:
             passed.append(states[-1])
 
     def accepts(self, kind: str) -> bool:
-        """Whether a token of this kind may come next. The stacks stay as they are."""
+        """Returns whether a token of this kind may come next. The stacks stay as they are."""
         table, states = self.table, list(self.states)
         while True:
             action = table.actions[states[-1]].get(kind)

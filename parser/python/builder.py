@@ -62,7 +62,10 @@ class _Prefixed:
 
 
 def order(pieces: list[Any]) -> Expr:
-    """The tree of operands (perhaps prefixed) and infix operators in turn, by Python's precedence; without recursion."""
+    """Builds the tree of alternating operands (perhaps prefixed) and infix operators, without recursion.
+
+    `a + b * c` → `a + (b * c)`; `a < b < c` → `a < b and b < c`. Precedence is Python's.
+    """
     if len(pieces) == 3 and type(pieces[0]) is not _Prefixed and type(pieces[2]) is not _Prefixed:
         return Binary(pieces[1], pieces[0], pieces[2])
     operands: list[Expr] = []

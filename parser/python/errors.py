@@ -81,9 +81,10 @@ def syntax_error(
     text: str,
     language: Language,
 ) -> MirError:
-    """The error at token `at` (one past the last: the end), at which `parser` stopped, in the user's terms.
+    """Describes the syntax error at token `at`, where `parser` stopped, in the user's terms.
 
-    `brackets` are the tokens that open brackets never closed; `locate` gives the location of an offset.
+    `at` is one past the last token for the end of the text. `brackets` are the tokens of brackets that are never closed;
+    `locate` returns the location of an offset.
     """
     kind = tokens.kinds[at] if at < len(tokens.kinds) else END
     found = tokens.texts[at] if at < len(tokens.kinds) else ""
@@ -101,7 +102,7 @@ def syntax_error(
 
 
 def _place(tokens: Tokens, at: int, kind: str, text: str) -> int:
-    """Where the caret goes: at the token, or behind the code before where that is a line's or the text's end."""
+    """Returns the offset of the caret: that of the token, or the code's end where a line or the text ends."""
     if kind in ("NEWLINE", "DEDENT", END) and at > 0:
         last = at - 1
         while last > 0 and tokens.kinds[last] in _LAYOUT:

@@ -1,4 +1,4 @@
-"""Python as tokens: one regular expression over the text, Python's layout as NEWLINE, INDENT and DEDENT."""
+"""Splits Python into tokens by one regular expression; the layout becomes NEWLINE, INDENT and DEDENT."""
 
 from __future__ import annotations
 

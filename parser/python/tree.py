@@ -7,7 +7,10 @@ from typing import TypeAlias
 
 
 class Token(str):
-    """A name, number, string or operator as it stands in the text, at offset `start` (-1: not from the text)."""
+    """A name, number, string or operator as the text spells it, at offset `start`.
+
+    `start` is -1 for a token that is not from the text.
+    """
 
     __slots__ = ("start", "type")
 
@@ -23,7 +26,7 @@ class Token(str):
 
 @dataclass(slots=True)
 class Binary:
-    """`left op right`; a chained comparison is already the conjunction that it stands for."""
+    """`left op right`; a chained comparison is already the conjunction that it means."""
 
     op: Token
     left: Expr
@@ -65,7 +68,7 @@ class Index:
 
 @dataclass(slots=True)
 class Member:
-    """`base.name` where base is no name (`A.data` is one token)."""
+    """`base.name` where base is not a name (`A.data` is one token)."""
 
     base: Expr
     name: Token
@@ -227,7 +230,10 @@ class Module:
 
 
 def token_of(node: Expr) -> Token | None:
-    """The token that stands for a node in messages: an operator's own, else the first one. None for `()`, `[]` and `{}`."""
+    """Returns the token that messages name for a node; None for `()`, `[]` and `{}`.
+
+    It is an operator's own token, otherwise the node's first one.
+    """
     while True:
         match node:
             case Token():

@@ -19,7 +19,7 @@ from .reader import array_of, suggest
 from .scopes import Frame
 
 PARAM_ATTRS = "param_attrs"
-"""A function's attribute that keeps what the text writes in braces behind a parameter, by the parameter's name."""
+"""A function's attribute that keeps the attributes in braces after each parameter, by parameter name."""
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Param:
-    """A parameter: the token of its name, its type, and what stands in braces behind it."""
+    """A parameter: the token of its name, its type, and the attributes in braces after it."""
 
     token: int
     type: Attribute
@@ -46,7 +46,7 @@ class Param:
 
 @dataclass
 class Params:
-    """What stands between the parentheses of a function's head."""
+    """The parameters of a function's head."""
 
     tokens: list[int] = field(default_factory=list[int])
     types: list[Attribute] = field(default_factory=list[Attribute])
@@ -65,7 +65,10 @@ class Pattern:
 
 
 class Statements:
-    """Marks, among the parser's values, where a block's statements begin: there reading goes on after an error."""
+    """Marks, among the parser's values, where a block's statements begin.
+
+    Reading goes on there after an error.
+    """
 
     __slots__ = ("frame",)
 
@@ -74,7 +77,7 @@ class Statements:
 
 
 class Builder(CallReader):
-    """Builds the ops of one item. The parser calls `on_NAME` for each rule of the grammar that it has read."""
+    """Builds the ops of one item; the parser calls `on_NAME` for each rule of the grammar that it reduces."""
 
     def on_function(self, head: Head, body: SSAValue) -> Operation:
         self.refuse_attributes_left()
@@ -459,7 +462,7 @@ class Builder(CallReader):
         return op
 
     def bind_to_nothing(self, first: int, last: int) -> None:
-        """After an error: the names that the tokens from `first` to `last` bind mean a value without complaints."""
+        """Binds the names of a broken statement, tokens `first` to `last`, to a value that no error mentions."""
         kinds = self.tokens.kinds
         for token in range(max(first - 2, 0), last):
             text = self.texts[token]

@@ -36,7 +36,7 @@ _INFIX = {
 
 
 class Arguments:
-    """What stands between the parentheses of a call."""
+    """The arguments of a call."""
 
     __slots__ = ("attrs", "values")
 
@@ -46,7 +46,7 @@ class Arguments:
 
 
 class CallReader(ValueReader):
-    """The rules of calls and leaves. Each gives an SSA value, its op appended to the block being filled."""
+    """The rules of calls and leaves. Each returns an SSA value whose op is appended to the present block."""
 
     def __init__(self, context: ParseContext, metadata: Metadata, constants: Constants):
         super().__init__(context, metadata)

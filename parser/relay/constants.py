@@ -1,4 +1,4 @@
-"""What the literals of Relay text and `meta[relay.Constant][…]` mean: arrays, with their types."""
+"""Reads the literals of Relay text and `meta[relay.Constant][…]` as arrays with their types."""
 
 from __future__ import annotations
 
@@ -145,7 +145,10 @@ _TVM_NAMES = {"float8_e4m3fn": "e4m3_float8", "float8_e5m2": "e5m2_float8"}
 
 
 def number_of(text: str) -> tuple[Any, str]:
-    """The Python value and the dtype of a number token; a number without suffix is int32, or float32 with a point."""
+    """Returns the Python value and the dtype of a number token.
+
+    A number without suffix is an int32, or a float32 if it has a point.
+    """
     if text in ("True", "False"):
         return text == "True", "bool"
     match = _NUMBER.fullmatch(text)

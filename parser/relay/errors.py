@@ -1,7 +1,7 @@
-"""What a syntax error means in a reader's terms.
+"""Explains syntax errors in the user's terms.
 
 A mistake is recognised by example: each message lists fragments that make it, and the parser's state and token at the
-error are compared with those that the fragments lead to. What no example explains is told by what could stand there.
+error are compared with those that the fragments lead to. An error that no example explains lists the expected tokens.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ _GROUPS = (
 
 @dataclass(frozen=True)
 class Complaint:
-    """A syntax error: the token it is told at (behind it, with `behind`), the message, and its notes."""
+    """A syntax error: the token it is reported at (after it, with `behind`), the message, and its notes."""
 
     token: int
     behind: bool
@@ -116,7 +116,7 @@ class Complaint:
 
 
 def explain(parser: Parser, position: int) -> Complaint:
-    """What is wrong with the token at `position`, which does not fit where the parser stands."""
+    """Explains the error at the token at `position`, which does not fit the parser's state."""
     tokens = parser.tokens
     kind = tokens.kinds[position] if position < len(tokens.kinds) else END
     for place in range(max(position - 3, 0), min(position + 1, len(tokens.kinds))):
@@ -155,7 +155,7 @@ def _short(text: str) -> str:
 
 
 def _wanted(expected: set[str]) -> str:
-    """The terminals in words; those that begin the same thing are told once."""
+    """Returns the terminals in words; those that begin the same construct are listed once."""
     words: list[str] = []
     rest = set(expected)
     for word, members in _GROUPS:
@@ -184,7 +184,7 @@ def _known_errors(table: ParsingTable) -> dict[tuple[int, str], tuple[str, ...]]
 
 
 class _Nothing:
-    """Builds nothing: for each rule, a method that gives None."""
+    """Builds nothing: each rule's method returns None."""
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         return lambda *_: None

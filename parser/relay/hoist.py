@@ -1,4 +1,4 @@
-"""Moving an op, with all that it needs, out of the blocks it stands in."""
+"""Hoists an op, with all that it depends on, out of the blocks around it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ...support.walk import walk_ops
 
 
 def hoist(op: Operation, target: Block, around: Set[Block]) -> bool:
-    """Moves `op` and the ops it depends on into `target`, a block around it, before the op of `target` that holds it.
+    """Moves `op` and the ops it depends on into `target`, a block around it.
 
-    `around` holds `target` and the blocks that it stands in, whose values are visible there. The blocks between `op` and
-    `target` may still be unattached (their op is not built yet): then the ops go to `target`'s end. False, and nothing is
-    moved, when `op` depends on an argument of a block inside `target`, which means nothing there.
+    They are inserted before the op of `target` that contains `op`. `around` holds `target` and the blocks around it, whose values
+    are visible there. The blocks between `op` and `target` may still be unattached (their op is not built yet): then the ops are
+    appended to `target`. Returns False, and moves nothing, if `op` depends on an argument of a block inside `target`.
     """
     needed: list[Operation] = []
     seen: set[Operation] = set()

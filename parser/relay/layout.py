@@ -1,11 +1,10 @@
-"""Before printing: what is written inside another expression, and which number `%N` each other value gets.
+"""Plans a function's text: which values are written inline, and the number `%N` of each other one.
 
-A leaf (a constant, `@f`) with one user is written in it, wherever its op stands: it computes nothing, so its place is of no
-account, and reading puts it right before the user. Any other value is written in place where reading the text again gives
-the same op at the same place: right before the `let` that binds it, or at the end of the block that returns it. Everything
-else is bound, `%N`.
-The numbers are those that TVM gives: in the order in which a walk from each result meets values, bodies of functions
-before the arguments of their calls.
+A leaf (a constant, `@f`) with one user is written in that user, wherever its op is: it computes nothing, and reading puts it
+right before the user. Any other value is written inline where reading the text again yields the same op at the same place:
+right before the `let` that binds it, or at the end of the block that returns it. All others are bound, `%N`.
+The numbers are TVM's: in the order in which a walk from each result meets values, bodies of functions before the arguments
+of their calls.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def inlined(block: Block) -> set[Operation]:
 
 
 def _in_place(op: Operation) -> bool:
-    """Whether an op is a leaf with one user, in whose text it stands."""
+    """Returns whether an op is a leaf with one user, which is written in that user's text."""
     return isinstance(op, LEAVES) and _has_one_use(op)
 
 

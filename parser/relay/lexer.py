@@ -1,7 +1,7 @@
-"""Relay text as tokens: one regular expression over the text, then the kinds of words by table.
+"""Splits Relay text into tokens by one regular expression, then finds the kinds of words by table.
 
 Blanks, comments (`//…` and `/*…*/`, where TVM prints types and spans) make no tokens. Nothing depends on the parser's
-state; what decides between two readings is the text around (`-1` is a number unless an operand stands before it).
+state; the text around decides between two readings (`-1` is a number unless an operand precedes it).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ SCALARS = frozenset(
 
 
 def tokenize(text: str, start: int = 0) -> Tokens:
-    """All tokens of `text` from position `start`; a version line or other `#[…]` line must have been cut off.
+    """Splits `text` into tokens from position `start`; `#[…]` lines are already cut off.
 
     Raises:
         LexError: where no token can begin.
@@ -99,13 +99,13 @@ def tokenize(text: str, start: int = 0) -> Tokens:
 
 
 def _matches(text: str, position: int) -> Iterator[re.Match[str]]:
-    """The matches of `_TOKEN` one behind the other, up to where none begins."""
+    """Yields adjacent matches of `_TOKEN`, up to where none begins."""
     # `scanner` is what finditer is made of, without its skipping; typeshed does not know it.
     return iter(_TOKEN.scanner(text, position).match, None)  # type: ignore[attr-defined]  # pyright: ignore
 
 
 def _after_comment(text: str, start: int) -> int:
-    """The position behind a comment that holds other comments."""
+    """Returns the position after a comment that holds other comments."""
     depth = 0
     for mark in _COMMENT_MARK.finditer(text, start):
         depth += 1 if mark[0] == "/*" else -1

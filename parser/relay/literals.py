@@ -33,7 +33,10 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
 
 
 class ConstantTexts:
-    """How each constant of a module is written: a literal, a reference to a side file, or one to the metadata section."""
+    """Chooses the text of each constant of a module.
+
+    It is a literal, a reference to a side file, or one to the metadata section.
+    """
 
     def __init__(self, module: ModuleOp, types: bool):
         self._types = types
@@ -114,7 +117,7 @@ class ConstantTexts:
 
     @property
     def has_metadata(self) -> bool:
-        """Whether some constant needs the metadata section."""
+        """Returns whether some constant needs the metadata section."""
         return bool(self._arrays)
 
     def metadata(self) -> str:
@@ -125,7 +128,7 @@ class ConstantTexts:
 
 
 def metadata_text(arrays: Sequence[NDArray[np.generic]], *, types: bool) -> str:
-    """A `#[metadata]` section of constants, laid out as TVM's JSON writer does; with `types` each has its type."""
+    """Prints a `#[metadata]` section of constants as TVM's JSON writer does, with their types if `types`."""
     nodes = [
         '"type_key": ""',
         '"type_key": "Map", \n      "keys": [\n        "relay.Constant"\n      ], \n      "data": [2]',
@@ -171,7 +174,7 @@ def _node(kind: str, fields: Mapping[str, object]) -> str:
 def attribute_text(attribute: Attribute) -> str:
     """An operator's or function's attribute as a value in the text."""
     value = from_attribute(attribute)
-    # What is no plain value comes back as it is.
+    # An attribute that is not a plain value is unchanged.
     return quoted(str(attribute)) if isinstance(value, Attribute) else value_text(value)
 
 

@@ -28,10 +28,16 @@ _REFERENCES = frozenset(
 
 
 class Metadata:
-    """The nodes of one section. Every method raises ValueError when the section does not hold what is asked for."""
+    """The nodes of one metadata section.
+
+    Every method raises ValueError if the section does not hold the node or field that is asked for.
+    """
 
     def __init__(self, text: str = ""):
-        """Reads the JSON; an empty text has no nodes. Raises ValueError (JSONDecodeError for what is no JSON)."""
+        """Reads the JSON; an empty text has no nodes.
+
+        Raises ValueError (JSONDecodeError for text that is not JSON).
+        """
         self.is_broken = False
         self._nodes: list[dict[str, object]] = []
         self._blobs: list[object] = []
@@ -79,7 +85,7 @@ class Metadata:
         return self._node(entries[index])
 
     def count(self, key: str) -> int:
-        """How many nodes `meta[key][…]` has."""
+        """Returns the number of nodes of `meta[key]`."""
         return len(self._lists.get(key, []))
 
     def constant(self, index: int) -> NDArray[np.generic]:

@@ -23,7 +23,7 @@ _MAX_RANK = 32
 
 
 def decode(blob: object) -> NDArray[np.generic]:
-    """The array in a base64 blob. Raises ValueError when the blob is no such thing."""
+    """Decodes the array in a base64 blob. Raises ValueError if the blob is not such an array."""
     import numpy as np
 
     if not isinstance(blob, str):

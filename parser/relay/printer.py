@@ -29,9 +29,10 @@ _TYPED_BY_ITSELF = (ir.ConstantOp, ir.TupleOp, ir.FnOp)
 
 
 def print_groups(groups: Sequence[Sequence[Operation]], module: ModuleOp, *, types: bool = True) -> list[str]:
-    """One text per group of top-level ops. The head of the file goes to the first one, the metadata to the last.
+    """Prints one text per group of top-level ops.
 
-    With `types`, known types stand in comments as TVM writes them.
+    The head of the file is part of the first text, the metadata of the last. With `types`, known types are printed in comments
+    as TVM does.
     """
     printer = _ModulePrinter(module, types)
     for group in groups:
@@ -47,7 +48,7 @@ def print_groups(groups: Sequence[Sequence[Operation]], module: ModuleOp, *, typ
 
 
 def module_text(module: ModuleOp, *, header: bool = True, metadata: bool = True) -> str:
-    """The Relay functions and data types of a module, without the lines around them where they are not wanted."""
+    """Prints the Relay functions and data types of a module, on request without version line and metadata."""
     printer = _ModulePrinter(module, True)
     ops = [op for op in module.ops if isinstance(op, ir.FuncOp | ir.TypeDataOp)]
     for op in ops:
@@ -139,7 +140,10 @@ def _generics(names: ArrayAttr[StringAttr]) -> str:
 
 
 class _FunctionPrinter:
-    """One function, written piece by piece to `out`: text is never copied outward, however deep blocks nest."""
+    """Prints one function, piece by piece to `out`.
+
+    Text is never copied outward, however deep blocks nest.
+    """
 
     def __init__(self, numbering: Numbering, constants: ConstantTexts, types: bool):
         self.numbers = numbering.numbers
@@ -220,7 +224,7 @@ class _FunctionPrinter:
             self.out.append(f"let {name} = ")
             self._value_here(op.value, depth)
         elif isinstance(op, ir.FnOp) and op.self_name is not None:
-            # A function that calls itself has a name, whether or not a `let` gives it one.
+            # A function that calls itself has a name, with or without a `let`.
             name = local_text(self.names.fresh(op.self_name.data))
             self.texts[op.result] = self.texts[op.body.block.args[0]] = name
             self.out.append(f"let {name} = ")
@@ -271,7 +275,7 @@ class _FunctionPrinter:
         self.names.pop()
 
     def _comment(self, op: Operation) -> str:
-        """The comment that gives the type of an expression, where TVM writes one."""
+        """Returns the comment with the type of an expression, where TVM writes one."""
         if self.types and isinstance(op, _TYPED):
             type = op.results[0].type
             if is_known(type):

@@ -1,4 +1,4 @@
-"""What every part of the reader shares: the tokens of one item, places in the source, errors; and types."""
+"""Shared parts of the Relay reader: the tokens of one item, locations, errors; and types."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class RelayReader:
         return self._location(number)
 
     def _location(self, column: IntAttr) -> LocationAttr:
-        """`FileLineColLoc` of the present line, made without checking parameters that are right: one is made for each op."""
+        """Creates a `FileLineColLoc` of the present line without verifying it, as each op needs one."""
         location = object.__new__(FileLineColLoc)
         object.__setattr__(location, "filename", self._file)
         object.__setattr__(location, "line", self._line_attr)
@@ -91,7 +91,7 @@ class RelayReader:
         return location
 
     def behind(self, token: int) -> LocationAttr:
-        """The place right behind a token."""
+        """Returns the location right after a token."""
         return self.at_offset(self.tokens.starts[token] + len(self.texts[token]))
 
     def at_offset(self, offset: int) -> LocationAttr:
@@ -293,7 +293,7 @@ def unquote(text: str) -> str:
     try:
         return characters(json.loads(text, strict=False))
     except ValueError:
-        # An escape that JSON does not know stands for the character after the backslash.
+        # An escape that JSON does not know means the character after the backslash.
         return text[1:-1].replace("\\", "")
 
 

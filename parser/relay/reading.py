@@ -29,7 +29,7 @@ _VERSIONS = ("0.0.4", "0.0.5")
 
 
 def read_items(items: Sequence[Item], context: ParseContext) -> list[list[Operation]]:
-    """The ops of each item, in order. Errors are reported to the context; none is raised for what the text says."""
+    """Parses each item to its ops, in order. Errors are reported to the context; none is raised."""
     with _without_collection():
         results = _FileReader(context).read(items)
         if not context.errors:
@@ -42,7 +42,10 @@ def read_items(items: Sequence[Item], context: ParseContext) -> list[list[Operat
 
 @contextmanager
 def _without_collection() -> Generator[None]:
-    """No garbage collection meanwhile: reading makes many objects that stay, which the collector would visit again and again."""
+    """Disables garbage collection meanwhile.
+
+    Reading creates many objects that stay, which the collector would visit again and again.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -221,7 +224,7 @@ def _recover(parser: Parser, position: int, builder: Builder) -> int | None:
 
 
 def _open_braces(parser: Parser, position: int) -> int:
-    """How many braces, opened since the statements on top of the stack began, are still open before a token."""
+    """Counts the braces, opened since the statements on the stack began, that are open before a token."""
     # The token before the statements is the nearest one on the stack; braces are counted from there.
     start = next((v for v in reversed(parser.values) if isinstance(v, int)), -1)
     depth = 0

@@ -1,4 +1,4 @@
-"""ScopeNames while a Relay text is read: what `%x` and `%0` mean here, and what a value is called in the IR.
+"""Names while a Relay text is read: the value of `%x` and `%0`, and a value's name in the IR.
 
 A frame is one `{ … }` (or parenthesized statements) being filled. Graph names (`%0`) stay visible after their block has
 ended: TVM prints a shared value where it meets it first, even inside one branch, and means the place that dominates all
@@ -15,7 +15,7 @@ from .hoist import hoist
 
 
 class ScopeNames:
-    """What variables are called: no two that are visible together the same. Shared by reader and printer."""
+    """Names of variables, unique among those visible together. Shared by reader and printer."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
@@ -120,7 +120,7 @@ class Scopes:
         self.bind_graph(name, value)
 
     def bind_self(self, name: str, called: str) -> None:
-        """Inside the innermost frame, a function's body, `name` means the function itself; the IR says `called`."""
+        """Binds `name` to the function whose body is the innermost frame; its name in the IR is `called`."""
         frame = self.frame
         assert frame is not None
         if any(undone == name for undone, _ in frame.undo):
@@ -143,7 +143,7 @@ class Scopes:
         return None if escaped is None else self._bring_out(name, *escaped)
 
     def was_bound(self, name: str) -> bool:
-        """Whether `%0` is a name of a block that has ended."""
+        """Returns whether `%0` is a name of a block that has ended."""
         return name in self._escaped
 
     def visible(self) -> list[str]:
@@ -158,7 +158,7 @@ class Scopes:
         return value
 
     def _bring_out(self, name: str, value: SSAValue, frame: Frame) -> SSAValue | None:
-        """Moves a value defined in a closed block to the nearest block that is still open, and makes it visible there."""
+        """Hoists a value of a closed block to the nearest block that is still open, where it is then visible."""
         outer: Frame | None = frame
         while outer is not None and not outer.open:
             outer = outer.parent

@@ -1,8 +1,8 @@
-"""Arrays that stand in a file beside the `.mir`: `.npz` (numpy) and `.safetensors`.
+"""Reads arrays from a file next to the `.mir`: `.npz` (numpy) or `.safetensors`.
 
-Each array that is asked for is read into memory of its own: whoever writes to the file later, or cuts it short, changes nothing that was
-read. An array that several ask for while one still holds it is read once. Offsets, sizes and what compressed data may come to are checked
-against the file and the machine's memory before memory is taken; nothing is ever unpickled.
+Each array is read into memory of its own: later changes of the file do not change it. An array that is still held is read
+only once. Offsets, sizes and the size of unpacked data are checked against the file and the machine's memory before memory
+is allocated; nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _DEFLATE = 1032
 
 
 class _Stream(Protocol):
-    """What bytes are read from, one behind the other."""
+    """A stream of bytes."""
 
     def read(self, size: int, /) -> bytes: ...
     def readinto(self, buffer: memoryview, /) -> int | None: ...
@@ -54,8 +54,10 @@ class SideFile:
     """An opened file of named arrays. Methods raise ValueError when the file is not what its name says."""
 
     def __init__(self, path: Path, format: str | None = None, *, raw: bool = False):
-        """Opens the file, which has its ending's format unless another is given. With `raw`, numpy's elements of which it only knows
-        the size are read, too. Raises OSError when it cannot be read."""
+        """Opens the file, of its suffix' format unless another is given. Raises OSError if it cannot be read.
+
+        With `raw`, arrays of numpy's void types, of which only the element size is known, are read, too.
+        """
         self._raw = raw
         format = path.suffix if format is None else format
         self._file = open(path, "rb")  # noqa: SIM115

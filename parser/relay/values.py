@@ -1,4 +1,4 @@
-"""Attribute values in Relay text: `axis=1`, `padding=[1, 1]`, `dtype="int8"`, `virtual_device=VirtualDevice(…)`."""
+"""Reads attribute values in Relay text: `axis=1`, `padding=[1, 1]`, `dtype="int8"`."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from .reader import RelayReader, unquote
 
 
 class _Argument:
-    """Stands for a copy of an argument that TVM keeps in an attribute, `start=meta[relay.Var][0]`: it says nothing new."""
+    """A copy of an argument that TVM keeps in an attribute, `start=meta[relay.Var][0]`; it is ignored."""
 
 
 ARGUMENT_COPY = _Argument()
 
 
 class ValueReader(RelayReader):
-    """The rules of attribute values; each gives the value in Python."""
+    """The rules of attribute values; each returns the value in Python."""
 
     def on_number_value(self, token: int) -> AttrValue:
         text = self.texts[token]

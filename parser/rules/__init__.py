@@ -1,4 +1,4 @@
-"""Rewrite rules, `rewrite @name { lhs => rhs where condition }` and `ruleset @name { … }`, read and written.
+"""Reads and prints rewrite rules, `rewrite @name { lhs => rhs where condition }`, and sets of them.
 
 `lexer` and `reader` (grammar: `rules.lark`) make a syntax tree, `build` makes ops of the rule dialect, `printer` writes
 them back.
@@ -36,7 +36,7 @@ class RulesFormat:
         return found
 
     def owns(self, op: Operation) -> bool:
-        """Whether an op of a module is a rule or a set of rules."""
+        """Returns whether an op of a module is a rule or a set of rules."""
         return op.name in ("rule.rewrite", "rule.set")
 
     def print(self, groups: Sequence[Sequence[Operation]], module: ModuleOp) -> list[str]:

@@ -1,5 +1,8 @@
-"""Syntax tree to ops of the rule dialect. One expression means different things by where it stands: in a pattern, in a
-replacement, or in the language of conditions and attributes; each has its method."""
+"""Builds ops of the rule dialect from the syntax tree.
+
+An expression's meaning depends on its place: in a pattern, in a replacement, or in the language of conditions and
+attributes; each has its method.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +107,7 @@ class _Rule:
         self.builder.insert(op)
 
     def add(self, op: Operation, at: int) -> SSAValue:
-        """Inserts an op, and gives its first result."""
+        """Inserts an op, and returns its first result."""
         self.insert(op, at)
         return op.results[0]
 
@@ -247,7 +250,7 @@ class _Rule:
         return found
 
     def implied(self, callee: tree.RuleCallee) -> dict[str, SSAValue]:
-        """The attributes that an op's name stands for, of TIR's intrinsics."""
+        """Returns the attributes that an op's name implies, of TIR's intrinsics."""
         found = [self.level.implied(name) for name in callee.names]
         if len(found) > 1 and any(found):
             raise self.error(
@@ -380,7 +383,7 @@ class _Rule:
     # Replacements --------------------------------------------------------------------------------------------------
 
     def replacement(self, node: tree.Node, name: str | None = None) -> SSAValue:
-        """The value that the node makes; `name` gives it a name for the rest of the replacement."""
+        """Builds the value of a replacement's node; `name` names it in the rest of the replacement."""
         match node:
             case tree.Local() | tree.Run():
                 return self.bound(node)

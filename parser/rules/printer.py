@@ -191,7 +191,7 @@ class _Printer:
             if isinstance(index, rule.DataOp):
                 return f"{self.value(args[0], 8)}.{from_attribute(index.value)}"
         for place, attr in enumerate(op.attrs):
-            # A name that stands for an op with an attribute, such as TIR's exp.
+            # A name that implies an attribute, such as TIR's exp.
             value = from_attribute(attr.owner.value) if isinstance(attr.owner, rule.DataOp) else None
             if isinstance(value, str) and self.level.implied(value) == {op.attr_names.data[place].data: value}:
                 return f"{value}({self.arguments(args, op, rest, place)})"

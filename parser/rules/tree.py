@@ -66,7 +66,7 @@ class Tuple:
 
 @dataclass(frozen=True, slots=True)
 class RuleCallee:
-    """What is called: one name, one of several, or `$op`; `capture` is the `$op` of `[add, subtract]$op`."""
+    """A call's callee: one name, one of several, or `$op`; `capture` is the `$op` of `[add, subtract]$op`."""
 
     at: int
     names: Sequence[str]

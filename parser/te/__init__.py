@@ -25,7 +25,7 @@ class TEFormat:
     """The text format of `te.func`."""
 
     def parse(self, items: Sequence[Item], context: ParseContext) -> list[list[Operation]]:
-        """One op for each item. Schedules are read behind the functions that they are for, scripts before."""
+        """Parses each item to at most one op: scripts first, then functions, then schedules of them."""
         evaluators: dict[str, Evaluator] = {}
         scripts: dict[str, Builtin] = {}
         results: dict[int, list[Operation]] = {}
@@ -48,7 +48,7 @@ class TEFormat:
                 from .hybrid import HybridFunction
                 from .names import Builtin
 
-                # A script is no op by itself: each call of it becomes one.
+                # A script has no op of its own: each call of it becomes one.
                 scripts[str(function.name)] = Builtin(str(function.name), HybridFunction(source, function))
                 return []
             evaluator = Evaluator(source, scripts)
@@ -62,7 +62,7 @@ class TEFormat:
             return []
 
     def owns(self, op: Operation) -> bool:
-        """Whether an op of a module is a TE function, or the schedule of one."""
+        """Returns whether an op of a module is a TE function, or the schedule of one."""
         return op.name in ("te.func", "te.schedule")
 
     def print(self, groups: Sequence[Sequence[Operation]], module: ModuleOp) -> list[str]:

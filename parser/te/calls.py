@@ -23,7 +23,7 @@ from .scope import TextFunction
 
 
 def refuse_unknown(name: str, function: Callable[..., Any], keywords: Mapping[str, Any]) -> None:
-    """Raises a MirError at the first keyword of the call at the current place that the function has no parameter for."""
+    """Raises a MirError at the first keyword of the current call that is not a parameter of `function`."""
     parameters = signature_of(function).parameters.values()
     takes_all = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
     known = [p.name for p in parameters if p.name != "self" and p.kind is not Parameter.VAR_POSITIONAL]
@@ -82,7 +82,7 @@ class Calls(Expressions):
                     raise fail(f"{ex.describe(function)} cannot be called")
 
     def _check_order(self, node: tree.Call) -> None:
-        """Refuses an argument that is given twice, and one by position behind one with a name."""
+        """Refuses an argument given twice, and a positional argument after one with a name."""
         first = node.keywords[0].name.start
         for argument in node.arguments:
             if tree.place_of(argument) > first and not (isinstance(argument, tree.Unary) and argument.op == "*"):

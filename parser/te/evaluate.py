@@ -51,7 +51,10 @@ class Evaluator(Calls):
         self.outputs: list[te.Operation] = []
 
     def run_schedule(self, function: tree.Function, targets: Mapping[str, Evaluator]) -> ScheduleOp:
-        """The op of an item `@te.schedule(f)`, `targets` being the TE functions by name. Raises MirError as `run`."""
+        """Returns the op of an item `@te.schedule(f)`; `targets` are the TE functions by name.
+
+        Raises MirError as `run`.
+        """
         target = self._target(function)
         evaluator = targets.get(target)
         with self.at(function.decorators[0]):

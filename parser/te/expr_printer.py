@@ -1,7 +1,7 @@
-"""Scalar expressions of TE as text: single ops are nested, what is named is written by name.
+"""Prints scalar expressions of TE: single ops are nested, named values are written by name.
 
-Constants are written bare where the reader gives them their dtype back (a Python int takes the other operand's, a Python
-float is float32), else with `tir.const`.
+Constants are written bare where the reader infers their dtype (a Python int takes the other operand's, a Python float
+is float32), otherwise with `tir.const`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _in_range(number: int, type: Attribute) -> int:
 
 
 def is_natural(value: IntegerAttr | FloatAttr) -> bool:
-    """Whether a Python number, alone, has this dtype."""
+    """Returns whether a Python number, alone, has this dtype."""
     if isinstance(value, FloatAttr):
         return value.type == F32 and math.isfinite(value.value.data)
     return value.type in (I32, I1)
@@ -73,7 +73,7 @@ def explicit(value: IntegerAttr | FloatAttr) -> str:
 
 
 def index_types(buffer: SSAValue) -> list[Attribute]:
-    """The dtype that each dimension of a buffer gives to a Python int."""
+    """Returns the dtype that a Python int takes as the index of each dimension of a buffer."""
     type = buffer.type
     dims = type.shape.data if isinstance(type, tir.BufferType) else ()
     return [d.type if isinstance(d, IntegerAttr) else I32 for d in dims]
@@ -98,7 +98,7 @@ class ExprPrinter:
         return text if precedence >= least else f"({text})"
 
     def adapted(self, value: SSAValue, partner: SSAValue, least: int = 0) -> str:
-        """An operand whose partner gives a Python int its dtype."""
+        """Prints an operand; a Python int takes its dtype from `partner`, so a constant is written bare."""
         constant = constant_of(value)
         if constant is not None and constant_of(partner) is None and value.type == partner.type:
             number = constant.value
@@ -107,7 +107,7 @@ class ExprPrinter:
         return self.text(value, least)
 
     def index(self, value: SSAValue, extent: Attribute) -> str:
-        """An index, to which a dimension's extent of dtype `extent` gives its dtype."""
+        """Prints an index; a Python int takes its dtype from `extent`, the dtype of the dimension's extent."""
         constant = constant_of(value)
         if constant is not None and isinstance(constant.value, IntegerAttr) and value.type == extent:
             return number_text(constant.value)

@@ -55,7 +55,7 @@ _WORDS = {"True": True, "False": False, "None": None}
 
 
 def is_variable(node: tree.Expr) -> bool:
-    """Whether a node is a plain name that can be assigned to."""
+    """Returns whether a node is a plain name that can be assigned to."""
     return isinstance(node, tree.Token) and node.type == "NAME" and "." not in node and node not in _WORDS
 
 
@@ -82,11 +82,11 @@ class Expressions:
         """`te.func_attr({…})`."""
 
     def at(self, node: tree.Expr | tree.Stmt) -> AbstractContextManager[None]:
-        """What is made inside stands at this node of the text."""
+        """Returns a context in which ops and errors are located at a node of the text."""
         return location_scope(self.source.location(tree.place_of(node)))
 
     def refuse(self, where: tree.Expr, message: str, /, *notes: str) -> NoReturn:
-        """Refuses what stands at `where`."""
+        """Raises a MirError at `where`."""
         with self.at(where):
             raise fail(message, *notes)
 
@@ -132,7 +132,7 @@ class Expressions:
                     raise fail("a slice stands in the index of a tuple only, '*' in a call or tuple")
 
     def _token(self, token: tree.Token, scope: Mapping[str, Any]) -> Any:
-        """A name, perhaps with names behind dots; a number, a string, True, False or None."""
+        """Evaluates a name (perhaps with members, `A.shape`), a number, a string, True, False or None."""
         if token.type == "NUMBER":
             return number(token, self.refuse)
         if token.type == "STRING":

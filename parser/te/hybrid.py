@@ -1,7 +1,14 @@
-"""Hybrid script: tensors described by loops, `@te.hybrid.script def f(a, b): c = output_tensor(…); for i in range(…): …; return c`.
+"""Hybrid script: tensors described by loops.
 
-A call of such a function makes one operation, as te.extern does; its body is read as data, like that of a TE function. What is
-assigned once, to something that no store can change, is a name for it; any other name is a variable in memory.
+    @te.hybrid.script
+    def f(a, b):
+        c = output_tensor(a.shape, "float32")
+        for i in range(a.shape[0]):
+            c[i] = a[i] + b[i]
+        return c
+
+A call of such a function creates one operation, as te.extern does; its body is read as data, like that of a TE function. A name
+that is assigned once, to a value that no store can change, names that value; any other name is a variable in memory.
 """
 
 from __future__ import annotations
@@ -24,7 +31,7 @@ from .names import Builtin, globals_of_te
 from .scope import Returned, Scope
 
 MOST_UNROLLED = 4096
-"""How many turns `const_range` may write out."""
+"""The largest number of iterations that `const_range` may unroll."""
 
 _FUNCTIONS = (
     "exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "power", "popcount", "round", "floor", "ceil", "erf", "abs", "likely",
@@ -39,12 +46,12 @@ class Variable:
         self.buffer = buffer
 
     def load(self) -> ex.Expr:
-        """Its value."""
+        """Returns the variable's value."""
         return self.buffer[(0,)]
 
 
 class HybridFunction:
-    """A hybrid script: called with tensors (and numbers), it gives the tensors that its `output_tensor`s are."""
+    """A hybrid script: called with tensors (and numbers), it returns the tensors of its `output_tensor`s."""
 
     def __init__(self, source: Source, function: tree.Function, captured: Mapping[str, Any] | None = None):
         self.source = source
@@ -222,7 +229,7 @@ class HybridEvaluator(Evaluator):
 
 
 def _loads(root: ex.Expr) -> bool:
-    """Whether the value depends on memory."""
+    """Returns whether the value depends on memory."""
     pending = [root]
     while pending:
         node = pending.pop()
@@ -235,7 +242,7 @@ def _loads(root: ex.Expr) -> bool:
 
 
 def _assignments(body: Sequence[tree.Stmt]) -> dict[str, int]:
-    """How often each name is assigned; what is assigned in a loop counts as often."""
+    """Counts the assignments of each name; one in a loop counts more than once."""
     counts: dict[str, int] = {}
 
     def visit(statements: Sequence[tree.Stmt], times: int) -> None:

@@ -1,4 +1,4 @@
-"""What the names of a TE function mean: `te.…`, `tir.…`, `tvm.te.…`, `tvm.tir.…`, `T.…` and a few of Python's."""
+"""The names that a TE function may use: `te.…`, `tir.…`, `tvm.te.…`, `T.…` and a few of Python's."""
 
 from __future__ import annotations
 

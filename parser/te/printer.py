@@ -39,7 +39,7 @@ class _FunctionPrinter:
     def __init__(self, function: te.FuncOp):
         self.function = function
         self.taken: set[str] = set(globals_of_te())
-        # The last number tried behind each name.
+        # The last number tried after each name.
         self.numbers: dict[str, int] = {}
         self.names: dict[SSAValue, str] = {}
         self.exprs = ExprPrinter(self.names)

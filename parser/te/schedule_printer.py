@@ -21,7 +21,10 @@ Fresh = Callable[[str], str]
 
 
 def tensor_keys(function: te.FuncOp) -> dict[SSAValue, tuple[str, int]]:
-    """How a schedule refers to each tensor of a function: by name, and which of that name."""
+    """Returns the key of each tensor in a schedule: its name, and its number among tensors of that name.
+
+    `A` → `("A", 0)`, a second `A` → `("A", 1)`.
+    """
     found: dict[SSAValue, tuple[str, int]] = {}
     counts: dict[str, int] = {}
     for op in function.body.block.ops:
@@ -37,7 +40,10 @@ def tensor_keys(function: te.FuncOp) -> dict[SSAValue, tuple[str, int]]:
 
 
 class SchedulePrinter:
-    """Prints the steps of one schedule. `names` are those of the function's values, to which those of handles are added."""
+    """Prints the steps of one schedule.
+
+    `names` are those of the function's values; the names of handles are added to them.
+    """
 
     def __init__(self, function: te.FuncOp, names: dict[SSAValue, str], schedule: str, fresh: Fresh, line: Line):
         self.names = names

@@ -63,7 +63,7 @@ def operations_of(definitions: Sequence[object]) -> list[te.Operation]:
 
 
 def taken_apart(returned: object) -> tuple[ScheduleBase | None, object]:
-    """What a TE function returns: `s, [A, B]`, or without a schedule `[A, B]`."""
+    """Splits the value that a TE function returns, `s, [A, B]` or `[A, B]`, into schedule and tensors."""
     parts = ex.items_of(returned)
     if parts is not None and len(parts) == 2 and isinstance(parts[0], ScheduleBase):
         return parts[0], parts[1]

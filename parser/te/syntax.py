@@ -34,7 +34,7 @@ def read_function(item: Item) -> Function:
 
 
 def parameter_names(parameters: Sequence[Token], refuse: Refuse) -> tuple[list[str], str | None]:
-    """The names of parameters, and the name behind a star."""
+    """Returns the names of parameters, and the name after a star."""
     names: list[str] = []
     rest: str | None = None
     for name in parameters:

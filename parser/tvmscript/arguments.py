@@ -55,7 +55,7 @@ def named_arguments(reader: Reader, node: Call, names: tuple[str, ...], required
 
 
 def list_items(reader: Reader, node: Expr | None, what: str) -> list[Expr]:
-    """The items of a list or tuple; a single value stands for a list of it."""
+    """Returns the items of a list or tuple; a single value is a list of one."""
     if node is None:
         return []
     if isinstance(node, Sequence):

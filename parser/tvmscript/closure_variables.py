@@ -1,4 +1,4 @@
-"""Names that the Python around a script defines: each becomes the literal of its value, as if it had been written."""
+"""Replaces names that the Python around a script defines by the literals of their values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Node = TypeVar("Node", bound=Any)
 
 
 def with_captured(tree: Function | Module, captured: Mapping[str, object]) -> Function | Module:
-    """The tree with the literals of captured values in the place of names that the function itself does not define.
+    """Returns the tree with literals in place of captured names that the function itself does not define.
 
     Numbers, strings, booleans, dtypes, and lists and tuples of such have literals; a name of any other value stays.
     """
@@ -29,7 +29,10 @@ def with_captured(tree: Function | Module, captured: Mapping[str, object]) -> Fu
 
 
 def _bound(function: Function) -> Iterator[str]:
-    """The names that a function's statements give: as in Python, such a name is the function's own everywhere."""
+    """Yields the names that a function's statements bind.
+
+    As in Python, such a name belongs to the function everywhere in it.
+    """
     yield from (str(parameter.name) for parameter in function.parameters)
     pending: list[Any] = list(function.body)
     while pending:
@@ -59,7 +62,7 @@ def _names(target: Expr | None) -> Iterator[str]:
 
 
 def _replaced(node: Node, captured: Mapping[str, object]) -> Node:
-    """A copy of the part of the tree, each captured name its literal. What is called is never a captured name."""
+    """Clones a part of the tree, each captured name replaced by its literal; the callee of a call is kept."""
     if isinstance(node, Token):
         found = literal(captured[node], node.start) if node.type == "NAME" and node in captured else None
         return cast("Node", node if found is None else found)

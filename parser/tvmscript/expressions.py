@@ -39,7 +39,7 @@ def expr(reader: Reader, node: Expr) -> Value:
 
 @reads_expression(Sequence, Mapping, Lambda, Slice, Conditional)
 def refuse_value(reader: Reader, node: Sequence | Mapping | Lambda | Slice | Conditional) -> Value:
-    """What stands only where a construct asks for it."""
+    """Refuses a node that is only valid as the argument of certain constructs."""
     match node:
         case Lambda():
             reader.fail(node, "a lambda stands only in T.comm_reducer")
@@ -53,7 +53,7 @@ def refuse_value(reader: Reader, node: Sequence | Mapping | Lambda | Slice | Con
 
 @reads_expression(Member)
 def read_field(reader: Reader, node: Member) -> Value:
-    """`x.data` of what is no name."""
+    """Reads `x.data` where x is not a name."""
     return read_member(reader, node.base, node.name[1:], node)
 
 
@@ -74,7 +74,7 @@ def read_atom(reader: Reader, token: Token) -> Value:
 
 
 def unknown_name(reader: Reader, token: Token) -> Value:
-    """A dotted name that is no variable: a field of a buffer; or a constant."""
+    """Reads a name that is not a variable: a field of a buffer, or a constant. Raises MirError otherwise."""
     if token == "True" or token == "False":
         return Const(int(token == "True"), I1)
     base, dot, name = token.rpartition(".")
@@ -91,7 +91,10 @@ def unknown_name(reader: Reader, token: Token) -> Value:
 
 
 def what_is_defined(reader: Reader, name: str) -> str:
-    """The integers that may be meant by a name that none has: loop variables, axes and parameters, the last ones; or a size to declare."""
+    """Returns a note for an undefined name: the integers in scope, and how a symbolic size is declared.
+
+    The integers are the last four loop variables, axes and parameters.
+    """
     integers = [
         known
         for known, value in reader.names.items()
@@ -220,13 +223,13 @@ def extent_of(reader: Reader, node: Index, base: Token) -> Value:
 
 
 def dim_type(type: BufferType, dim: int) -> Attribute:
-    """The dtype of an extent or stride: that of the number in the buffer's type, else int32."""
+    """Returns the dtype of an extent or stride: that of the number in the buffer's type, otherwise int32."""
     size = type.shape.data[dim]
     return getattr(size, "type", I32)
 
 
 def read_buffer(reader: Reader, node: Expr) -> SSAValue:
-    """The buffer that a name stands for."""
+    """Returns the buffer that an expression names."""
     value = expr(reader, node)
     if isinstance(value, SSAValue) and isinstance(value.type, BufferType):
         return value
@@ -357,7 +360,7 @@ def range_of(reader: Reader, start: Expr, stop: Expr, type_: Attribute | None = 
 
 
 def constant_type(reader: Reader, node: Expr, other: Attribute) -> Attribute:
-    """The dtype of an extent that is known: what the literal says, else that of the start."""
+    """Returns the dtype of a constant extent: its literal's if stated, otherwise that of the start."""
     if isinstance(node, Call) and literal_int(node) is not None:
         return named_type(reader, node.function) or other
     return other

@@ -78,7 +78,7 @@ def is_private(reader: Reader, tree: Function) -> bool:
 def read_parameters(
     reader: Reader, tree: Function, block: Block, names: list[str], declared: list[tuple[Token, BufferSpec]]
 ) -> None:
-    """Parameters become the block's arguments; a buffer that is not simple is a handle, to be matched afterwards."""
+    """Reads parameters into block arguments; a buffer that is not simple becomes a handle, matched later."""
     later: list[tuple[int, Token, Expr]] = []
     for parameter in tree.parameters:
         name, annotation = parameter.name, parameter.annotation
@@ -112,7 +112,7 @@ def read_parameters(
             reader.define(name, arg)
             if type_ is None:
                 later.append((len(names) - 1, name, annotation))
-    # Shapes may name any scalar parameter, those behind the buffer too.
+    # Shapes may name any scalar parameter, those after the buffer too.
     for place, name, annotation in later:
         with reader.recovering(), reader.poisoning(str(name)):
             spec = buffer_annotation(reader, annotation)
@@ -128,7 +128,7 @@ def read_parameters(
 
 
 def hand_over(reader: Reader, name: Token, block: Block, names: list[str]) -> None:
-    """A buffer parameter with a symbolic shape gives its name to the buffer matched at the head of the function."""
+    """Renames the handle of a buffer that is matched at the head of the function: `A` → `A_handle`."""
     place = names.index(str(name))
     handle = f"{name}_handle"
     while handle in names:
@@ -138,7 +138,7 @@ def hand_over(reader: Reader, name: Token, block: Block, names: list[str]) -> No
 
 
 def function_body(body: list[Stmt]) -> list[Stmt]:
-    """The statements, without an explicit root block where the function itself stands for it."""
+    """Returns a function's statements, without an explicit root block that the function itself implies."""
     last = body[-1] if body else None
     if not (isinstance(last, With) and len(last.items) == 1 and called(last.items[0][0]) == "T.block"):
         return body

@@ -20,7 +20,7 @@ from .slice_extent import difference
 
 
 class Plan:
-    """What to do with each op of a function."""
+    """Decides for each op of a function whether it is printed inline, by a let, or as a statement."""
 
     def __init__(self, root: Block):
         self.inline: set[Operation] = set()
@@ -128,7 +128,7 @@ class Plan:
         self._writes += effect == WRITE
 
     def _statement(self, effect: int, pending: dict[SSAValue, int]) -> None:
-        """A statement is printed here: what is still pending and conflicts with it is printed before, by a let."""
+        """Names by lets the pending values that conflict with a statement which is printed here."""
         if effect == NONE or (effect == READ and not self._writes):
             return
         for value, kind in list(pending.items()):
@@ -160,7 +160,10 @@ class Plan:
 
 
 def is_stop(low: SSAValue, extent: SSAValue) -> bool:
-    """Returns whether a range prints as `low : stop` because its extent is `stop - low`, which is read back as just that."""
+    """Returns whether a range prints as `low : stop` because its extent is `stop - low`.
+
+    The printed text must be read as the same extent.
+    """
     op = extent.owner
     return isinstance(op, SubOp) and op.rhs is low and difference(_tree(low), _tree(op.lhs)) is None
 

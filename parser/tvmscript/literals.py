@@ -50,7 +50,7 @@ def read_dtype(reader: Reader, node: Expr | None) -> Attribute:
 
 
 def named_type(reader: Reader, node: Expr) -> Attribute | None:
-    """The type an annotation names: `T.int32`, `T.handle`, `T.handle("float32", "global")`; None when it is none."""
+    """Returns the type that an annotation names, `T.int32`, `T.handle("float32", "global")`, or None."""
     if isinstance(node, Call) and node.function in ("T.handle", "T.Ptr", "T.ptr"):
         return read_handle(reader, node)
     if isinstance(node, Call) and not node.arguments and not node.keywords:
@@ -84,7 +84,7 @@ def read_handle(reader: Reader, node: Call) -> HandleType:
 
 
 def typed_literal(reader: Reader, type: Attribute, node: Expr) -> Const | None:
-    """The constant that `T.dtype(node)` is when node is a literal, else None."""
+    """Returns the constant `T.dtype(node)` when node is a literal, otherwise None."""
     if is_string(node):
         text = read_string(reader, node, "")
         if isinstance(type, AnyFloat) and text.lower() in _FLOATS_BY_NAME:

@@ -1,4 +1,4 @@
-"""Loops that are written as one: the plain ones directly inside each other, `for i, j in T.grid(4, 8)`."""
+"""Finds directly nested plain loops, which print as one: `for i, j in T.grid(4, 8)`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...dialects.tir.stmt import ForOp
 
 
 def loop_grid(op: ForOp, skipped: Container[Operation]) -> list[ForOp]:
-    """The plain loops directly inside each other that begin with `op`; `skipped` are no statements of the text.
+    """Returns the plain loops, directly nested, that begin with `op`; `skipped` ops print no statement.
 
     No extent depends on the variable of a loop before it.
     """

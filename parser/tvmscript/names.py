@@ -1,4 +1,7 @@
-"""Names for the printer: unique within the scopes around, free again where a scope ends (as TVM's printer has it)."""
+"""Names for the printer: unique within the scopes around, free again where a scope ends.
+
+The names are those of TVM's printer.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ class Names:
         self._used.add(name)
 
     def define(self, value: SSAValue | None, hint: str) -> str:
-        """Gives a value the first free name of `hint`, `hint_1`, `hint_2`, …; without a value, the name is just taken."""
+        """Reserves the first free name of `hint`, `hint_1`, `hint_2`, … for a value (or for none)."""
         hint = hint if is_name(hint) else sanitized(hint)
         name, number = hint, self._last.get(hint)
         if name in self._used:
@@ -46,7 +49,7 @@ class Names:
         self.of[value] = self.name(other)
 
     def name(self, value: SSAValue) -> str:
-        """The name of a value. Raises MirError for one that has none here: it is used before, or outside, its definition."""
+        """Returns the name of a value. Raises MirError if it is used outside of the scope of its definition."""
         name = self.of.get(value)
         if name is None:
             raise unnamed(value)
@@ -54,7 +57,7 @@ class Names:
 
     @contextmanager
     def scope(self) -> Generator[None]:
-        """Names given inside are free again behind."""
+        """Frees the names defined inside when the context ends."""
         mark = len(self._undo)
         try:
             yield

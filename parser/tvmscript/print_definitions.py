@@ -47,7 +47,7 @@ class DefinitionPrinter(ExpressionPrinter):
         return any(stride is op.result for stride in use.operation.strides)
 
     def is_remapped(self, op: BlockOp, k: int) -> bool:
-        """Returns whether axis k runs over the range of the loop it is bound to, and no more is to be said of it."""
+        """Returns whether axis k runs over the range of the loop it is bound to, and has no other property."""
         binding = op.bindings[k]
         loop = binding.owner.parent_op() if isinstance(binding, BlockArgument) else None
         return (

@@ -91,7 +91,10 @@ _SHORT_DIGITS = {"float32": ("f", 6), "float16": ("e", 3)}
 
 
 def float_text(value: float, type: Attribute) -> str:
-    """A float constant. One that a short decimal stands for is written as that decimal, as TVM keeps what was written."""
+    """Prints a float constant, `T.float32(0.1)`: as a short decimal where that is the same float.
+
+    TVM keeps the decimal that was written.
+    """
     name = type_to_dtype(type)
     if value != value or value in (float("inf"), float("-inf")):
         return f'T.{name}("{value}")'
@@ -207,7 +210,7 @@ class ExpressionPrinter:
         return quoted(attr.data)
 
     def binary(self, op: BinaryOp) -> tuple[str, int]:
-        """An infix operator where Python gives the same node back, else a function."""
+        """Prints an infix operator if Python reads it as the same node, otherwise a function."""
         kind = type(op)
         row = BINARY_ROWS[kind]
         precedence = row.precedence
@@ -318,7 +321,7 @@ class ExpressionPrinter:
         return f"{self.text(low)}:{self.stop(low, extent)}"
 
     def stop(self, low: SSAValue, extent: SSAValue) -> str:
-        """Where a range that begins at `low` ends."""
+        """Prints the end of a range that begins at `low`."""
         a, b = as_const(low), as_const(extent)
         if a is not None and b is not None:
             return integer_text(int(a.value) + int(b.value), low.type)
@@ -350,7 +353,7 @@ class ExpressionPrinter:
         return f"T.{name}({', '.join(arguments)})"
 
     def has_usual_type(self, op: CallOp, result: Attribute) -> bool:
-        """Returns whether the text, which does not give the dtype, is read with this one."""
+        """Returns whether the reader infers this dtype for a call whose text does not state it."""
         return result == intrinsic_type(op.intrinsic.data, [a.type for a in op.arguments])
 
     def iter_var(self, op: IterVarOp) -> str:

@@ -18,7 +18,7 @@ _IMPORT_TIR = "# from tvm.script import tir as T"
 
 
 def print_groups(groups: Sequence[Sequence[Operation]], module: ModuleOp) -> list[str]:
-    """The text of each group of functions; the import lines stand before the first."""
+    """Prints each group of functions; the import lines precede the first."""
     callees: dict[str, str] = {}
     for op in module.ops:
         if isinstance(op, PrimFuncOp) and (name := module_of(op)) is not None:

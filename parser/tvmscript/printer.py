@@ -96,7 +96,7 @@ class FunctionPrinter(DefinitionPrinter):
         return annotation(arg.type)
 
     def root_comment(self, block: Block) -> Operation | None:
-        """The statement before which TVM notes the root block that a function with blocks has; None without blocks."""
+        """Returns the statement above which TVM notes the implicit root block; None without blocks."""
         statements = [
             op for op in block.ops if op not in self.plan.inline and not isinstance(op, VarOp | MatchBufferOp)
         ]
@@ -130,7 +130,7 @@ class FunctionPrinter(DefinitionPrinter):
         self.indent = outer
 
     def sequence(self, ops: list[Operation]) -> None:
-        """Statements in turn. A let that names an outer variable anew takes the rest into its scope."""
+        """Prints statements in order; the scope of a `T.LetStmt` of an outer variable contains the rest."""
         outer = self.indent
         try:
             for number, op in enumerate(ops):
@@ -165,7 +165,10 @@ class FunctionPrinter(DefinitionPrinter):
         self.let(op.result, op.var_name.data, text)
 
     def print_var(self, op: VarOp) -> None:
-        """`n = T.int32()`; those that one buffer's shape declares are declared together; names of strides are strings there."""
+        """Prints `n = T.int32()`, together with the other variables of one buffer's shape.
+
+        The variables of strides are printed as strings in the buffer's declaration.
+        """
         if op.result in self.names.of or self.is_inline_name(op):
             return
         together = self.declared_together(op)
@@ -173,7 +176,7 @@ class FunctionPrinter(DefinitionPrinter):
         self.line(f"{', '.join(names)} = {', '.join(map(_maker, together))}")
 
     def declared_together(self, op: VarOp) -> list[VarOp]:
-        """The variables in a row from `op` on which the buffer behind them declares by its shape."""
+        """Returns the consecutive variables from `op` on that the shape of the next buffer declares."""
         row = [op]
         following = op.next_op
         while following is not None:
@@ -200,7 +203,7 @@ class FunctionPrinter(DefinitionPrinter):
         self.line(f"{name}[{self.indices(op.indices)}] = {value}")
 
     def print_evaluate(self, op: EvaluateOp) -> None:
-        """`T.evaluate(x)`; a call stands for itself, `T.ret` at the end of the function is `return`."""
+        """Prints `T.evaluate(x)`; of a call only the call, and of the function's final `T.ret` a `return`."""
         call = op.value.owner
         if isinstance(call, CallOp) and call in self.plan.inline:
             last = op.parent is self.function.body.block and op.next_op is None
@@ -359,7 +362,7 @@ class FunctionPrinter(DefinitionPrinter):
                 self.sequence([inner])
 
     def scope_text(self, op: Operation) -> str:
-        """What stands between `with` and `:`."""
+        """Prints the text between `with` and `:`."""
         match op:
             case AttrOp():
                 return self.attr_text(op)

@@ -31,7 +31,7 @@ _NUMBERED = re.compile(r"(_\d+)+$")
 
 @dataclass(frozen=True)
 class KnownFunction:
-    """A function that may be called: its symbol, its class (None outside of a module) and the dtype it returns."""
+    """A callable function: its symbol, its class (None outside of a module), the dtype it returns."""
 
     symbol: str
     module: str | None
@@ -55,9 +55,9 @@ def segments(*sizes: int) -> DenseArrayBase:
 
 
 def hint(name: str) -> str | None:
-    """A name as an SSA name hint, or None for one that cannot be.
+    """Returns a name as an SSA name hint, or None for one that cannot be.
 
-    Without trailing numbers: MLIR's printer adds such, and would give `x` with a number and `x_1` one name.
+    Trailing numbers are dropped: MLIR's printer adds its own, and would print `x` with a number and `x_1` as one name.
     """
     name = _NUMBERED.sub("", name)
     return name if SSAValue.is_valid_name(name) else None
@@ -79,7 +79,7 @@ class Reader(ExprBuilder):
         self.names: dict[str, Entry] = {}
         # Names whose definition failed: what uses them is wrong only because of that.
         self.poisoned: set[str] = set()
-        # The names the printer would give: a name that shadows another is told from it from the beginning.
+        # The printer's names: a name that shadows another differs from it from the beginning.
         self.unique = Names()
         self.shown: dict[SSAValue, str] = {}
         self.func_attrs: dict[str, Attribute] = {}
@@ -160,7 +160,7 @@ class Reader(ExprBuilder):
 
     @contextmanager
     def before(self, position: int) -> Generator[None]:
-        """Ops made inside go before the op at `position` of the present list: where the text would have had them."""
+        """Moves the ops created inside before the op at `position` of the present list, as the text has them."""
         end = len(self.ops)
         yield
         made = self.ops[end:]
@@ -179,7 +179,10 @@ class Reader(ExprBuilder):
         return self.emit(BufferGetOp(buffer, "data", HandleType.get(buffer.type.dtype, buffer.type.scope.data)))
 
     def intrinsic(self, name: str, arguments: Sequence[SSAValue], type_: Attribute | None = None) -> SSAValue:
-        """A call of an intrinsic, of the dtype that the table gives if none is given. Void calls give int32 here, unused."""
+        """Emits a call of an intrinsic, by default of the dtype that follows from its arguments.
+
+        A void call has an unused int32 result here.
+        """
         if type_ is None:
             type_ = intrinsic_type(name, [a.type for a in arguments])
         return self.emit(

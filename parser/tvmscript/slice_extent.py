@@ -31,7 +31,7 @@ def _integer_type(function: Expr) -> bool:
 
 
 def difference(start: Expr, stop: Expr) -> int | Expr | None:
-    """`stop - start` as a number, or as the expression e where stop is `start + e`; None where neither is plain."""
+    """Returns `stop - start` as a number, or as the expression e if stop is `start + e`; otherwise None."""
     low, high = literal_int(start), literal_int(stop)
     if low is not None:
         if high is not None:
@@ -104,7 +104,10 @@ _LIMIT = 64
 
 
 def linear(node: Expr) -> dict[str, int] | None:
-    """A sum of products with constants, as coefficients by the text of what they multiply (`""`: the constant part)."""
+    """Splits a sum of products with constants into coefficients by the text of the other factor.
+
+    `2 * i + j + 3` → `{"i": 2, "j": 1, "": 3}`; `""` is the constant part.
+    """
     terms: dict[str, int] = {}
     pending: list[tuple[Expr, int]] = [(node, 1)]
     steps = 0

@@ -215,7 +215,7 @@ def let(reader: Reader, name: Token, value: Value, type_: Attribute | None, var:
 
 
 def definition(reader: Reader, name: str, call: Call) -> SSAValue | None:
-    """What a call that defines something gives; None for a call that is a plain value."""
+    """Reads a call that defines something; None for a call that is a plain value."""
     define = construct.definition.get(str(call.function))
     if define is not None:
         return define(reader, name, call)

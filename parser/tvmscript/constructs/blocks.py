@@ -201,7 +201,7 @@ def add_axis(
     axes.mins.append(mins)
     axes.extents.append(extents)
     axes.bindings.append(bound)
-    # Until the body begins, the axis stands for what it is bound to: a T.where may name it.
+    # Until the body begins, the name of the axis means the value that it is bound to: a T.where may use it.
     if name not in reader.names:
         reader.define(name, bound)
 
@@ -264,7 +264,7 @@ def regions_op(reader: Reader, call: Call) -> None:
 
 @construct.statement("T.where", "T.block_attr")
 def read_misplaced(reader: Reader, call: Call) -> None:
-    """What belongs into a block's head."""
+    """Refuses a statement that belongs directly into a block's head."""
     reader.fail(call, f"{call.function} belongs directly into a block", 'write it under with T.block("name"):')
 
 

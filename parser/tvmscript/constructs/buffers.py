@@ -1,4 +1,4 @@
-"""Buffers and regions: `T.Buffer`, `T.match_buffer`, `T.alloc_buffer`, `T.decl_buffer`, `T.allocate`, `A[0:4, i]`."""
+"""Reads buffers and regions: `T.Buffer`, `T.match_buffer`, `T.alloc_buffer`, `A[0:4, i]`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _DEFAULT_ALIGNMENT = 64
 
 @dataclass
 class BufferSpec:
-    """What the text says of a buffer; extents and strides as values, symbolic names already variables."""
+    """A buffer as the text describes it; extents and strides are values, symbolic names already variables."""
 
     shape: list[SSAValue | Const] = field(default_factory=list["SSAValue | Const"])
     dtype: Attribute = F32
@@ -56,7 +56,7 @@ class BufferSpec:
     properties: dict[str, Attribute] = field(default_factory=dict[str, Attribute])
 
     def simple(self) -> bool:
-        """Returns whether the buffer can be a parameter: numbers for extents, compact, and nothing else said of it."""
+        """Returns whether the buffer can be a parameter: constant extents, compact, no other property."""
         return (
             all(isinstance(d, Const) for d in self.shape)
             and not self.strides
@@ -76,7 +76,7 @@ def _dim(value: SSAValue | Const) -> Dim:
 
 
 def buffer_spec(reader: Reader, node: Call | Index, fields: list[Expr | None]) -> BufferSpec:
-    """The description that a call's arguments, in the order of `FIELDS`, give."""
+    """Reads the description of a buffer from a call's arguments in the order of `FIELDS`."""
     shape, dtype, data, strides, offset, scope, align, factor, kind, separators = fields
     spec = BufferSpec()
     spec.shape = [] if shape is None else read_dims(reader, shape, "a shape")
@@ -131,7 +131,10 @@ def read_dims(reader: Reader, node: Expr, what: str, *, inline_names: bool = Fal
 
 
 def read_dim(reader: Reader, node: Expr, *, inline_names: bool = False) -> SSAValue | Const:
-    """One extent: a value, or a string that names a new variable (visible by its name unless `inline_names`)."""
+    """Reads one extent: a value, or a string that names a new variable.
+
+    The variable is visible by its name unless `inline_names`.
+    """
     if is_string(node):
         name = read_string(reader, node, "a name")
         reader.location = reader.at(node)
@@ -154,7 +157,7 @@ def read_dim(reader: Reader, node: Expr, *, inline_names: bool = False) -> SSAVa
 
 
 def buffer_annotation(reader: Reader, node: Expr) -> BufferSpec | None:
-    """The buffer that a parameter's annotation describes, or None when it is no `T.Buffer`."""
+    """Reads the buffer of a parameter's annotation; None for an annotation other than `T.Buffer`."""
     if isinstance(node, Index) and node.base in ("T.Buffer", "T.match_buffer"):
         return buffer_spec(reader, node, old_fields(node))
     if isinstance(node, Call) and node.function in ("T.Buffer", "T.buffer_decl"):
@@ -199,7 +202,7 @@ def make_buffer(
 
 
 def match_spec(reader: Reader, node: Call) -> tuple[BufferSpec, SSAValue]:
-    """What `T.match_buffer(source, …)` says, and its source: a handle, or a region."""
+    """Reads `T.match_buffer(source, …)`: the buffer, and its source, a handle or a region."""
     source_node, *fields = named_arguments(reader, node, ("param", *FIELDS), 1)
     assert source_node is not None
     if isinstance(source_node, Index):

@@ -48,7 +48,7 @@ _TYPED_BY_ARGUMENTS = frozenset(
 
 @reads_expression(Call)
 def read_call(reader: Reader, node: Call) -> Value:
-    """A call of something behind `T.`, of a function of the file, or of a method."""
+    """Reads a call of `T.name`, of a function of the file, or of a method."""
     name = node.function
     if type(name) is not Token:
         if isinstance(name, Member):
@@ -70,7 +70,10 @@ def read_call(reader: Reader, node: Call) -> Value:
 
 
 def of_stated_type(reader: Reader, node: Call, stated: Keyword) -> Value:
-    """`T.exp(x, dtype="float32")`, as TVM's older scripts have it: the dtype that follows from the arguments, checked."""
+    """Reads `T.exp(x, dtype="float32")`, a form of older TVM scripts.
+
+    The dtype must be the one that follows from the arguments.
+    """
     value = read_call(reader, Call(node.function, node.arguments, [k for k in node.keywords if k is not stated]))
     type_ = read_dtype(reader, stated.value)
     if value.type != type_:
@@ -166,9 +169,10 @@ def read_method(reader: Reader, base: Expr, name: str, node: Call) -> Value:
 
 
 def access_ptr(reader: Reader, buffer: SSAValue, node: Call) -> Value:
-    """`A.access_ptr("r", offset=4, extent=8)`: `T.tvm_access_ptr(T.type_annotation("float32"), A.data, 4, 8, 1)`.
+    """Reads `A.access_ptr("r", offset=4, extent=8)`.
 
-    Without `extent`, what is left of the buffer behind the offset.
+    It is `T.tvm_access_ptr(T.type_annotation("float32"), A.data, 4, 8, 1)`. Without `extent`, the pointer covers the buffer after
+    the offset.
     """
     names = ("access_mask", "ptr_type", "content_lanes", "offset", "extent")
     mask_node, _, lanes_node, offset_node, extent_node = named_arguments(reader, node, names, 1)
@@ -298,6 +302,6 @@ def string_or_scalar(reader: Reader, node: Expr) -> SSAValue:
 
 
 def call_argument(reader: Reader, node: Expr) -> SSAValue:
-    """An argument of an intrinsic: a value, a string, or a buffer, which stands for its data."""
+    """Reads an argument of an intrinsic: a value, a string, or a buffer, which means its data."""
     value = string_or_scalar(reader, node)
     return reader.buffer_data(value) if isinstance(value.type, BufferType) else value

@@ -71,7 +71,7 @@ def side(reader: Reader, node: Expr) -> tuple[Value, list[Operation]]:
 
 
 def cast_in(reader: Reader, ops: list[Operation], value: Value, type_: Attribute) -> Value:
-    """`value` cast to a type, the cast behind `ops`."""
+    """Casts `value` to a type; the cast is appended to `ops`."""
     outer, reader.ops = reader.ops, ops
     try:
         return reader.cast(value, type_)
@@ -160,7 +160,10 @@ def read_ceildiv(reader: Reader, node: Call) -> Value:
 
 @construct.value("T.abs")
 def read_abs(reader: Reader, node: Call) -> Value:
-    """`T.abs(x)`: an intrinsic of floats, the choice `T.Select(x >= 0, x, -x)` of integers; x itself where it has no sign."""
+    """Reads `T.abs(x)`.
+
+    Of floats it is an intrinsic, of signed integers `T.Select(x >= 0, x, -x)`, of unsigned ones x itself.
+    """
     check_count(reader, node, 1)
     value, made = side(reader, node.arguments[0])
     if is_float(value.type):
@@ -179,7 +182,7 @@ def read_abs(reader: Reader, node: Call) -> Value:
 
 
 def token_at(node: Call) -> int:
-    """Where a call stands, for what it is spelled out to."""
+    """Returns the offset of a call, for the nodes that replace it."""
     return node.function.start if isinstance(node.function, Token) else -1
 
 

@@ -1,4 +1,4 @@
-"""`import mirstack.relay`: modules of `mirstack.api` are importable by the short names under which they are handed on."""
+"""Makes modules of `mirstack.api` importable by their short names: `import mirstack.relay`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`mirstack.build`: the functions of a module as native code, called by name on arrays that they write in place."""
+"""`mirstack.build`: compiles the functions of a module to native code, which is called by name.
+
+A function of TIR or TE writes its outputs into arrays that the caller passes.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,10 @@ _NATIVE = ("llvm", "cpu", "c")
 
 @dataclass(frozen=True)
 class Target:
-    """What code is made for, as TVM writes it: `llvm`, `llvm -mcpu=haswell`. `cpu` None is this processor; `-caches=32K,1M`
-    are the sizes of its data caches where schedules should count on others than those known."""
+    """A target as TVM writes it: `llvm`, `llvm -mcpu=haswell`, `llvm -caches=32K,1M`.
+
+    `cpu` None is this processor. `caches` are the sizes of its data caches that schedules count on, by default the known ones.
+    """
 
     kind: str = "llvm"
     cpu: str | None = None
@@ -57,7 +62,10 @@ class Target:
 
 
 class Module:
-    """Compiled functions. `module["f"](…)` calls one on arrays (`nd.array`, numpy), `module(…)` the only one, or `main`."""
+    """Compiled functions by name.
+
+    `module["f"](…)` calls one on arrays (`nd.array`, numpy), `module(…)` the only one, or `main`.
+    """
 
     def __init__(self, functions: dict[str, PackedFunc], entry: str | None):
         self._functions = functions
@@ -91,8 +99,10 @@ class Module:
     def time_evaluator(
         self, func_name: str, dev: Device | None = None, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0
     ) -> Callable[..., BenchmarkResult]:
-        """A function that calls `func_name` on its arguments `number` times, `repeat` times over, and gives the seconds a
-        call took on average in each; `number` grows until the calls take `min_repeat_ms`."""
+        """Returns a function that times `func_name`: the mean seconds of `number` calls, `repeat` times.
+
+        `number` grows until the calls take `min_repeat_ms`.
+        """
         function = self[func_name]
 
         def evaluate(*args: Any) -> BenchmarkResult:
@@ -114,7 +124,10 @@ class Module:
 
 
 class PackedFunc:
-    """A compiled function. A Relay function returns arrays, one of TIR or TE writes its outputs into those it is given."""
+    """A compiled function.
+
+    A Relay function returns arrays, a function of TIR or TE writes its outputs into the arrays that it is called with.
+    """
 
     def __init__(self, executable: Executable):
         self.executable = executable
@@ -174,9 +187,10 @@ def build(
 ) -> Module:
     """Compiles every function of an IRModule, or a PrimFunc, or a TE schedule.
 
-    A schedule needs its `args` (placeholders, scalars and outputs, in order); its function is called `name`. `target` may
-    stand in the second place for what is no schedule; `target_host` says nothing here, where the host is the target.
-    `strict_math` is as for `compile`. `allow_extern` names C functions that they may call beside C's mathematics (docs/security.md). Private functions are there only for the others to call. Raises MirError for what cannot be compiled.
+    A schedule needs its `args` (placeholders, scalars and outputs, in order); its function is called `name`. Of other inputs
+    `target` may be the second argument. `target_host` is ignored: the host is the target. `strict_math` is as for `compile`.
+    `allow_extern` names C functions that the code may call besides C's mathematics (docs/security.md). Private functions can only
+    be called by the others. Raises MirError for a module that cannot be compiled.
     """
     if isinstance(args, str | Target):
         target, args = args, None

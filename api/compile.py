@@ -1,4 +1,4 @@
-"""`mirstack.compile`: a file or a module to something that runs; `parse`, `load` and `preload` beside it."""
+"""`mirstack.compile` of a file or a module to an executable; `parse`, `load` and `preload`."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ __all__ = ["TargetName", "compile", "load", "parse", "preload"]
 
 
 def parse(text: str, name: str = "<string>", *, directory: str | PathLike[str] | None = None) -> ModuleOp:
-    """Returns the module that a `.mir` text holds, typed and verified: of an empty text, as an empty module prints, an empty one.
+    """Parses a `.mir` text to a module, typed and verified; an empty text is an empty module.
 
-    `name` stands for the file in messages; `directory` is where side files of constants are looked for. Raises MirError
-    with everything that is wrong in the text.
+    `name` is the file's name in messages; `directory` is where side files of constants are looked for. Raises MirError
+    with every error of the text.
     """
     if not isinstance(cast("object", text), str | bytes):
         raise TypeError(f"parse takes the text of a program as a str, not {type(text).__name__}")
@@ -68,16 +68,17 @@ def compile(
     observers: Iterable[Observer] = (),
     cache: bool = True,
 ) -> Executable:
-    """Compiles an entry of a `.mir` file or of a module (of xDSL's or an `IRModule`), which stays as it is.
+    """Compiles an entry of a `.mir` file or of a module (xDSL's or an `IRModule`), which is not changed.
 
     `target` is "cpu" for native code or "interp" for the interpreters. `entry` names the function; by default the only
     one, otherwise `main`. `threads` bounds the threads of parallel loops (all cores by default), `opt_level` is 0 to 3, `cpu`
-    LLVM's name of the processor (this one by default), `caches` the sizes of its data caches where schedules should
-    count on others than those known (`"32K,1M,16M"`). With `strict_math` floats are computed as the interpreter computes them, except
-    for the order of sums (docs/rules.md). `allow_extern` names C functions that the program may call beside
+    LLVM's name of the processor (this one by default), `caches` the sizes of its data caches that schedules count on
+    (`"32K,1M,16M"`; the known ones by default). With `strict_math` floats are computed as the interpreter computes them, except
+    for the order of sums (docs/rules.md). `allow_extern` names C functions that the program may call besides
     C's mathematics (docs/security.md). `observers` are called after each pass with the pass and the
-    module that it ran on: each kernel is a module of its own. With `cache`, and without observers, compiled code is taken from
-    the cache on disk where it is there, and kept there (`lowering.driver.cache`). Raises MirError for what cannot be compiled, or would not run here.
+    module that it ran on: each kernel is a module of its own. With `cache`, and without observers, compiled code is read from
+    the cache on disk, or stored there (`lowering.driver.cache`). Raises MirError for a program that cannot be compiled, or
+    would not run here.
     """
     if target not in ("cpu", "interp"):
         raise ValueError(f"there is no target '{target}'; the targets are cpu and interp")

@@ -1,4 +1,4 @@
-"""`mirstack.Executable`: something to call with arrays, whatever level it came from and wherever it runs."""
+"""`mirstack.Executable`: a compiled or interpreted program of any level, called with arrays."""
 
 from ..lowering.driver.loading.executable import Executable, Param
 

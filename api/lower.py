@@ -22,18 +22,18 @@ def lower(
     binds: Mapping[Any, Any] | None = None,
     simple_mode: bool = False,
 ) -> IRModule:
-    """Returns the TIR of a schedule, buffers flat and loops as the schedule says, after the passes of `lowering.te.emit.legacy_passes`.
+    """Lowers a schedule to TIR with flat buffers, by the passes of `lowering.te.emit.legacy_passes`.
 
-    Those that the current `PassContext` disables are left out.
+    Passes that the current `PassContext` disables are skipped.
 
     Args:
         inp: a schedule; a module or function of TIR goes through the passes only, its blocks become flat loops.
         args: the parameters in order: placeholders, scalars (`te.var`) and outputs.
         name: of the function.
         binds: no buffers can be bound here: None.
-        simple_mode: leaves out what makes the text hard to read (loop partitioning).
+        simple_mode: skips passes that make the text hard to read (loop partitioning).
 
-    Raises MirError where the schedule cannot be carried out, or a size is bound by no parameter.
+    Raises MirError if the schedule cannot be carried out, or a size is bound by no parameter.
     """
     from ..lowering.te.emit.legacy_passes import run_passes
     from ..lowering.te.emit.lower_schedule import lower_schedule

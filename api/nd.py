@@ -1,4 +1,4 @@
-"""Arrays under TVM's names: `nd.array(…)` holds a numpy array on the CPU, which compiled functions write in place."""
+"""Arrays by TVM's names: `nd.array(…)` holds a numpy array, which compiled functions write in place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..support.arguments import check_text, integer, items
 
 @dataclass(frozen=True)
 class Device:
-    """Where an array is: TVM's name and number of a device. There is the CPU."""
+    """A device by TVM's name and number; the CPU is the only one."""
 
     type: str = "cpu"
     index: int = 0
@@ -30,7 +30,7 @@ def cpu(dev_id: int = 0) -> Device:
 
 
 def virtual_device(device: Device | str | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Returns the attribute `VirtualDevice(…)` that Relay's text has of a device, of its name, or of such an attribute.
+    """Returns the attribute `VirtualDevice(…)` of Relay's text for a device, a device's name, or itself.
 
     Raises ValueError for a name that is not a device's.
     """
@@ -48,7 +48,7 @@ _DEVICE_TYPES = {"cpu": 1, "llvm": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "meta
 
 
 class NDArray(ArrayHolder):
-    """An array; `numpy()` gives a copy that may be written to."""
+    """An array; `numpy()` returns a copy that may be written to."""
 
     __slots__ = ("_array",)
 
@@ -67,7 +67,7 @@ class NDArray(ArrayHolder):
 
     @property
     def device(self) -> Device:
-        """Where it is."""
+        """Returns the device that holds the array."""
         return Device()
 
     @property
@@ -113,12 +113,18 @@ class NDArray(ArrayHolder):
 
 
 def array(arr: object, device: Device | None = None) -> NDArray:
-    """An array of a numpy array, a list or a number, which is of rank 0. Raises TypeError for what holds no numbers."""
+    """Creates an array from a numpy array, a list or a number (rank 0).
+
+    Raises TypeError for a value that holds no numbers.
+    """
     return NDArray(np.asarray(as_numpy(arr), order="C"))
 
 
 def empty(shape: int | Sequence[int], dtype: str = "float32", device: Device | None = None) -> NDArray:
-    """An array of zeros, to be written to. Raises TypeError and ValueError for what is not a shape, TypeError for a name that is not a dtype's."""
+    """Creates an array of zeros, to be written to.
+
+    Raises TypeError and ValueError for a value that is not a shape, TypeError for a name that is not a dtype's.
+    """
     sizes = items(shape, "shape", "sizes") if isinstance(shape, Iterable) else [shape]
     dims = [integer(size, "a size of the shape", 0) for size in sizes]
     check_text(dtype, "dtype", "the name of a dtype, such as 'float32'")

@@ -1,4 +1,4 @@
-"""Rewrite rules in Python: expressions on operators, which become the same IR as the text of a `.mir` file.
+"""Rewrite rules in Python: expressions on operators, which become the IR of a `.mir` file's rules.
 
     from mirstack import rules
 
@@ -47,7 +47,7 @@ class Expr:
         self._make, self._capture = make, capture
 
     def named(self, name: str) -> Expr:
-        """The same op of a pattern, captured as `%name`; without it, an op that is used again gets a name of its own."""
+        """Returns the same op of a pattern, captured as `%name`; otherwise a shared op is named automatically."""
         return Expr(self._make, name)
 
     def isin(self, items: Argument) -> Expr:
@@ -149,7 +149,7 @@ class _Let(Expr):
 
 
 class _Names:
-    """What is known of a rule's expressions while it is made: those of the pattern are referred to by name behind it."""
+    """The names of a rule's expressions while it is built: those of the pattern are used by name after it."""
 
     def __init__(self) -> None:
         self.in_pattern = True
@@ -225,7 +225,7 @@ def tuple_of(*fields: Argument) -> Expr:
 
 
 def let(name: str, value: Argument, *, attribute: bool = False) -> Expr:
-    """`%name = value` among the conditions (`$name` for an attribute): list it in `where`, and use it behind."""
+    """Binds `%name = value` (`$name` for an attribute) among the conditions; list it in `where`."""
     check(name, "name", "the name of a value", str)
     if not isinstance(value, Expr):
         return _Let(name, Expr(lambda names: names.node(value)), attribute)
@@ -286,7 +286,7 @@ def one_of(*names: str, capture: str | None = None) -> _Op:
 
 
 class _Caller:
-    """Where in Python a rule was made; stands for a source text."""
+    """The place in Python where a rule was made, in the role of a source text."""
 
     def __init__(self, location: LocationAttr):
         self._location = location
@@ -306,10 +306,10 @@ def rewrite(
     level: str = "relay",
     fast: bool = False,
 ) -> ir.RewriteOp:
-    """The rule `rewrite @name benefit(n) for level { lhs => rhs where … }`, verified; several roots as lists.
+    """Returns the verified rule `rewrite @name benefit(n) for level { lhs => rhs where … }`.
 
-    `fast` marks one that holds for real numbers, not for all that floats can be: `fast rewrite @name …`.
-    Raises MirError, at the line that calls this, for what is wrong in it.
+    Several roots are lists. `fast` marks a rule that holds for real numbers, not for all floats: `fast rewrite @name …`.
+    Raises MirError, at the line of this call, for an error in it.
     """
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     check(name, "name", "the name of the rule", str)
@@ -356,15 +356,15 @@ def apply(
     mode: str = "fixpoint",
     strict_math: bool = False,
 ) -> IRModule:
-    """A copy of a module rewritten by rules.
+    """Returns a copy of a module rewritten by rules.
 
     Args:
-        rules: rules and sets, or a module of them as `mirstack.parse` gives; `name` chooses one set or rule among them.
-        mode: "fixpoint" until none applies, "once" if what they make is left as it is, "saturate" for the cheapest form.
-        strict_math: whether rules marked `fast` leave alone what computes with floats.
+        rules: rules and sets, or a module of them as `mirstack.parse` returns; `name` chooses one set or rule among them.
+        mode: "fixpoint" until none applies, "once" if replacements are left as they are, "saturate" for the cheapest form.
+        strict_math: whether rules marked `fast` leave computations on floats alone.
 
     Raises:
-        MirError: where types cannot be inferred, a replacement does not fit, or the rules go on for ever.
+        MirError: if types cannot be inferred, a replacement does not fit, or the rules do not come to an end.
     """
     from ..dialects.relay.infer import infer_types
     from ..passes.rules.apply_rules import check_mode, rewrite_all
@@ -384,7 +384,7 @@ def apply(
 
 
 def function(name: str | None = None, *, arity: int | None, wants_values: bool = False) -> Any:
-    """Decorator: makes a Python function callable in rules by its name. Raises ValueError where the name is taken."""
+    """Decorates a Python function that rules may call by its name. Raises ValueError if the name is taken."""
     return named_function(name, arity=arity, wants_values=wants_values)
 
 

@@ -1,6 +1,7 @@
-"""`mirstack.topi`: every operator as a function of TE tensors, `topi.nn.dense(x, w)`; arguments as in TVM's TOPI.
+"""`mirstack.topi`: every operator as a function of TE tensors, `topi.nn.dense(x, w)`.
 
-Where TOPI has no function of an operator's name, arguments are as in `mirstack.relay`; `topi_functions` has what differs. An operator's TE compute stands in its entry of the operator table, beside its type relation; this module only calls it.
+Arguments are as in TVM's TOPI, or as in `mirstack.relay` if TOPI has no function of an operator's name; `topi_functions` has
+the differences. An operator's TE compute is part of its entry in the operator table; this module only calls it.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def _names(prefix: str) -> list[str]:
 
 
 def _maker(name: str) -> Any:
-    """What makes the Relay expression of a function of TOPI's; the module of a prefix; None where there is neither."""
+    """Returns the function of TOPI's `name` on Relay expressions, or the module of a prefix, or None."""
     if name in COMPOSITES:
         return COMPOSITES[name]
     if name not in SIGNATURES:

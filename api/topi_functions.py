@@ -1,7 +1,7 @@
-"""Where TOPI's functions take other arguments than Relay's: their signatures, and those that are more than one operator.
+"""TOPI's functions with other arguments than Relay's: their signatures, and composites of operators.
 
 `SIGNATURES` is read as `relay.op.signatures` is; an entry may begin with the name of the operator that it calls. The functions
-of `COMPOSITES` are called with Relay expressions in the place of TE tensors, those of `COMPUTES` with the tensors.
+of `COMPOSITES` are called with Relay expressions in place of TE tensors, those of `COMPUTES` with the tensors.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SIGNATURES: dict[str, str] = {
 
 
 def _type(data: RelayExpr) -> TensorType:
-    """The type of a variable that stands for a tensor."""
+    """Returns the type of a variable that represents a tensor."""
     type = data.type_annotation if isinstance(data, Var) else None
     if not isinstance(type, TensorType):
         raise TypeError(f"a tensor is wanted, not {data}")
@@ -50,7 +50,7 @@ def _type(data: RelayExpr) -> TensorType:
 
 
 def _shape(data: RelayExpr) -> tuple[int, ...]:
-    """Its shape. Raises TypeError where that is not known when the program is made."""
+    """Returns the shape of a tensor. Raises TypeError if it is not known when the program is made."""
     return _type(data).concrete_shape
 
 
@@ -261,7 +261,7 @@ def _argwhere(output_shape: Tensor, condition: Tensor) -> Tensor:
 
 
 def _unique(data: Tensor, is_sorted: bool = True, return_counts: bool = False) -> list[Tensor]:
-    """The different elements and where they were, in tensors as long as `data`; how many count is the fourth result."""
+    """Returns the unique elements and their places, as long as `data`; the fourth result is their number."""
     return te_unique_of(data, data.shape[0], bool(is_sorted), 5 if return_counts else 4)
 
 

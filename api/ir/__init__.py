@@ -1,4 +1,4 @@
-"""`mirstack.ir`: modules, operators, structural equality, and what passes and instruments are made of, shaped as `tvm.ir`."""
+"""`mirstack.ir`: modules, operators, structural equality, passes and instruments, shaped as `tvm.ir`."""
 
 from __future__ import annotations
 

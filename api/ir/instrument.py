@@ -1,7 +1,9 @@
-"""Instruments, which watch passes: `with transform.PassContext(instruments=[PassTimingInstrument()]): …`.
+"""Instruments, which watch passes.
 
-Those that come with mirstack are the ones behind the options of `mir-opt`; a class of one's own derives from
-`PassInstrument`, or is decorated with `pass_instrument`.
+    with transform.PassContext(instruments=[PassTimingInstrument()]): …
+
+Those that mirstack provides are also options of `mir-opt`; a class of one's own derives from `PassInstrument`, or is
+decorated with `pass_instrument`.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ class PassInstrument:
         """The context is left."""
 
     def should_run(self, mod: IRModule, info: PassInfo) -> bool:
-        """Whether the pass is to run; not asked of passes that the context requires."""
+        """Returns whether the pass is to run; not asked of passes that the context requires."""
         return True
 
     def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
@@ -49,7 +51,7 @@ C = TypeVar("C", bound=type[Any])
 
 
 def pass_instrument(pi_cls: C | None = None) -> C | Callable[[C], C]:
-    """Makes instruments of a class that has some of the methods of `PassInstrument`; a decorator, with or without `()`."""
+    """Decorates a class that has some of the methods of `PassInstrument`; with or without `()`."""
 
     def decorate(cls: C) -> C:
         if issubclass(cls, PassInstrument):
@@ -60,7 +62,10 @@ def pass_instrument(pi_cls: C | None = None) -> C | Callable[[C], C]:
 
 
 class PassTimingInstrument(Timing):
-    """Seconds, ops and bytes of text after each pass; `render()` gives the table of the context that was left last."""
+    """Measures seconds, ops and bytes of text after each pass.
+
+    `render()` returns the table of the context that ended last.
+    """
 
     def __init__(self) -> None:
         super().__init__(print_module)
@@ -91,8 +96,11 @@ class PassPrintingInstrument(Instrument):
 
 
 class CheckEach(_CheckEach):
-    """Interprets the module before and after each pass on inputs drawn from `seed`; raises MirError naming the first pass
-    that changes a result, and for what cannot be interpreted unless `allow_unchecked`."""
+    """Interprets the module before and after each pass on inputs drawn from `seed`.
+
+    Raises MirError naming the first pass that changes a result, and for a module that cannot be interpreted unless
+    `allow_unchecked`.
+    """
 
     def __init__(self, seed: int = 0, allow_unchecked: bool = False):
         from ...lowering.driver.loading.interpreted_executable import run_module

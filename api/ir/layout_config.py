@@ -9,8 +9,10 @@ _CURRENT: ContextVar[LayoutConfig | None] = ContextVar("layout_config", default=
 
 
 class LayoutConfig:
-    """While inside `with LayoutConfig(skip_layers=[0]):`, `ConvertLayout` leaves these operators as they are, counted from 0 in the
-    order of the program among those that have a desired layout."""
+    """Excludes operators from `ConvertLayout` while inside `with LayoutConfig(skip_layers=[0]):`.
+
+    They are counted from 0 in program order among those that have a desired layout.
+    """
 
     def __init__(self, skip_layers: Sequence[int] | None = None):
         self.skip_layers = list(skip_layers or ())

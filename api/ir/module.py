@@ -27,9 +27,10 @@ from .prim_func import PrimFunc
 
 
 class IRModule:
-    """Functions by name. `op` is the module as IR, which passes run on; `mod["main"]` gives a function as nodes.
+    """Functions by name.
 
-    A pass gives a new module; `mod[name] = function` changes this one.
+    `op` is the module as IR, which passes run on; `mod["main"]` is a function as nodes.
+    A pass returns a new module; `mod[name] = function` changes this one.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class IRModule:
     # Functions -----------------------------------------------------------------------------------------------------
 
     def __getitem__(self, var: GlobalVar | GlobalTypeVar | str) -> Any:
-        """The function of that name: a `relay.Function` or a `tir.PrimFunc`. Raises MirError where there is none."""
+        """Returns the `relay.Function` or `tir.PrimFunc` of a name. Raises MirError if there is none."""
         name = characters(var) if isinstance(var, str) else var.name_hint
         return self.relay_function(name) if name not in (found := self._prim_func_ops()) else PrimFunc(found[name])
 
@@ -229,7 +230,7 @@ class IRModule:
     # Text ----------------------------------------------------------------------------------------------------------
 
     def astext(self, show_meta_data: bool = True) -> str:
-        """The module as text that reads back, with the constants that it refers to unless `show_meta_data` is False."""
+        """Returns the module as text that reads back, with its constants unless `show_meta_data` is False."""
         return self._text(header=True, metadata=show_meta_data)
 
     def script(self) -> str:

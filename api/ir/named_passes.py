@@ -1,4 +1,4 @@
-"""The passes of the registry as TVM names them: `FuseOps(fuse_opt_level=2)`, made when first asked for."""
+"""The passes of the registry by TVM's names: `FuseOps(fuse_opt_level=2)`; each is made on first use."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def pass_names(folders: Iterable[str] = ("",)) -> list[str]:
 
 
 def make_pass(name: str) -> NamedPass:
-    """The pass of that name, TVM's or that of `-p`, with its default options. Raises MirError where there is none."""
+    """Returns a pass with default options by TVM's or `-p`'s name. Raises MirError if there is none."""
     found = pass_constructor(name) or pass_constructor(camel_case(name))
     if found is None:
         raise MirError(Diagnostic(f"there is no pass '{name}'{did_you_mean(name, pass_names(), 0.6)}"))
@@ -43,7 +43,7 @@ def make_pass(name: str) -> NamedPass:
 
 @cache
 def pass_constructor(name: str) -> PassConstructor | None:
-    """What makes the pass that TVM calls `name`: a function of its options. Imports the pass."""
+    """Returns the function of its options that makes the pass that TVM calls `name`. Imports the pass."""
     entry = _by_name().get(name)
     return None if entry is None else _constructor(entry, name)
 

@@ -1,4 +1,4 @@
-"""What every object of the Python API derives from, and where it was written."""
+"""The base class of every object of the Python API, and source locations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ apply()
 
 
 class Span:
-    """Where a node was written: a location of the IR, or the file and line of the Python that made the node."""
+    """The place where a node was written: a location of the IR, or a file and line of Python."""
 
     __slots__ = ("_location", "_place")
 
@@ -57,7 +57,7 @@ class Node:
     span: Span | None
 
     def same_as(self, other: object) -> bool:
-        """Whether the two are one object."""
+        """Returns whether the two are one object."""
         return self is other
 
     @property

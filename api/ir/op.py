@@ -16,7 +16,7 @@ from .node import Node
 if TYPE_CHECKING:
     from ..relay.expr import Call, RelayExpr
 
-# What the text writes as a call of a name, but is no entry of the operator table.
+# The text writes a call of this name, but the operator table has no entry for it.
 CALL_TIR = "call_tir"
 
 
@@ -49,7 +49,7 @@ class Op(Node):
 
     @property
     def num_inputs(self) -> int:
-        """How many arguments it takes; -1 where that varies."""
+        """Returns the number of arguments; -1 if it varies."""
         return -1 if self.operator is None else len(self.operator.entry.arguments)
 
     def __call__(self, *args: RelayExpr) -> Call:
@@ -71,7 +71,7 @@ class OpEntry:
         self.default_attrs = entry.attrs({})
 
     def attrs(self, given: Mapping[str, object], place: LocationAttr) -> Attrs:
-        """The attributes of a call, completed by defaults. Raises MirError for what the operator does not take."""
+        """Completes a call's attributes by defaults. Raises MirError for one that the operator does not have."""
         values = {name: cast("AttrValue", plain(value)) for name, value in given.items()}
         problem = self.entry.problem(values)
         if problem is not None:

@@ -21,7 +21,7 @@ CLASS_NAME = "Module"
 
 
 class PrimFunc:
-    """A function of the `tir` dialect that does not change; `op` is the IR, which is not to be changed either.
+    """An immutable function of the `tir` dialect; `op` is the IR, which must not be changed either.
 
     An `IRModule` takes it under a name, `tir.Schedule` rewrites it, `mirstack.build` compiles it.
     """
@@ -49,9 +49,9 @@ class PrimFunc:
         return {**named, **{key: value_of(attr) for key, attr in self.op.attrs.data.items()}}
 
     def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: Any = None) -> PrimFunc:
-        """The function with an attribute more, or with those of a dictionary.
+        """Returns the function with one more attribute, or with those of a dictionary.
 
-        `global_symbol` renames it. Raises TypeError for a value that is no number, string, or list or dictionary of such.
+        `global_symbol` renames it. Raises TypeError for a value other than a number, a string, or a list or dictionary of such.
         """
         given: Mapping[str, Any] = (
             {attr_key_or_dict: attr_value} if isinstance(attr_key_or_dict, str) else attr_key_or_dict

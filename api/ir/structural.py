@@ -1,7 +1,7 @@
-"""Whether two programs are the same up to the names of what they bind, and a number that is then the same.
+"""Compares programs up to the names of what they bind, and hashes them accordingly.
 
-A program is written as a list of tokens in which variables and shared nodes are numbers, given in the order of a walk; two
-are equal when their lists are. One walk each, however deep the program.
+A program is written as a list of tokens in which variables and shared nodes are numbers, assigned in the order of a walk; two
+programs are equal when their lists are. One walk each, however deep the program.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Token: TypeAlias = "tuple[object, ...]"
 
 
 def structural_equal(lhs: object, rhs: object, map_free_vars: bool = False) -> bool:
-    """Whether the two are one program but for the names of variables; what one shares, the other must share.
+    """Returns whether two programs are equal up to the names of variables; sharing must be equal, too.
 
     Free variables are equal to themselves only, unless `map_free_vars`.
     """
@@ -82,7 +82,7 @@ def _tokens(value: object, map_free_vars: bool) -> Iterator[Token]:
 
 
 class _Writer:
-    """One program. A node's token says what it is and, by number, what it is made of, which comes before it."""
+    """Writes one program as tokens; a node's token refers by number to its parts, which precede it."""
 
     def __init__(self, map_free_vars: bool):
         self.numbers: dict[Node, int] = {}
@@ -113,7 +113,7 @@ class _Writer:
         return isinstance(node, expr.Var | expr.Constant | expr.GlobalVar | Op | adt.Constructor)
 
     def _open(self, node: Node) -> Iterator[Token]:
-        """What is said before a node's parts: what it binds."""
+        """Yields the tokens before a node's parts: those of the variables that it binds."""
         match node:
             case expr.Function():
                 for variable in node.type_params:
@@ -219,7 +219,10 @@ FLOATS = 1e-9
 
 
 class _Float:
-    """A floating-point attribute, equal to what is as near as `FLOATS`; so that its hash is that of equals, it has the one."""
+    """A floating-point attribute, equal to any within `FLOATS` of it.
+
+    All have one hash, so that equal ones have.
+    """
 
     __slots__ = ("value",)
 

@@ -1,4 +1,4 @@
-"""Passes in Python, as TVM has them: what a pass is, the context it runs in, passes in sequence, passes from functions.
+"""Passes in Python, as TVM has them: contexts, passes of the registry, passes made of functions.
 
 A pass takes a module and returns a new one. The passes of the registry are made by `named_passes`.
 """
@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from types import NoneType
-from typing import Any, cast, overload
+from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.passes import ModulePass as XdslPass
@@ -59,7 +59,7 @@ CONFIG: dict[str, tuple[str, str]] = {
 
 
 class PassContext:
-    """What passes that run inside `with PassContext(…):` are told.
+    """The options of passes that run inside `with PassContext(…):`.
 
     A `Sequential` runs a pass whose level is at most `opt_level`, or that is among `required_pass`, unless it is among
     `disabled_pass`. `instruments` watch every pass. `config` holds settings of passes, see `PassContext.list_configs()`.
@@ -119,7 +119,7 @@ class PassContext:
         self._begin_instruments()
 
     def _begin_instruments(self) -> None:
-        """Has each instrument enter; where one cannot, those before it exit and none are left, as in TVM."""
+        """Enters each instrument; if one fails, those before it exit and the list is emptied, as in TVM."""
         entered: list[PassInstrument | Instrument] = []
         try:
             for instrument in self.instruments:
@@ -132,7 +132,7 @@ class PassContext:
             raise
 
     def _end_instruments(self) -> None:
-        """Has each instrument exit; where one cannot, none are left, as in TVM."""
+        """Exits each instrument; if one fails, the list is emptied, as in TVM."""
         try:
             for instrument in self.instruments:
                 instrument.exit_pass_ctx()
@@ -141,13 +141,13 @@ class PassContext:
             raise
 
     def enables(self, info: PassInfo) -> bool:
-        """Whether a `Sequential` runs the pass."""
+        """Returns whether a `Sequential` runs the pass."""
         if info.name in self.disabled_pass:
             return False
         return info.name in self.required_pass or info.opt_level <= self.opt_level
 
     def topics(self) -> tuple[str, ...]:
-        """What is to be told on standard error while passes run."""
+        """Returns the topics that are reported on standard error while passes run."""
         return (*self._traced, *map(explanation, self._explained))
 
 
@@ -184,7 +184,7 @@ _DEFAULT = PassContext()
 
 
 class Pass:
-    """A pass: called on a module it gives a new one. `info` is what is known of it."""
+    """A pass: called on a module, it returns a new one. `info` is its name, level and requirements."""
 
     info: PassInfo
 
@@ -213,7 +213,7 @@ class Pass:
         return result
 
     def transform(self, mod: IRModule, context: PassContext, *, owned: bool) -> IRModule:
-        """What the pass does."""
+        """Returns the module that the pass makes of `mod`; each kind of pass defines it."""
         raise TypeError(f"{type(self).__name__} does not say what it does: it needs a method transform")
 
     def _is_shown_to(self, instrument: PassInstrument | Instrument) -> bool:
@@ -229,7 +229,7 @@ def _seen_by(instrument: PassInstrument | Instrument, mod: IRModule) -> tuple[An
 
 
 def _are_shown_modules(instruments: Sequence[PassInstrument | Instrument]) -> bool:
-    """Whether somebody may keep the module that a pass is about to change."""
+    """Returns whether an instrument may keep the module that a pass is about to change."""
     return not all(isinstance(instrument, Instrument) for instrument in instruments)
 
 
@@ -274,7 +274,7 @@ class ModulePass(Pass):
 
 
 class FunctionPass(Pass):
-    """A pass made of a function of a Relay function (`function_pass`); it runs on each function of the module."""
+    """A pass made of a function of a Relay function (`function_pass`), run on each function of a module."""
 
     def __init__(self, function: Callable[[Function, IRModule, PassContext], Function], info: PassInfo):
         self.pass_func = function
@@ -317,16 +317,6 @@ Decorated = Any
 """A pass, or a class whose instances are passes."""
 
 
-@overload
-def module_pass(
-    pass_func: None = None, opt_level: int | None = None, name: str | None = None,
-    required: Sequence[str] | None = None, traceable: bool = False,
-) -> Callable[[Callable[..., Any]], Decorated]: ...  # fmt: skip
-@overload
-def module_pass(
-    pass_func: Callable[..., Any], opt_level: int | None = None, name: str | None = None,
-    required: Sequence[str] | None = None, traceable: bool = False,
-) -> Decorated: ...  # fmt: skip
 def module_pass(
     pass_func: Callable[..., Any] | None = None,
     opt_level: int | None = None,
@@ -334,23 +324,13 @@ def module_pass(
     required: Sequence[str] | None = None,
     traceable: bool = False,
 ) -> Decorated:
-    """Makes a pass of a function `(mod, ctx) -> mod`, or of a class with a method `transform_module(self, mod, ctx)`.
+    """Makes a pass of a function `(mod, ctx) -> mod`, or of a class with `transform_module`.
 
     Used as a decorator: `@transform.module_pass(opt_level=1)`. Of a class it makes one whose instances are passes.
     """
     return _decorate(pass_func, opt_level, name, required, "transform_module", ModulePass)
 
 
-@overload
-def function_pass(
-    pass_func: None = None, opt_level: int | None = None, name: str | None = None,
-    required: Sequence[str] | None = None, traceable: bool = False,
-) -> Callable[[Callable[..., Any]], Decorated]: ...  # fmt: skip
-@overload
-def function_pass(
-    pass_func: Callable[..., Any], opt_level: int | None = None, name: str | None = None,
-    required: Sequence[str] | None = None, traceable: bool = False,
-) -> Decorated: ...  # fmt: skip
 def function_pass(
     pass_func: Callable[..., Any] | None = None,
     opt_level: int | None = None,
@@ -358,8 +338,10 @@ def function_pass(
     required: Sequence[str] | None = None,
     traceable: bool = False,
 ) -> Decorated:
-    """Makes a pass of a function `(func, mod, ctx) -> func`, or of a class with a method
-    `transform_function(self, func, mod, ctx)`; it runs on every Relay function of a module."""
+    """Makes a pass of a function `(func, mod, ctx) -> func`, or of a class with `transform_function`.
+
+    The pass runs on every Relay function of a module.
+    """
     return _decorate(pass_func, opt_level, name, required, "transform_function", FunctionPass)
 
 

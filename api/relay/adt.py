@@ -26,7 +26,10 @@ class Constructor(RelayExpr):
 
 
 class TypeData(Node):
-    """A data type: `TypeData(List, [A], [Constructor("Nil", [], List), Constructor("Cons", [A, List(A)], List)])`."""
+    """A data type.
+
+    `TypeData(List, [A], [Constructor("Nil", [], List), Constructor("Cons", [A, List(A)], List)])`
+    """
 
     __slots__ = ("constructors", "header", "type_vars")
 
@@ -38,7 +41,7 @@ class TypeData(Node):
 
 
 class Pattern(Node):
-    """What a clause of a match asks of a value."""
+    """A pattern of a match's clause."""
 
     __slots__ = ()
 
@@ -96,7 +99,7 @@ class Clause(Node):
 
 
 class Match(RelayExpr):
-    """`Match(data, clauses)`: the right side of the first clause that fits; with `complete` one always does."""
+    """`Match(data, clauses)`: the value of the first clause that matches; if `complete`, one always does."""
 
     __slots__ = ("clauses", "complete", "data")
 

@@ -1,4 +1,4 @@
-"""What is asked of expressions, with TVM's names: variables, operators, walks, types."""
+"""Analyses of expressions, with TVM's names: variables, operators, walks, types."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def post_order_visit(expr: RelayExpr, fvisit: Callable[[Node], object]) -> None:
-    """Calls `fvisit` on every node once, each after what it is made of; parameters, and operators that are called, too."""
+    """Calls `fvisit` on every node once, after its parts; also on parameters and on called operators."""
     seen: set[Node] = set()
     for node in post_order(expr):
         extra: Sequence[Node] = binders(node)
@@ -103,7 +103,7 @@ def all_type_vars(expr: RelayExpr | ty.Type, mod: IRModule | None = None) -> lis
 
 
 def list_op_freqs(mod: IRModule) -> dict[str, int]:
-    """How often each operator is called in a module's functions, by name."""
+    """Counts the calls of each operator in a module's functions, by name."""
     counts: Counter[str] = Counter()
     for function in mod.relay_functions.values():
         for node in post_order(function):
@@ -113,7 +113,7 @@ def list_op_freqs(mod: IRModule) -> dict[str, int]:
 
 
 def list_fake_quantized_op_freqs(mod: IRModule) -> dict[str, int]:
-    """How often operators stand between a dequantize and a quantize, by name: those that integers could compute."""
+    """Counts the operators between dequantize and quantize, by name: those that integers could compute."""
     counts: Counter[str] = Counter()
     for function in mod.relay_functions.values():
         users: dict[Node, bool] = {}
@@ -140,7 +140,10 @@ def all_constants(expr: RelayExpr) -> list[Constant]:
 
 
 def all_dtypes(expr: RelayExpr) -> set[str]:
-    """The dtypes of the tensors in the expression. Raises ValueError where types are not known yet (`transform.InferType`)."""
+    """Returns the dtypes of the tensors in the expression.
+
+    Raises ValueError if types are not known yet (`transform.InferType`).
+    """
     found: set[str] = set()
     pending: list[ty.Type] = [node.checked_type for node in post_order(expr) if isinstance(node, RelayExpr)]
     while pending:
@@ -159,17 +162,17 @@ def all_dtypes(expr: RelayExpr) -> set[str]:
 
 
 def check_constant(expr: RelayExpr) -> bool:
-    """Whether the expression is a constant, or a tuple of such."""
+    """Returns whether the expression is a constant, or a tuple of such."""
     return all(isinstance(node, Constant | Tuple) for node in post_order(expr))
 
 
 def check_kind(t: ty.Type, mod: IRModule | None = None) -> ty.TypeKind:
-    """What a type is: `Type` for that of a value, `AdtHandle` for a data type's name."""
+    """Returns the kind of a type: `Type` for that of a value, `AdtHandle` for a data type's name."""
     return t.kind if isinstance(t, ty.TypeVar | ty.GlobalTypeVar) else ty.TypeKind.Type
 
 
 def well_formed(expr: RelayExpr | IRModule) -> bool:
-    """Whether each variable is bound once, around all its uses."""
+    """Returns whether each variable is bound once, around all its uses."""
     functions = expr.relay_functions.values() if isinstance(expr, IRModule) else [expr]
     try:
         for function in functions:
@@ -211,7 +214,10 @@ def _product(numbers: Sequence[int]) -> int:
 
 
 def _contraction_macs(node: Call) -> int:
-    """Each element of the result takes as many as a filter has elements (a dense row, a convolution's O slice)."""
+    """Counts a dense or convolution: each element of the result takes as many as a filter has elements.
+
+    Shapes: dense (N,O) of weight (O,I): N·O·I; conv2d (N,O,H,W) of weight (O,I,kh,kw): N·O·H·W·I·kh·kw.
+    """
     weight = _tensor_shape(node.args[1])
     return _product(_tensor_shape(node)) * _product(weight[1:])
 
@@ -229,9 +235,9 @@ _MACS: dict[str, Callable[[Call], int]] = {
 
 
 def explain(mod: IRModule, module_pass: Pass) -> list[Diagnostic]:
-    """What a pass would leave alone in the module and why, each with its places: for `FuseOps`, neighbours not fused.
+    """Returns why a pass leaves parts of a module alone, with places: for `FuseOps`, calls not fused.
 
-    Raises MirError for a pass that tells nothing.
+    Raises MirError for a pass without such remarks.
     """
     remarks: list[Diagnostic] = []
     topics = {camel_case(name): explanation(name) for name in EXPLAINED}
@@ -246,7 +252,7 @@ def explain(mod: IRModule, module_pass: Pass) -> list[Diagnostic]:
 
 
 def alpha_equal(lhs: RelayExpr | ty.Type, rhs: RelayExpr | ty.Type) -> bool:
-    """Whether two expressions differ in the names of bound variables at most."""
+    """Returns whether two expressions are equal up to the names of bound variables."""
     return structural_equal(lhs, rhs)
 
 

@@ -1,4 +1,4 @@
-"""`relay.BlockBuilder`: a module that grows, and calls of TE functions that become calls of new prim_funcs in it."""
+"""`relay.BlockBuilder`: builds a module; calls of TE functions become calls of new prim_funcs in it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LETTERS = 26
 
 
 class BlockBuilder:
-    """Takes functions by name and gives the module at the end; what TVM's Relax calls so, for Relay.
+    """Collects functions by name into a module, as the class of that name in TVM's Relax does, for Relay.
 
     `call_te(topi.nn.dense, x, w)` is an expression that calls a new prim_func of the module, which computes what the TE
     function makes of placeholders of the arguments' types.
@@ -49,7 +49,7 @@ class BlockBuilder:
         return IRModule.of_op(self._module.copy_op())
 
     def add_func(self, func: Function | PrimFunc, func_name: str) -> GlobalVar:
-        """Adds a function under `func_name`, or that with a number behind it when the name is taken."""
+        """Adds a function as `func_name`, with a number after it if that name is taken."""
         name, number = func_name, 0
         while name in self._module:
             number += 1
@@ -65,10 +65,10 @@ class BlockBuilder:
     def call_te(
         self, func: Callable[..., Any], *args: Any, primfunc_name_hint: str | None = None, **kwargs: Any
     ) -> RelayExpr:
-        """A call of a prim_func made of `func`, whose Relay arguments (alone or in lists) become TE placeholders.
+        """Returns a call of a prim_func made of `func`; its Relay arguments become TE placeholders.
 
-        `func` gives a tensor, or a list of them: the call is then a tuple. A prim_func that computes the same is used
-        again. Raises MirError for an argument of unknown type.
+        Arguments are Relay expressions, alone or in lists. `func` returns a tensor, or a list of them: the call is then a tuple. An
+        equal prim_func is used again. Raises MirError for an argument of unknown type.
         """
         given: list[RelayExpr] = []
         inputs: list[Tensor] = []
@@ -130,7 +130,7 @@ class BlockBuilder:
 
 
 def _cut_at_types(root: RelayExpr) -> RelayExpr:
-    """The expression with variables in place of what has a type, so that a chain of calls is not gone through for each."""
+    """Replaces typed subexpressions by variables, so that each call of a chain does not walk all of it."""
     new: dict[Node, Node] = {}
     pending: list[Node] = [root]
     while pending:

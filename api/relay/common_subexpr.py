@@ -15,9 +15,9 @@ Skip = Callable[[RelayExpr], bool]
 
 
 def merge_equal(function: Function, fskip: Skip) -> Function:
-    """The function with each call of an operator, and each field of a tuple, given way to an equal one that came before.
+    """Merges each call of an operator, and each field of a tuple, with an equal one before it.
 
-    Operators without arguments and those with an effect stay, as does what `fskip` is true of; it is asked of expressions
+    Operators without arguments and those with an effect stay, as do those for which `fskip` is true; it is called on expressions
     whose arguments are merged already. Linear in the number of nodes.
     """
     new: dict[Node, Node] = {}

@@ -23,7 +23,10 @@ from .scopes import Scope, find_scopes
 
 
 def export_function(name: str, function: expr.Function) -> ir.FuncOp:
-    """The function as an op of a module. Raises MirError for variables that nothing binds, or that are bound twice."""
+    """Exports a function as an op of a module.
+
+    Raises MirError for variables that nothing binds, or that are bound twice.
+    """
     with no_collection():
         exporter = _Exporter(function)
         body = exporter.function_body(function)
@@ -57,7 +60,7 @@ def _attribute(value: object) -> Attribute:
 
 
 class _Exporter:
-    """One top-level function. Tasks on a stack stand for what is left to do; the last one is done first."""
+    """Exports one top-level function. A stack holds the tasks that are left; the last one runs first."""
 
     def __init__(self, function: expr.Function):
         self.home, self.opened = find_scopes(function)
@@ -107,7 +110,7 @@ class _Exporter:
         return Region(block)
 
     def annotation(self, variable: expr.Var) -> Attribute:
-        """A variable's type: as written, else as inference found it."""
+        """Returns a variable's type: its annotation, otherwise the one that inference found."""
         if variable.type_annotation is not None:
             return self.type(variable.type_annotation)
         return variable.known_type or UNKNOWN
@@ -277,7 +280,7 @@ class _Exporter:
         self.visit(node.body)
 
     def _is_self(self, node: expr.Let) -> bool:
-        """Whether the variable is still what a function calls itself by."""
+        """Returns whether the variable still names the function inside its own body."""
         found = self.bound.get(node.var)
         return found is not None and found[1] is self.opened.get((node.value, 0))
 
@@ -352,7 +355,7 @@ def _operator_attributes(node: expr.Call, operator: OpEntry) -> dict[str, Attrib
 
 
 def _is_none(operator: OpEntry, name: str) -> bool:
-    """Whether an attribute's default is None: then there is nothing to write, even where others are always written."""
+    """Returns whether an attribute's default is None; such an attribute is not written."""
     return operator.default_attrs.get(name, 0) is None
 
 
@@ -373,9 +376,9 @@ def _pattern(pattern: adt.Pattern, exporter: _Exporter) -> Attribute:
 
 
 def node_types(root: expr.RelayExpr, functions: Sequence[Operation] = ()) -> dict[Node, Attribute]:
-    """The types that inference finds for the nodes of an expression, which may call these functions of a module.
+    """Infers the types of an expression's nodes, which may call these functions of a module.
 
-    Raises MirError where they do not fit together.
+    Raises MirError if they do not fit together.
     """
     from ...dialects.relay.infer.inference import infer_ops
     from ...dialects.relay.text import is_known
@@ -393,7 +396,7 @@ def node_types(root: expr.RelayExpr, functions: Sequence[Operation] = ()) -> dic
 
 
 def expression_text(node: expr.RelayExpr, *, header: bool = False, metadata: bool = False) -> str:
-    """An expression's text; a line `free_var %x: …;` stands before it for each variable that is not bound in it."""
+    """Prints an expression, preceded by a line `free_var %x: …;` for each free variable."""
     from ...parser.relay.printer import expression_text as text_of
 
     if isinstance(node, expr.Var):

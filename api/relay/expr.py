@@ -119,13 +119,15 @@ class Constant(RelayExpr):
 
     @property
     def data(self) -> DeviceArray:
-        """The tensor; `.numpy()` gives the array."""
+        """The tensor; `.numpy()` returns the array."""
         return DeviceArray(self.value.data.array)
 
 
 class Var(RelayExpr):
-    """A local variable: a parameter, or what a `Let` or a pattern binds. Its name is a hint: variables are told apart by
-    identity."""
+    """A local variable: a parameter, or one that a `Let` or a pattern binds.
+
+    Its name is a hint: variables are distinguished by identity.
+    """
 
     __slots__ = ("name_hint", "type_annotation")
 
@@ -156,7 +158,7 @@ class GlobalVar(RelayExpr):
 
 
 class Call(RelayExpr):
-    """`Call(op, args)`: a call of an operator (`op.get("add")`), of a function, of a `GlobalVar` or of a constructor."""
+    """`Call(op, args)`: calls an operator (`op.get("add")`), a function, a `GlobalVar` or a constructor."""
 
     __slots__ = ("args", "attrs", "op", "type_args")
 
@@ -244,7 +246,7 @@ class RefCreate(RelayExpr):
 
 
 class RefRead(RelayExpr):
-    """What a cell holds."""
+    """Reads a cell."""
 
     __slots__ = ("ref",)
 
@@ -254,7 +256,7 @@ class RefRead(RelayExpr):
 
 
 class RefWrite(RelayExpr):
-    """Writes a value to a cell; gives the empty tuple."""
+    """Writes a value to a cell; its own value is the empty tuple."""
 
     __slots__ = ("ref", "value")
 
@@ -265,7 +267,7 @@ class RefWrite(RelayExpr):
 
 
 class Function(RelayExpr):
-    """`Function([x, y], body)`: a function; in a module under a name, or inside an expression as a closure."""
+    """`Function([x, y], body)`: a function, named in a module, or a closure inside an expression."""
 
     __slots__ = ("attrs", "body", "params", "ret_type", "type_params")
 
@@ -304,7 +306,7 @@ class Function(RelayExpr):
 
 
 class TupleWrapper:
-    """What an operator of several results gives: a call that is taken apart by index, by unpacking or by `len`."""
+    """The call of an operator with several results; indexing, unpacking and `len` access them."""
 
     def __init__(self, tuple_value: RelayExpr, size: int):
         self.tuple_value = tuple_value
@@ -337,7 +339,7 @@ def var(
     dtype: str = "float32",
     span: Span | None = None,
 ) -> Var:
-    """A variable of a type, or of a tensor type given by shape and dtype; with neither its type is to be found."""
+    """Creates a variable of a type, or of a tensor type of this shape and dtype; otherwise it is inferred."""
     if type_annotation is not None and shape is not None:
         raise ValueError(f"%{name_hint}: give its type or its shape, not both")
     if shape is not None:
@@ -365,7 +367,7 @@ def const(value: object, dtype: str | None = None, span: Span | None = None) -> 
 
 
 def bind(expr: RelayExpr, binds: Mapping[Any, RelayExpr]) -> RelayExpr:
-    """The expression with values in place of free variables (given as `Var` or by name). A function loses those parameters."""
+    """Substitutes free variables (given as `Var` or by name); a function loses those parameters."""
     from .graph import substitute
 
     if isinstance(expr, Function):

@@ -1,7 +1,7 @@
-"""Walks over expressions that a class of one's own says: `ExprVisitor` looks, `ExprMutator` builds anew.
+"""Walks over expressions by a class of the user: `ExprVisitor` visits, `ExprMutator` rebuilds.
 
-The methods are TVM's: `visit_call`, `visit_var`, …, each of which decides whether `visit` goes on into what the node is made
-of. They call each other as deep as the program is; the first `visit` therefore makes room for that.
+The methods are TVM's: `visit_call`, `visit_var`, …, each of which decides whether `visit` goes on into the node's parts. They
+call each other as deep as the program is; the first `visit` therefore runs in a deep stack.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ _METHODS: dict[type[Node], str] = {
 
 
 class ExprVisitor(ExprFunctor[None]):
-    """Visits every node of an expression; override the methods of the kinds that matter, and call `super()` to go on."""
+    """Visits every node of an expression; override the methods of the kinds that matter."""
 
     def visit_tuple(self, tup: Tuple) -> None:
         for field in tup.fields:
@@ -208,7 +208,7 @@ class ExprVisitor(ExprFunctor[None]):
 
 
 class ExprMutator(ExprFunctor[Any]):
-    """Builds an expression anew, from the methods' results; a node none of whose parts changes stays itself."""
+    """Rebuilds an expression from the methods' results; a node without a changed part is kept."""
 
     def visit_function(self, fn: Function) -> Any:
         params = [self.visit(param) for param in fn.params]

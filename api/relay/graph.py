@@ -29,7 +29,7 @@ LEAVES = (Var, Constant, GlobalVar, Op, Constructor)
 
 
 def parts(node: Node) -> Sequence[Node]:
-    """The expressions that a node is made of, in order of evaluation; parameters and what a `Let` binds are none."""
+    """Returns the subexpressions of a node in order of evaluation, without the variables that it binds."""
     match node:
         case Call():
             return node.args if isinstance(node.op, Op) else (node.op, *node.args)
@@ -71,7 +71,7 @@ def binders(node: Node) -> Sequence[Var]:
 
 
 def scope_starts(node: Node) -> int:
-    """How many of a node's parts are computed where the node stands; the others are each a scope of their own."""
+    """Returns the number of parts that are computed in the node's own scope; each other part has its own."""
     match node:
         case If() | Match():
             return 1
@@ -147,7 +147,7 @@ def with_parts(node: RelayExpr, fresh: Sequence[object]) -> RelayExpr:
 
 
 def substitute(root: RelayExpr, values: Mapping[Var, RelayExpr]) -> RelayExpr:
-    """Returns the expression with values in place of variables; what holds none of them stays the same node."""
+    """Substitutes values for variables; a node that holds none of them stays the same object."""
     new: dict[Node, Node] = {}
     for node in post_order(root):
         if isinstance(node, Var):

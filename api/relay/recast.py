@@ -1,4 +1,4 @@
-"""`recast`: some operators of an expression computed in another dtype, with casts in front of them and behind."""
+"""`recast`: computes some operators of an expression in another dtype, between casts."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ E = TypeVar("E", RelayExpr, Function, IRModule)
 def recast(
     expr: E, dtype: str, out_dtype: str, ops: Sequence[str] = ("nn.conv2d",), skip_layers: Sequence[int] = ()
 ) -> E:
-    """The expression with the operators `ops` computed in `dtype`.
+    """Returns the expression with the operators `ops` computed in `dtype`.
 
-    Their arguments are cast to it, they give `out_dtype` where they have such an attribute, and the result is cast back to
-    what it was. As hard casts of whatever values there are, this is for measuring, not for exact results.
+    Their arguments are cast to it, their results have `out_dtype` if they have such an attribute, and are cast back to
+    their former dtype. The casts are hard, of whatever values there are: this is for measuring, not for exact results.
 
     Args:
         expr: a function, an expression, or a module, of which `@main` is changed.
@@ -33,7 +33,7 @@ def recast(
             count from the last.
 
     Raises:
-        MirError: for a name that is no operator's, and where types cannot be inferred.
+        MirError: for a name that is not an operator's, and if types cannot be inferred.
     """
     for name in ops:
         if get_operator(name) is None:

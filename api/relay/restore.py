@@ -35,7 +35,7 @@ from .expr import (
 
 @dataclass
 class Symbols:
-    """What names of a module stand for: one node each."""
+    """The names of a module: one node for each."""
 
     functions: dict[str, GlobalVar] = field(default_factory=dict[str, GlobalVar])
     types: dict[str, adt.TypeData] = field(default_factory=dict[str, adt.TypeData])
@@ -82,7 +82,7 @@ class _Frame:
     block: Block
     ops: Iterator[Operation]
     lets: list[tuple[Var, Node, Span | None]]
-    op: Operation | None = None  # The op with regions that it stands at, and the values of those that were read.
+    op: Operation | None = None  # The op whose regions are being read, and the values of those that were read.
     bodies: list[RelayExpr] = field(default_factory=list[RelayExpr])
 
 
@@ -176,7 +176,7 @@ class _Restorer:
         frames.append(_Frame(block, iter(block.ops), []))
 
     def _leave(self, frames: list[_Frame], value: RelayExpr) -> None:
-        """A region of the op that the frame stands at has been read."""
+        """Takes the value of a region that was read; after the last one, makes the node of the frame's op."""
         frame = frames[-1]
         finished, op = frame.bodies, frame.op
         finished.append(value)
@@ -294,7 +294,7 @@ class _Restorer:
 
 
 def _is_bound_next(op: Operation) -> bool:
-    """Whether the op that follows is a let of the op's value."""
+    """Returns whether the next op is a let of the op's value."""
     following = op.next_op
     return isinstance(following, ir.LetOp) and following.value is op.results[0]
 

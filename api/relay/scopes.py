@@ -1,4 +1,4 @@
-"""Where each node of a graph is computed: in the innermost scope that holds all its uses.
+"""Finds the scope in which each node of a graph is computed: the innermost that holds all its uses.
 
 Bodies of functions, branches and clauses are scopes. A node that two branches use is computed before them; one that only one
 branch uses is computed there. This is the rule of TVM's ToBasicBlockNormalForm.
@@ -13,7 +13,7 @@ from .graph import LEAVES, parts, post_order, scope_starts
 
 
 class Scope:
-    """A scope, and the block that it becomes. Ancestors are found through one jump pointer each (Myers, 1983)."""
+    """A scope, and its block. Ancestors are found through one jump pointer each (Myers, 1983)."""
 
     __slots__ = ("block", "depth", "jump", "parent")
 
@@ -45,13 +45,15 @@ class Scope:
         return a
 
     def holds(self, other: Scope) -> bool:
-        """Whether `other` is this scope or inside it."""
+        """Returns whether `other` is this scope or inside it."""
         return other.depth >= self.depth and other.at_depth(self.depth) is self
 
 
 def find_scopes(root: Node) -> tuple[dict[Node, Scope], dict[tuple[Node, int], Scope]]:
-    """The scope of each node but leaves, the root's being a scope of its own; and the scopes that parts open, by node and
-    the part's place."""
+    """Returns the scope of each node except leaves, and the scopes that parts open, by node and index.
+
+    The root has a scope of its own.
+    """
     top = Scope()
     home: dict[Node, Scope] = {root: top}
     opened: dict[tuple[Node, int], Scope] = {}

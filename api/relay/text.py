@@ -11,9 +11,9 @@ from .expr import RelayExpr
 
 
 def parse(source: str, source_name: str = "from_string", init_module: IRModule | None = None) -> IRModule:
-    """The module of a text in any of `.mir`'s formats, typed. The functions of `init_module` are there, too.
+    """Parses a text in any of `.mir`'s formats to a typed module, with the functions of `init_module`.
 
-    Raises MirError with everything that is wrong in the text.
+    Raises MirError with every error of the text.
     """
     module = IRModule.of_op(parse_module(source, source_name))
     if init_module is None:
@@ -27,9 +27,9 @@ fromtext = parse
 
 
 def parse_expr(source: str) -> RelayExpr:
-    """The expression that a text such as `add(1f, 2f)`, `fn (%x: float32) { … }` or `free_var %x: float32; exp(%x)` writes.
+    """Parses an expression: `add(1f, 2f)`, `fn (%x: float32) { … }`, `free_var %x: float32; exp(%x)`.
 
-    The text may begin with a version line and end with `#[metadata]`, as that of an expression does.
+    The text may begin with a version line and end with `#[metadata]`, as the text of an expression does.
     """
     check(source, "source", "the text of an expression", str)
     source = _VERSION.sub("", source, count=1)
@@ -43,6 +43,6 @@ _VERSION = re.compile(r'\A\s*+#\[version = "[^"\n]*"\][ \t]*\n?')
 
 
 def astext(obj: RelayExpr | IRModule, show_meta_data: bool = True) -> str:
-    """The text of an expression or a module, with the constants that it refers to unless `show_meta_data` is False."""
+    """Prints an expression or a module, with its constants unless `show_meta_data` is False."""
     check(obj, "obj", "an expression or an IRModule", RelayExpr, IRModule)
     return obj.astext(show_meta_data)

@@ -1,5 +1,4 @@
-"""`mirstack.relay.transform`: the passes on Relay by TVM's names, `function_pass`, and what TVM has beside them as functions
-of expressions."""
+"""`mirstack.relay.transform`: passes on Relay by TVM's names, and functions of expressions."""
 
 from __future__ import annotations
 
@@ -37,9 +36,9 @@ PatternEntry = tuple[str, DFPattern] | tuple[str, DFPattern, Callable[[Any], boo
 
 
 def MergeComposite(pattern_table: Sequence[PatternEntry]) -> FunctionPass:
-    """A pass that puts what the patterns match into functions, whose attribute `Composite` is the pattern's name.
+    """Returns a pass that outlines the patterns' matches into functions with the attribute `Composite`.
 
-    Patterns are tried in order; what is in such a function already stays there.
+    The attribute is the pattern's name. Patterns are tried in order; the body of such a function is left as it is.
     """
 
     def merge(function: Function, mod: IRModule, ctx: PassContext) -> Function:
@@ -53,7 +52,7 @@ def MergeComposite(pattern_table: Sequence[PatternEntry]) -> FunctionPass:
 
 
 class _Merging(FunctionPass):
-    """A pass on functions that puts parts into functions: where types were known, those of the new ones are, too."""
+    """A pass that outlines parts of functions; the new functions are typed if the old ones were."""
 
     def transform(self, mod: IRModule, context: PassContext, *, owned: bool) -> IRModule:
         result = super().transform(mod, context, owned=owned)
@@ -62,18 +61,24 @@ class _Merging(FunctionPass):
 
 
 def FoldScaleAxis() -> Sequential:
-    """Scales of channels into weights: backward, which meets the usual normalization behind a convolution, then forward."""
+    """Folds channel scales into weights: backward, for a normalization after a convolution, then forward."""
     return Sequential([make_pass("BackwardFoldScaleAxis"), make_pass("ForwardFoldScaleAxis")], name="FoldScaleAxis")
 
 
 def BatchingOps() -> Sequential:
-    """Convolutions, dense layers and batched products of one input, each kind as one; they run from level 4 on."""
+    """Merges convolutions, dense layers and batched products of one input, each kind into one call.
+
+    The passes run from level 4 on.
+    """
     kinds = ("CombineParallelConv2D", "CombineParallelDense", "CombineParallelBatchMatmul")
     return Sequential([make_pass(kind) for kind in kinds], name="BatchingOps")
 
 
 def EliminateCommonSubexpr(fskip: Skip | None = None) -> Pass:
-    """A pass that merges operators with equal attributes and the same arguments, but those for which `fskip` is true."""
+    """Returns a pass that merges equal calls of operators, except those for which `fskip` is true.
+
+    Calls are equal if their attributes are equal and their arguments the same.
+    """
     if fskip is None:
         return make_pass("EliminateCommonSubexpr")
 
@@ -104,8 +109,11 @@ def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> Pass:
 
 
 def Defunctionalization(func: Function, mod: IRModule) -> Function:
-    """A function without functions as values, which become data. Their types, and the functions that apply them, are added
-    to `mod`, whose functions it may call. (As a pass on modules: `mirstack.transform.Defunctionalization()`.)"""
+    """Returns the function without functions as values, which become data.
+
+    The data types, and the functions that apply them, are added to `mod`, whose functions it may call. As a pass on modules:
+    `mirstack.transform.Defunctionalization()`.
+    """
     name = _unused_name(mod)
     work = IRModule.of_op(mod.copy_op())
     work[name] = func
@@ -119,14 +127,14 @@ def Defunctionalization(func: Function, mod: IRModule) -> Function:
 
 
 def gradient(expr: Function | GlobalVar, mod: IRModule | None = None, mode: str = "higher_order") -> Function:
-    """The function that gives `expr`'s result and, in a tuple, the gradients of its parameters.
+    """Returns the function of `expr`'s result and, in a tuple, the gradients of its parameters.
 
     `mode`: "first_order" takes functions of operators and tuples alone, and no module. "higher_order" also takes local
-    functions, references, and calls of functions of `mod`: what is known of them is computed first (`PartialEvaluate`), which
-    has to leave operators and tuples. The result holds neither in both cases.
+    functions, references, and calls of functions of `mod`: their known parts are computed first (`PartialEvaluate`), which
+    must leave operators and tuples. The result holds neither in both cases.
 
     Raises:
-        MirError: for an operator without a gradient, and for control flow that depends on what tensors hold.
+        MirError: for an operator without a gradient, and for control flow that depends on the contents of tensors.
     """
     if mode not in ("first_order", "higher_order"):
         raise MirError(Diagnostic(f"gradient has no mode '{mode}'").with_note('it is "first_order" or "higher_order"'))
@@ -151,9 +159,9 @@ def gradient(expr: Function | GlobalVar, mod: IRModule | None = None, mode: str 
 
 
 def InferTypeLocal(expr: RelayExpr) -> Type:
-    """The type of an expression whose free variables say theirs; it and all that it is made of know theirs from now on.
+    """Infers and stores the types of an expression and all its parts; free variables must be annotated.
 
-    Raises MirError where a type cannot be inferred.
+    Raises MirError if a type cannot be inferred.
     """
     found = node_types(expr)
     for node, type in found.items():
@@ -177,7 +185,7 @@ def ToANormalFormExpr(e: RelayExpr) -> RelayExpr:
 
 
 def AnnotateSpans() -> ModulePass:
-    """A pass that gives every expression its place in the module's text."""
+    """Returns a pass that sets every expression's span to its place in the module's text."""
     from .text import parse
 
     return ModulePass(lambda mod, ctx: parse(mod.astext(), "GeneratedSource"), PassInfo(0, "AnnotateSpans"))
@@ -191,7 +199,10 @@ class ChangeBatch:
         self.data, self.batch_size = dict(data), batch_size
 
     def transform_function(self, func: Function, mod: IRModule, ctx: PassContext) -> Function:
-        """A copy of the function with these parameters resized. Raises MirError for one that is no tensor of that rank."""
+        """Returns the function with these parameters resized.
+
+        Raises MirError for a parameter that is not a tensor of that rank.
+        """
         new: dict[Var, Var] = {param: self._resized(param) for param in func.params if param in self.data}
         params = [new.get(param, param) for param in func.params]
         return Function(params, substitute(func.body, new), None, func.type_params, func.attrs)

@@ -1,4 +1,4 @@
-"""Types of Relay in Python, with TVM's names, and how they stand for the dialect's types."""
+"""Types of Relay in Python, with TVM's names, and their conversion to the dialect's types."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Dim: TypeAlias = "int | Any"
 
 
 class TypeKind(IntEnum):
-    """What a type variable stands for; only types are used."""
+    """The kind of a type variable; only types are used."""
 
     Type = 0
     ShapeVar = 1
@@ -184,7 +184,7 @@ def scalar_type(dtype: str) -> TensorType:
 
 
 def checked_shape(shape: object, function: str) -> tuple[Dim, ...]:
-    """Returns the dimensions of `shape`, which `function` was given. Raises MirError where they are not a shape."""
+    """Returns `shape` as dimensions; `function` names it in errors. Raises MirError if it is not a shape."""
     if isinstance(shape, str) or not isinstance(shape, Iterable):
         message = f"{function}: shape is a tuple of dimensions, not {shape!r}"
         raise MirError(Diagnostic(message).with_note("write shape=(2, 3), and shape=() for a scalar"))
@@ -234,7 +234,7 @@ def to_attribute(type: Type | None, names: dict[TypeVar, str] | None = None) -> 
 
 
 def from_attribute(attribute: Attribute, variables: dict[str, TypeVar] | None = None) -> Type:
-    """The inverse of `to_attribute`; `variables` are the type parameters in sight, which grow by those met."""
+    """Inverts `to_attribute`; `variables` are the type parameters in scope, to which new ones are added."""
     known = {} if variables is None else variables
     match attribute:
         case TensorTypeAttr():

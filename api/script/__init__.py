@@ -1,6 +1,6 @@
-"""`mirstack.script`: TVMScript in Python files. `@T.prim_func` and `@I.ir_module` read the source of what they decorate.
+"""`mirstack.script`: TVMScript in Python files, by the decorators `@T.prim_func` and `@I.ir_module`.
 
-The function is never run: its text goes through the grammar of `.mir` files, so that errors are located in the Python
+The function is never run: its source is parsed by the grammar of `.mir` files, so that errors are located in the Python
 file. Variables around it that are numbers, strings, dtypes, or lists of such may be used in it.
 """
 

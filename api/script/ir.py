@@ -1,4 +1,4 @@
-"""`I`: what stands in front of a class of functions."""
+"""`I`: the decorator of a class of functions."""
 
 from .source import ir_module
 from .words import Word

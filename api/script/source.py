@@ -1,4 +1,4 @@
-"""From a decorated Python function or class to IR: its source, the variables around it, and the parser."""
+"""Parses a decorated Python function or class: its source, and the variables around it."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ def prim_func(func: FunctionType, /) -> PrimFunc: ...
 @overload
 def prim_func(*, private: bool = False, check_well_formed: bool = True) -> Callable[[FunctionType], PrimFunc]: ...
 def prim_func(func: FunctionType | None = None, *, private: bool = False, check_well_formed: bool = True) -> Any:
-    """`@T.prim_func`: the function's source as a `tir.PrimFunc`. Inside of a class `@I.ir_module` reads it.
+    """Decorates `@T.prim_func`: returns the function's source as a `tir.PrimFunc`.
 
-    `private` is what the decorator says in the source. Raises MirError for what is wrong in the text, located in the file.
+    Inside of a class `@I.ir_module` reads it. `private` repeats the decorator's argument. Raises MirError for an error in the
+    text, located in the file.
     """
     if func is None:
         return prim_func
@@ -43,7 +44,7 @@ def prim_func(func: FunctionType | None = None, *, private: bool = False, check_
 
 
 def ir_module(mod: type, /, *, check_well_formed: bool = True) -> IRModule:
-    """`@I.ir_module`: the prim_funcs of a class as an IRModule. Raises MirError for what is wrong in the text."""
+    """Decorates `@I.ir_module`: returns a class's prim_funcs as an IRModule. Raises MirError."""
     if not inspect.isclass(mod):
         raise TypeError(f"@I.ir_module decorates a class, not {mod!r}")
     text, file, line = _source(mod)
@@ -55,9 +56,9 @@ def ir_module(mod: type, /, *, check_well_formed: bool = True) -> IRModule:
 
 
 def from_source(program: str, extra_vars: Mapping[str, object] | None = None) -> IRModule | PrimFunc:
-    """A text's module, or its function where it is a single `@T.prim_func` in no class; `extra_vars` are captured variables.
+    """Parses a text to a module, or to a function if it is a single `@T.prim_func` outside of a class.
 
-    Raises MirError for what is wrong in the text.
+    `extra_vars` are captured variables. Raises MirError for an error in the text.
     """
     module = _read(textwrap.dedent(program).strip("\n"), "<script>", 1, extra_vars or {})
     ops = list(module.ops)
@@ -99,15 +100,15 @@ def _only_function(module: ModuleOp, name: str) -> PrimFuncOp:
 
 
 def _is_in_class(function: FunctionType) -> bool:
-    """Whether a function is defined directly in a class."""
+    """Returns whether a function is defined directly in a class."""
     outer, _, _ = function.__qualname__.rpartition(".")
     return outer != "" and not outer.endswith("<locals>")
 
 
 def _source(what: FunctionType | type) -> tuple[str, str, int]:
-    """(text, file, number of the first line) of a definition with its decorators.
+    """Returns a definition's source with its decorators, its file, and the number of its first line.
 
-    Raises MirError where there is no file to read it from.
+    Raises MirError without a file to read it from.
     """
     try:
         file = inspect.getsourcefile(what) or inspect.getfile(what)
@@ -125,7 +126,7 @@ def _source(what: FunctionType | type) -> tuple[str, str, int]:
 
 
 def _class_lines(cls: type) -> tuple[list[str], int]:
-    """The lines of a class, found by the place of its first function: several classes of a file may have one name."""
+    """Returns the lines of a class, found by its first function: classes of a file may share a name."""
     inside = next((member for member in vars(cls).values() if inspect.isfunction(member)), None)
     if inside is None:
         return inspect.getsourcelines(cls)
@@ -143,7 +144,7 @@ def _class_lines(cls: type) -> tuple[list[str], int]:
 
 
 def _around(function: FunctionType, frame: FrameType | None) -> dict[str, object]:
-    """The variables that the function sees: its module's, those of the functions around, and what it closes over."""
+    """Returns the variables visible to a function: its module's, the enclosing functions', its closure's."""
     outer: list[Mapping[str, object]] = []
     while frame is not None:
         if frame.f_globals is function.__globals__:

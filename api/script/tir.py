@@ -1,4 +1,4 @@
-"""`T`: the words of TVMScript. Only the decorators do something in Python; the others are for the annotations of parameters."""
+"""`T`: the words of TVMScript. Only the decorators act in Python; the others annotate parameters."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class Word:
-    """`T.Buffer((8,), "float32")`, `T.Buffer[(8,), "float32"]`, `T.handle`: evaluated by Python, and read from the source."""
+    """A word such as `T.Buffer((8,), "float32")`: Python evaluates it, the parser reads its source."""
 
     __slots__ = ("text",)
 

@@ -1,6 +1,6 @@
 """`mirstack.te`: tensor expressions and their schedules, under TVM's names.
 
-What describes tensors is `dialects.te.builder`, where its conventions are told; schedules are in `schedule`, their engine in
+Tensors are described by `dialects.te.builder`, which documents its conventions; schedules are in `schedule`, their engine in
 `lowering.te.schedule`.
 """
 

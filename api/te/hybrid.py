@@ -1,4 +1,4 @@
-"""`te.hybrid.script`: tensors described by loops, in a subset of Python whose source is read as a text of `.mir` is."""
+"""`te.hybrid.script`: tensors described by loops, in a subset of Python whose source is parsed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from .schedule import at_caller
 
 
 class Captured(Mapping[str, Any]):
-    """The variables around a Python function that a script may use: numbers, strings, tuples of such, sizes, and scripts."""
+    """The variables around a Python function that a script may use.
+
+    They are numbers, strings, tuples of such, sizes, and scripts.
+    """
 
     def __init__(self, function: FunctionType):
         around = inspect.getclosurevars(function)

@@ -19,9 +19,9 @@ INDEX_BITS = {"int32": 32, "int64": 64}
 def create_prim_func(
     ops: Sequence[Tensor | Var], index_dtype_override: str | None = None, *, name: str = "main"
 ) -> PrimFunc:
-    """Returns the function that computes tensors from others; `ops` are its parameters in order, inputs and outputs.
+    """Creates the function that computes tensors from others; `ops` are its inputs and outputs in order.
 
-    Loops, block axes, indices and sizes become `index_dtype_override`, "int32" or "int64", where it is given. Raises MirError for a
+    Loops, block axes, indices and sizes have the dtype `index_dtype_override`, "int32" or "int64", if given. Raises MirError for a
     symbolic size that no parameter binds, and for another dtype.
     """
     from ...lowering.te.create_prim_func import create_prim_func as lower

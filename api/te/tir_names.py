@@ -1,4 +1,4 @@
-"""The functions of TVM's `tir` on scalar expressions, which TE programs use: those of `te`, under `tir`'s names."""
+"""TVM's `tir` functions on scalar expressions, for TE programs: those of `te`, under `tir`'s names."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _LEVELS = ("detail", "fast", "none")
 
 
 class IndexMap:
-    """What index maps hold besides indices."""
+    """Special items of index maps."""
 
     AXIS_SEPARATOR = AXIS_SEPARATOR
     """Stands between indices where a group of dimensions ends."""
@@ -33,10 +33,10 @@ class Schedule(InPlaceSchedule):
     """A schedule of a copy of `mod`: an IRModule, a PrimFunc (called `main` then), or an xDSL module.
 
     Primitives are methods: `i, j = sch.get_loops(sch.get_block("C"))`, `sch.split(j, factors=[None, 4])`; `dir(sch)` lists
-    them, `help(sch.split)` shows one. Each gives handles that outlast what follows. `mod` is the scheduled module, `trace`
-    what led to it. A primitive that would change a result raises ScheduleError and leaves all as it was.
+    them, `help(sch.split)` shows one. Each returns handles that outlast later primitives. `mod` is the scheduled module, `trace`
+    its history. A primitive that would change a result raises ScheduleError and leaves all as it was.
 
-    `seed` is that of what is drawn; `error_render_level` is `detail` (the program with a caret), `fast` or `none` (the rule
+    `seed` is that of random draws; `error_render_level` is `detail` (the program with a caret), `fast` or `none` (the rule
     alone); `debug_mask` `all` (or a number but 0) verifies the module after each primitive.
     """
 

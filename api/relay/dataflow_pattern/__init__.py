@@ -1,6 +1,6 @@
-"""Patterns of expressions, with TVM's names: `is_op("nn.relu")(is_op("nn.dense")(wildcard(), wildcard()))`.
+"""Patterns of expressions: `is_op("nn.relu")(is_op("nn.dense")(wildcard(), wildcard()))`; TVM's names.
 
-`patterns` holds what a pattern is, `matcher` when it fits, `rewriting` what is done where it does.
+`patterns` defines the patterns, `matcher` matches them, `rewriting` replaces or outlines the matches.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Graph:
 
     @cached_property
     def types(self) -> Mapping[Node, Attribute]:
-        """Types found by inference, for nodes that do not know theirs; none where the expression does not fit together."""
+        """Returns the types found by inference, for nodes without one; none if inference fails."""
         from ..export import node_types
 
         try:
@@ -76,7 +76,7 @@ class Graph:
 
 
 class Matcher:
-    """Matches patterns against the nodes of one graph. `matched` is what each pattern of the last match was."""
+    """Matches patterns against the nodes of one graph; `matched` maps each pattern to its nodes."""
 
     def __init__(self, root: RelayExpr, graph: Graph | None = None):
         self.graph = graph or Graph(root)
@@ -85,7 +85,7 @@ class Matcher:
         self._remembers = True
 
     def match(self, pattern: DFPattern, node: Node) -> bool:
-        """Whether the node is such as the pattern says."""
+        """Returns whether the node matches the pattern."""
         self.matched.clear()
         self._order.clear()
         self._remembers = True
@@ -208,7 +208,10 @@ class Matcher:
         return follows and self._reaches_parent(pattern, node)
 
     def _follows_path(self, pattern: DominatorPattern, child: Node) -> bool:
-        """Whether everything that `child` is made of comes from one parent, along the path: arguments from left to right."""
+        """Returns whether all that `child` is computed from comes from one parent, along the path.
+
+        Arguments are followed from left to right.
+        """
         seen = {child}
         pending = [child]
         while pending:
@@ -229,7 +232,7 @@ class Matcher:
         return True
 
     def _reaches_parent(self, pattern: DominatorPattern, child: Node) -> bool:
-        """Whether some parent is dominated by `child`."""
+        """Returns whether some parent is dominated by `child`."""
         pending = [child]
         while pending:
             for inner in self.graph.dominated.get(pending.pop(), ()):
@@ -264,7 +267,7 @@ _CASES: dict[type[DFPattern], Callable[[Matcher, Any, Node], bool]] = {
 
 
 def _calls(pattern: CallPattern, *names: str) -> bool:
-    """Whether a pattern is a call of one of these operators."""
+    """Returns whether a pattern is a call of one of these operators."""
     callee = pattern.op.expr if isinstance(pattern.op, patterns.ExprPattern) else None
     return isinstance(callee, Op) and callee.name in names
 

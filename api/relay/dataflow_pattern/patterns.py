@@ -1,4 +1,4 @@
-"""What a pattern is: a small graph of nodes, each of which says what an expression must be."""
+"""Patterns: small graphs of nodes, each of which constrains an expression."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class DFPattern:
-    """A pattern. One that stands in several places of a larger one must be the same expression in all of them.
+    """A pattern. One that occurs several times in a larger one matches the same expression each time.
 
     `p(a, b)` is a call, `p(None)` one of any arguments, `p | q` either, `p + q` and the like calls of operators.
     """
@@ -76,7 +76,7 @@ class DFPattern:
         return DominatorPattern(parent, WildcardPattern() if path is None else path, self)
 
     def match(self, expr: RelayExpr) -> bool:
-        """Whether the expression is such."""
+        """Returns whether the expression matches."""
         return match(self, expr)
 
     def partition(
@@ -209,7 +209,10 @@ class AltPattern(DFPattern):
 
 
 class AttrPattern(DFPattern):
-    """A call, an operator or a function with attributes of these values; an operator has `TOpPattern`, how it fuses."""
+    """Matches a call, an operator or a function with these attributes.
+
+    An operator has `TOpPattern`, its fusion kind.
+    """
 
     __slots__ = ("attrs", "pattern")
 
@@ -222,7 +225,7 @@ class AttrPattern(DFPattern):
 
 
 class TypePattern(DFPattern):
-    """What matches, of that type."""
+    """Matches expressions of that type that match `pattern`."""
 
     __slots__ = ("pattern", "type")
 
@@ -235,7 +238,7 @@ class TypePattern(DFPattern):
 
 
 class DataTypePattern(DFPattern):
-    """What matches, a tensor of that dtype."""
+    """Matches tensors of that dtype that match `pattern`."""
 
     __slots__ = ("dtype", "pattern")
 
@@ -248,7 +251,7 @@ class DataTypePattern(DFPattern):
 
 
 class ShapePattern(DFPattern):
-    """What matches, a tensor of that shape."""
+    """Matches tensors of that shape that match `pattern`."""
 
     __slots__ = ("pattern", "shape")
 
@@ -330,22 +333,22 @@ def is_let(var: DFPattern, value: DFPattern, body: DFPattern) -> LetPattern:
 
 
 def has_type(ttype: Type, pattern: DFPattern | None = None) -> TypePattern:
-    """What matches the pattern (anything), of that type."""
+    """Matches an expression of that type that matches the pattern (by default any)."""
     return TypePattern(pattern or WildcardPattern(), ttype)
 
 
 def has_dtype(dtype: str, pattern: DFPattern | None = None) -> DataTypePattern:
-    """What matches the pattern (anything), a tensor of that dtype."""
+    """Matches a tensor of that dtype that matches the pattern (by default any)."""
     return DataTypePattern(pattern or WildcardPattern(), dtype)
 
 
 def has_shape(shape: Sequence[object], pattern: DFPattern | None = None) -> ShapePattern:
-    """What matches the pattern (anything), a tensor of that shape."""
+    """Matches a tensor of that shape that matches the pattern (by default any)."""
     return ShapePattern(pattern or WildcardPattern(), shape)
 
 
 def has_attr(attrs: Mapping[str, object], pattern: DFPattern | None = None) -> AttrPattern:
-    """What matches the pattern (anything), with attributes of these values."""
+    """Matches an expression with these attributes that matches the pattern (by default any)."""
     return AttrPattern(pattern or WildcardPattern(), attrs)
 
 
@@ -355,14 +358,14 @@ def dominates(parent: DFPattern, path: DFPattern, child: DFPattern) -> Dominator
 
 
 def match(pattern: DFPattern, expr: RelayExpr) -> bool:
-    """Whether the expression is such as the pattern says."""
+    """Returns whether the expression matches the pattern."""
     from .matcher import Matcher
 
     return Matcher(expr).match(pattern, expr)
 
 
 _LONGEST = 400
-"""Characters of a part; of a longer one the beginning. A part that stands in several places is written in each."""
+"""The most characters of a part's text; the rest is cut off. A part that is shared is written each time."""
 
 
 def _pattern_text(root: DFPattern) -> str:

@@ -1,6 +1,6 @@
-"""What is done where a pattern fits: rewriting by a function of one's own, and putting matches into functions.
+"""Rewrites matches by a function of the user, and outlines matches into functions.
 
-A match may not overlap another, and what it holds besides its root must not be needed outside of it, so that nothing is
+A match may not overlap another, and its inner nodes must not be used outside of it, so that nothing is
 computed twice. Matches nearer to the result come first. As in TVM's PatternGrouper.
 """
 
@@ -39,7 +39,7 @@ NAME = "PartitionedFromPattern"
 
 
 class DFPatternCallback:
-    """A rewrite: derive a class, set `pattern` in its `__init__`, and give what replaces a match from `callback`.
+    """A rewrite: a derived class sets `pattern` in its `__init__`; `callback` returns replacements.
 
     `require_type`: expressions have types when they are matched. `rewrite_once`: a single round.
     """
@@ -54,15 +54,18 @@ class DFPatternCallback:
         return rewrite(self, expr)
 
     def callback(self, pre: RelayExpr, post: RelayExpr, node_map: Mapping[DFPattern, Sequence[Any]]) -> RelayExpr:
-        """What replaces a match: `pre` before and `post` after what it is made of was rewritten; `node_map` holds the
-        rewritten expressions of each node of the pattern."""
+        """Returns the replacement of a match.
+
+        `pre` is the match, `post` the match after its parts were rewritten; `node_map` holds the rewritten expressions of each node of
+        the pattern.
+        """
         raise TypeError(f"{type(self).__name__} needs a method callback(pre, post, node_map)")
 
 
 def rewrite(
     callbacks: DFPatternCallback | Sequence[DFPatternCallback], expr: RelayExpr, mod: IRModule | None = None
 ) -> RelayExpr:
-    """The expression, rewritten until nothing changes; `mod` holds the functions that it calls, for their types.
+    """Rewrites an expression until nothing changes; `mod` holds the functions it calls, for their types.
 
     Raises:
         MirError: when that does not come to an end.
@@ -104,7 +107,7 @@ def _typed(expr: RelayExpr, functions: Sequence[Operation]) -> RelayExpr:
 
 @dataclass(eq=False)
 class _Group:
-    """A match: its root, what it holds, what goes into it from outside, and what each node of the pattern was."""
+    """A match: its root, its members, its inputs from outside, and the nodes that each pattern matched."""
 
     root: Node
     members: set[Node]
@@ -132,7 +135,7 @@ def _groups(pattern: DFPattern, root: RelayExpr) -> dict[Node, _Group]:
 
 
 def _partitioned(graph: Graph) -> set[Node]:
-    """What lies in functions that `partition` made before."""
+    """Returns the nodes in functions that `partition` made before."""
     functions = [node for node in graph.nodes if isinstance(node, Function) and NAME in node.attrs]
     return {inner for function in functions for inner in post_order(function.body)}
 
@@ -184,7 +187,7 @@ def _group(root: Node, every: Sequence[DFPattern], matched: dict[DFPattern, list
 
 
 def _members(root: Node, inputs: Container[Node]) -> tuple[dict[Node, None], dict[Node, None]]:
-    """What a match holds from its root down to its inputs, and those of them that it meets."""
+    """Returns the nodes of a match from its root down to its inputs, and the inputs that it reaches."""
     members: dict[Node, None] = {}
     used: dict[Node, None] = {}
     pending = [root]
@@ -214,7 +217,7 @@ def _dependents(members: Iterable[Node], graph: Graph) -> set[Node]:
 
 
 def _stays(node: Node, pattern: DFPattern) -> bool:
-    """Whether a constant that the pattern asks for is part of the match, rather than an input of it."""
+    """Returns whether a node is a constant that the pattern asks for: part of the match, not an input."""
     if not isinstance(node, Constant):
         return False
     pending = [pattern]
@@ -266,8 +269,10 @@ def partition(
     attrs: Mapping[str, object] | None = None,
     check: Callable[[Any], bool] = lambda _: True,
 ) -> RelayExpr:
-    """The expression with each match that `check` accepts (given its root) put into a function, which is called in its
-    place. The function has the attributes, and `PartitionedFromPattern`, which names the operators in it."""
+    """Outlines each match whose root `check` accepts into a function, which is called in its place.
+
+    The function has the attributes, and `PartitionedFromPattern`, which names its operators.
+    """
     found = in_deep_stack(lambda: _groups(pattern, expr))
     groups = {root: group for root, group in found.items() if check(root)}
     if not groups:
@@ -287,7 +292,7 @@ def partition(
 
 
 def _body(group: _Group, variables: Mapping[Node, Var]) -> tuple[RelayExpr, str]:
-    """What a match computes, of variables in place of its inputs; and its name, after its operators."""
+    """Returns a match's expression on variables in place of its inputs, and its name, from its operators."""
     new: dict[Node, Node] = dict(variables)
     names: list[str] = []
     pending: list[tuple[Node, bool]] = [(group.root, False)]
@@ -306,7 +311,7 @@ def _body(group: _Group, variables: Mapping[Node, Var]) -> tuple[RelayExpr, str]
 
 
 def _word(node: Node) -> str:
-    """What a node adds to the name of the match that it is in, in TVM's words."""
+    """Returns the part of a match's name that a node contributes, in TVM's words."""
     match node:
         case Call():
             return f"{node.op.name}_" if isinstance(node.op, Op) else "Call_"

@@ -1,4 +1,4 @@
-"""`mirstack.relay.op`: a function for each operator, by its name in Relay text (`op.add`, `op.nn.dense`), and `op.get`."""
+"""`mirstack.relay.op`: a function for each operator by its name in Relay text, `op.nn.dense`."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class QnnPasses(ModuleType):
 
 
 def find(name: str, *, relay: bool = False) -> Any:
-    """The function of an operator, or what holds those that begin with the name and a dot; None where there is neither.
+    """Returns the function of an operator, or the module of a prefix; None if there is neither.
 
     `relay`: for `mirstack.relay` itself, where `relay.op` is this package.
     """
@@ -93,8 +93,10 @@ def _namespaces() -> frozenset[str]:
 
 
 def names(prefix: str) -> list[str]:
-    """The names of the operators' functions behind a prefix (`nn.`), without it; for none those without a dot, and the
-    words that others begin with."""
+    """Returns the names of the operators' functions with a prefix (`nn.`), which is cut off.
+
+    For the empty prefix: the names without a dot, and the first words of the others.
+    """
     from .composite import FUNCTIONS
 
     every: Sequence[str] = [*all_operators(), *FUNCTIONS, *_ALIASES]

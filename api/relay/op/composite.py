@@ -24,7 +24,7 @@ def _make(op_name: str, **given: Any) -> Any:
 
 
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32") -> Call:
-    """The numbers from `start` up to, not including, `stop`, `step` apart; of one argument, from 0 up to it."""
+    """Creates the numbers from `start` up to, not including, `stop`, by `step`; one argument is `stop`."""
     if stop is None:
         start, stop = 0, start
     step = 1 if step is None else step
@@ -116,7 +116,7 @@ def logsumexp(data: RelayExpr, axis: Any = None, keepdims: bool = False) -> Rela
 
 
 def matrix_set_diag(data: RelayExpr, diagonal: RelayExpr, k: Any = 0, align: str = "RIGHT_LEFT") -> Call:
-    """The data with other diagonals, from the first to the second of `k`; `align` says where short ones are put."""
+    """Sets the diagonals of the data, from the first to the second of `k`; `align` places short ones."""
     first, last = (k, k) if hasattr(k, "__index__") else (k[0], k[-1])
     over, under = align.split("_")
     return _call(
@@ -131,7 +131,7 @@ def matrix_set_diag(data: RelayExpr, diagonal: RelayExpr, k: Any = 0, align: str
 
 
 def strided_set(data: RelayExpr, v: RelayExpr, begin: Any, end: Any, strides: Any = None) -> Call:
-    """The data with `v` in the place of a slice, from `begin` up to, not including, `end`; by default each element of it."""
+    """Sets the slice of the data from `begin` up to, not including, `end` to `v`; by default each element."""
     if strides is None:
         strides = [1] * (1 if isinstance(begin, RelayExpr) else len(begin))
     return _make("strided_set", data=data, v=v, begin=begin, end=end, strides=strides)
@@ -173,14 +173,17 @@ def threefry_key(seed: int) -> Constant:
 def simulated_quantize(
     data: RelayExpr, output_scale: RelayExpr, output_zero_point: RelayExpr, axis: int = -1, out_dtype: Any = "int8"
 ) -> Call:
-    """The data quantized, still in floating point; `out_dtype` is a dtype's name, "disable", or an expression of its number."""
+    """Quantizes the data, but keeps it in floating point.
+
+    `out_dtype` is a dtype's name, "disable", or an expression of its number.
+    """
     return _simulated("quantize", data, out_dtype, output_scale, output_zero_point, axis)
 
 
 def simulated_dequantize(
     data: RelayExpr, input_scale: RelayExpr, input_zero_point: RelayExpr, axis: int = -1, in_dtype: Any = "int8"
 ) -> Call:
-    """What `simulated_quantize` quantized, as it was; `in_dtype` is that one's `out_dtype`."""
+    """Inverts `simulated_quantize`; `in_dtype` is that one's `out_dtype`."""
     return _simulated("dequantize", data, in_dtype, input_scale, input_zero_point, axis)
 
 

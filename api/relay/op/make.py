@@ -1,4 +1,4 @@
-"""A Python function for each operator, made from its entry in the operator table, with TVM's signature."""
+"""Makes a Python function, with TVM's signature, of each entry in the operator table."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OperatorFunction = Callable[..., Any]
 
 @dataclass(frozen=True)
 class _Parameter:
-    """A parameter: `target` is the argument or attribute of the operator that it gives."""
+    """A parameter: `target` is the argument or attribute of the operator that it sets."""
 
     name: str
     target: str
@@ -29,9 +29,9 @@ class _Parameter:
 
 
 def make_function(operator: Operator, text: str | None = None) -> OperatorFunction:
-    """The function that makes calls of an operator; attributes and arguments in TVM's order, with TVM's defaults.
+    """Returns the function that makes calls of an operator, with TVM's parameters and defaults.
 
-    `text`: a signature as in `SIGNATURES`, in the place of the one there.
+    `text`: a signature as in `SIGNATURES`, in place of the one there.
     """
     parameters = _parameters(operator, text or SIGNATURES.get(operator.name))
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -96,8 +96,10 @@ def _required_first(parameters: list[_Parameter]) -> list[_Parameter]:
 
 
 def make_call(operator: Operator, given: Mapping[str, Any]) -> Any:
-    """A call of the operator with these arguments and attributes, by name; of its `dyn.` form where one of the attributes
-    is an expression that is no constant."""
+    """Returns a call of the operator with these arguments and attributes, by name.
+
+    It is a call of its `dyn.` form if one of the attributes is an expression other than a constant.
+    """
     chosen = operator
     arguments = {name.lstrip("*") for name in operator.arguments}
     given = {name: _known(value) if name in arguments else _attribute(value) for name, value in given.items()}
@@ -157,7 +159,7 @@ def _operand(operator: Operator, chosen: Operator, argument: str, given: Mapping
 
 
 def _shaped(operator: Operator, chosen: Operator, name: str, value: Any) -> Any:
-    """An attribute's value in the form that TVM's functions give it: one number for each axis."""
+    """Returns an attribute's value as TVM's functions accept it: one number for each axis."""
     spec = chosen.specs[name]
     strides = chosen.specs.get("strides")
     rank = len(strides.default) if strides is not None and isinstance(strides.default, tuple) else 0

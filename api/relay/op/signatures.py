@@ -1,7 +1,7 @@
-"""Where TVM's Python functions take their arguments in another order, or by other names or defaults, than the operator table.
+"""Signatures of TVM's functions that differ from the operator table in order, names or defaults.
 
 An entry lists the parameters as a Python signature would. A parameter is an argument or an attribute of the operator of the
-same name, or of the name behind `@`. What an entry leaves out keeps the table's default.
+same name, or of the name after `@`. A parameter without a default keeps the table's.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ RESULTS: dict[str, int | Callable[[dict[str, Any]], int]] = {
     "vision.multibox_transform_loc": 2,
     "vision.non_max_suppression": lambda given: 2 if given["return_indices"] else 1,
 }
-"""How many results an operator gives, where that is more than one."""
+"""The number of results of the operators with more than one."""
 
 
 def _sections(value: Any) -> int:
@@ -182,4 +182,4 @@ FIXED: dict[str, dict[str, Any]] = {
     "image.resize3d": {"roi": (0.0,) * 6},
     "strided_slice": {"strides": (1,)},
 }
-"""What TVM's functions give for attributes that are not given."""
+"""The values that TVM's functions use for attributes that are not given."""

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from math import gcd
 
 from .. import tir
-from ..te import arithmetic as ar
+from ..te import expr as ex
 from ..te.expr import Apply, Call, Const, Expr, IfThenElse, IterVar, Var
 from ..te.expr_mutator import map_children
 from ..te.value_numbering import Numbering
@@ -204,13 +204,13 @@ class Arith:
             if e.op in COMPARISONS and e.args[0].dtype in INDEX_DTYPES:
                 return self._comparison(e)
             if e.op is tir.GtOp:
-                return ar.less(self.simplify(e.args[1]), self.simplify(e.args[0]))
+                return ex.less(self.simplify(e.args[1]), self.simplify(e.args[0]))
             if e.op is tir.GeOp:
-                return ar.less_equal(self.simplify(e.args[1]), self.simplify(e.args[0]))
+                return ex.less_equal(self.simplify(e.args[1]), self.simplify(e.args[0]))
             if e.op is tir.SelectOp:
-                return self._choice(e, e.args, ar.Select)
+                return self._choice(e, e.args, ex.Select)
         if isinstance(e, IfThenElse):
-            return self._choice(e, (e.args[0], e.then_value, e.else_value), ar.if_then_else)
+            return self._choice(e, (e.args[0], e.then_value, e.else_value), ex.if_then_else)
         result = map_children(e, self.simplify)
         if isinstance(result, Call) and result.intrinsic == "likely" and isinstance(result.args[0], Const):
             return result.args[0]
@@ -222,7 +222,7 @@ class Arith:
             return self.simplify(parts[1] if condition.value else parts[2])
         with self.knowing(condition):
             then = self.simplify(parts[1])
-        with self.knowing(ar.logical_not(condition)):
+        with self.knowing(ex.logical_not(condition)):
             otherwise = self.simplify(parts[2])
         if self.numbering.number(then) == self.numbering.number(otherwise):
             return then
@@ -250,7 +250,7 @@ class Arith:
             case Apply() if e.op in (tir.MinOp, tir.MaxOp):
                 return self._extremum(e)
             case Apply() if e.op is tir.SelectOp:
-                chosen = self._choice(e, e.args, ar.Select)
+                chosen = self._choice(e, e.args, ex.Select)
                 return self._single(chosen) if isinstance(chosen, Apply) else self._sum(chosen)
             case _:
                 rebuilt = map_children(e, self.simplify)
@@ -385,9 +385,9 @@ class Arith:
     def _extremum(self, e: Apply) -> Sum:
         a, b = self._sum(e.args[0]), self._sum(e.args[1])
         left, right = self._present(a, e.dtype), self._present(b, e.dtype)
-        if self.prove(ar.less_equal(left, right)):
+        if self.prove(ex.less_equal(left, right)):
             return a if e.op is tir.MinOp else b
-        if self.prove(ar.less_equal(right, left)):
+        if self.prove(ex.less_equal(right, left)):
             return b if e.op is tir.MinOp else a
         return self._single(Apply(e.op, (left, right), e.dtype))
 
@@ -410,13 +410,13 @@ class Arith:
         result: Expr = number(0, dtype)
         for atom, coefficient in ordered:
             if coefficient > 0:
-                result = ar.add(result, ar.multiply(atom, number(coefficient, dtype)))
+                result = ex.add(result, ex.multiply(atom, number(coefficient, dtype)))
         if total.const > 0:
-            result = ar.add(result, number(total.const, dtype))
+            result = ex.add(result, number(total.const, dtype))
         for atom, coefficient in ordered:
             if coefficient < 0:
-                result = ar.subtract(result, ar.multiply(atom, number(-coefficient, dtype)))
-        return ar.subtract(result, number(-total.const, dtype)) if total.const < 0 else result
+                result = ex.subtract(result, ex.multiply(atom, number(-coefficient, dtype)))
+        return ex.subtract(result, number(-total.const, dtype)) if total.const < 0 else result
 
     def _comparison(self, e: Apply) -> Expr:
         op, (left, right) = e.op, e.args
@@ -427,7 +427,7 @@ class Arith:
         difference = Sum().add(a).add(b, -1)
         if not difference.terms:
             left, right = number(difference.const, dtype), number(0, dtype)
-            return ar.BUILD[op](left, right)
+            return ex.BUILD[op](left, right)
         known = self.analyzer.simplify(COMPARISONS[op](self.analyzed(left), self.analyzed(right)))
         if not known.terms:
             return Const(int(known.const != 0), "bool")
@@ -435,7 +435,7 @@ class Arith:
             divided = self._divided(difference, dtype)
             if divided is not None:
                 return divided
-        least, most = ar.INT_LIMITS[dtype]
+        least, most = ex.INT_LIMITS[dtype]
         if (b.const and op in (tir.LtOp, tir.LeOp) and a.terms and b.terms and a.const) or not b.terms:
             moved = (0, b.const - a.const)
         elif not a.terms:
@@ -449,7 +449,7 @@ class Arith:
             op, b.const = tir.LeOp, 0
         elif op is tir.LeOp and a.terms and b.terms and a.const == 1 and not b.const:
             op, a.const = tir.LtOp, 0
-        return ar.BUILD[op](self._present(a, dtype), self._present(b, dtype))
+        return ex.BUILD[op](self._present(a, dtype), self._present(b, dtype))
 
     def _divided(self, difference: Sum, dtype: str) -> Expr | None:
         """d*x + y - d*c < 0 with -d < y < d as x < c; with one y beyond that as x + y // d < c."""
@@ -468,7 +468,7 @@ class Arith:
             result.add(self._floordiv(self._quotient(self._present(rest, dtype), common)))
         right = number(-result.const, dtype)
         result.const = 0
-        return ar.less(self._present(result, dtype), right)
+        return ex.less(self._present(result, dtype), right)
 
 
 def _order(term: tuple[Expr, int]) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from .. import tir
-from ..te import arithmetic as ar
+from ..te import expr as ex
 from ..te import tensor as te
 from ..te.axes import Range
 from ..te.expr import Apply, Call, Const, Expr, IfThenElse, IterVar, Var
@@ -28,7 +28,7 @@ class IntSet:
     @staticmethod
     def of_range(range: Range) -> IntSet:
         """The values of a range."""
-        return IntSet(range.min, ar.subtract(ar.add(range.min, range.extent), number(1, range.extent.dtype)))
+        return IntSet(range.min, ex.subtract(ex.add(range.min, range.extent), number(1, range.extent.dtype)))
 
     @property
     def is_point(self) -> bool:
@@ -66,7 +66,7 @@ class Interval:
         if values.is_point:
             return Range(values.min, number(1, values.min.dtype))
         return Range(
-            values.min, self.arith.simplify(ar.add(ar.subtract(values.max, values.min), number(1, values.min.dtype)))
+            values.min, self.arith.simplify(ex.add(ex.subtract(values.max, values.min), number(1, values.min.dtype)))
         )
 
     def union(self, parts: list[IntSet]) -> IntSet:
@@ -82,10 +82,10 @@ class Interval:
         return IntSet(low, high)
 
     def _least(self, a: Expr, b: Expr) -> Expr:
-        return self.arith.simplify(ar.minimum(a, b))
+        return self.arith.simplify(ex.minimum(a, b))
 
     def _most(self, a: Expr, b: Expr) -> Expr:
-        return self.arith.simplify(ar.maximum(a, b))
+        return self.arith.simplify(ex.maximum(a, b))
 
     def _of(self, e: Expr, sets: Sets, memo: dict[int, IntSet]) -> IntSet:
         found = memo.get(id(e))
@@ -105,9 +105,9 @@ class Interval:
             case Apply() if e.op is tir.CastOp:
                 inner = self._of(e.args[0], sets, memo)
                 if inner.is_point and inner.min is not None:
-                    return IntSet.point(ar.cast(e.dtype, inner.min))
-                low = None if inner.min is None else ar.cast(e.dtype, inner.min)
-                return IntSet(low, None if inner.max is None else ar.cast(e.dtype, inner.max))
+                    return IntSet.point(ex.cast(e.dtype, inner.min))
+                low = None if inner.min is None else ex.cast(e.dtype, inner.min)
+                return IntSet(low, None if inner.max is None else ex.cast(e.dtype, inner.max))
             case Apply() if e.dtype in ("int32", "int64") and len(e.args) == 2:
                 return self._binary(e, self._of(e.args[0], sets, memo), self._of(e.args[1], sets, memo))
             case IfThenElse():
@@ -129,11 +129,11 @@ class Interval:
         if a.min is not None and b.min is not None and a.is_point and b.is_point:
             if a.min is e.args[0] and b.min is e.args[1]:
                 return IntSet.point(e)
-            return IntSet.point(ar.BUILD[e.op](a.min, b.min))
+            return IntSet.point(ex.BUILD[e.op](a.min, b.min))
         if e.op is tir.AddOp:
-            return IntSet(_with(ar.add, a.min, b.min), _with(ar.add, a.max, b.max))
+            return IntSet(_with(ex.add, a.min, b.min), _with(ex.add, a.max, b.max))
         if e.op is tir.SubOp:
-            return IntSet(_with(ar.subtract, a.min, b.max), _with(ar.subtract, a.max, b.min))
+            return IntSet(_with(ex.subtract, a.min, b.max), _with(ex.subtract, a.max, b.min))
         if e.op is tir.MulOp:
             return self._product(a, b)
         if e.op in (tir.FloorDivOp, tir.DivOp):
@@ -141,9 +141,9 @@ class Interval:
         if e.op in (tir.FloorModOp, tir.ModOp):
             return self._remainder(e, a, b)
         if e.op is tir.MinOp:
-            return IntSet(_with(ar.minimum, a.min, b.min), _either(ar.minimum, a.max, b.max))
+            return IntSet(_with(ex.minimum, a.min, b.min), _either(ex.minimum, a.max, b.max))
         if e.op is tir.MaxOp:
-            return IntSet(_either(ar.maximum, a.min, b.min), _with(ar.maximum, a.max, b.max))
+            return IntSet(_either(ex.maximum, a.min, b.min), _with(ex.maximum, a.max, b.max))
         return EVERYTHING
 
     def _product(self, a: IntSet, b: IntSet) -> IntSet:
@@ -154,16 +154,16 @@ class Interval:
             return EVERYTHING
         if is_zero(factor):
             return b
-        low, high = _with(ar.multiply, a.min, factor), _with(ar.multiply, a.max, factor)
-        if self.arith.prove(ar.greater_equal(factor, number(0, factor.dtype))):
+        low, high = _with(ex.multiply, a.min, factor), _with(ex.multiply, a.max, factor)
+        if self.arith.prove(ex.greater_equal(factor, number(0, factor.dtype))):
             return IntSet(low, high)
-        if self.arith.prove(ar.less_equal(factor, number(0, factor.dtype))):
+        if self.arith.prove(ex.less_equal(factor, number(0, factor.dtype))):
             return IntSet(high, low)
         return EVERYTHING
 
     def _positive(self, b: IntSet) -> Expr | None:
         divisor = b.min
-        if divisor is None or not b.is_point or not self.arith.prove(ar.greater(divisor, number(0, divisor.dtype))):
+        if divisor is None or not b.is_point or not self.arith.prove(ex.greater(divisor, number(0, divisor.dtype))):
             return None
         return divisor
 
@@ -171,7 +171,7 @@ class Interval:
         divisor = self._positive(b)
         if divisor is None:
             return EVERYTHING
-        divide = ar.floordiv if e.op is tir.FloorDivOp else ar.truncdiv
+        divide = ex.floordiv if e.op is tir.FloorDivOp else ex.truncdiv
         return IntSet(_with(divide, a.min, divisor), _with(divide, a.max, divisor))
 
     def _remainder(self, e: Apply, a: IntSet, b: IntSet) -> IntSet:
@@ -179,14 +179,14 @@ class Interval:
         # Of a symbolic divisor it does not count that loops over it run: the check of a remainder is written out, as in TVM.
         if divisor is None or not b.is_point or Arith().bounds(divisor)[0] < 1:
             return EVERYTHING
-        if e.op is tir.ModOp and (a.min is None or not self.arith.prove(ar.greater_equal(a.min, number(0, e.dtype)))):
+        if e.op is tir.ModOp and (a.min is None or not self.arith.prove(ex.greater_equal(a.min, number(0, e.dtype)))):
             return EVERYTHING
         if a.min is not None and a.max is not None:
-            turn = ar.floordiv(a.min, divisor)
-            if self.arith.prove_equal(turn, ar.floordiv(a.max, divisor)):
-                base = ar.multiply(turn, divisor)
-                return IntSet(ar.subtract(a.min, base), ar.subtract(a.max, base))
-        return IntSet(number(0, e.dtype), ar.subtract(divisor, number(1, e.dtype)))
+            turn = ex.floordiv(a.min, divisor)
+            if self.arith.prove_equal(turn, ex.floordiv(a.max, divisor)):
+                base = ex.multiply(turn, divisor)
+                return IntSet(ex.subtract(a.min, base), ex.subtract(a.max, base))
+        return IntSet(number(0, e.dtype), ex.subtract(divisor, number(1, e.dtype)))
 
 
 def _with(build: Callable[[Expr, Expr], Expr], a: Expr | None, b: Expr | None) -> Expr | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .expr import Const, Expr, IterVar, fail
+from .expr import Const, Expr, IterVar, convert, describe, distance, fail, items_of
 from .schedule_ops import THREAD_TAGS
 
 SPATIAL, REDUCE, THREAD, ORDERED, OPAQUE = "S", "R", "thread", "ordered", "opaque"
@@ -55,9 +55,6 @@ def thread_axis(dom: object = None, tag: object = "", name: object = "", span: o
 
     `span` is taken for TVM's signature and means nothing. Raises MirError for an unknown tag.
     """
-    from . import arithmetic as ar
-    from .expr import convert, describe, items_of
-
     if isinstance(dom, str):
         dom, tag = None, dom
     if not isinstance(tag, str) or tag not in THREAD_TAGS:
@@ -72,7 +69,7 @@ def thread_axis(dom: object = None, tag: object = "", name: object = "", span: o
             domain = Range(Const(0, "int32"), convert(dom))
         elif len(pair) == 2:
             low, high = convert(pair[0]), convert(pair[1])
-            domain = Range(low, ar.distance(low, high))
+            domain = Range(low, distance(low, high))
         else:
             raise fail("the range of a thread_axis is a number of threads or a pair: te.thread_axis((0, 32), …)")
     return Axis(str(name) or tag, domain, THREAD, thread_tag=tag)

@@ -34,13 +34,22 @@ expression the Python operators, `.astype(dtype)`, `.equal(x)`, `.dtype`.
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .arithmetic import (
+from .emit import func
+from .expr import (
+    FUNCTIONS,
+    Const,
+    Expr,
+    IterVar,
     Select,
+    Var,
     bitwise_and,
     bitwise_not,
     bitwise_or,
     bitwise_xor,
     cast,
+    const,
+    convert,
+    current_location,
     equal,
     floordiv,
     floormod,
@@ -50,6 +59,7 @@ from .arithmetic import (
     left_shift,
     less,
     less_equal,
+    location_scope,
     logical_and,
     logical_not,
     logical_or,
@@ -58,14 +68,12 @@ from .arithmetic import (
     truncdiv,
     truncmod,
 )
-from .arithmetic import divide as divide
-from .arithmetic import floordiv as indexdiv
-from .arithmetic import floormod as indexmod
-from .arithmetic import maximum as maximum
-from .arithmetic import minimum as minimum
-from .arithmetic import truncdiv as div
-from .emit import func
-from .expr import Const, Expr, IterVar, Var, const, convert, current_location, location_scope
+from .expr import divide as divide
+from .expr import floordiv as indexdiv
+from .expr import floormod as indexmod
+from .expr import maximum as maximum
+from .expr import minimum as minimum
+from .expr import truncdiv as div
 from .extern import Buffer, IRBuilder, extern, ir_builder
 from .functions import (
     OF_TABLE,
@@ -181,6 +189,7 @@ __all__ = [
 
 NAMES: tuple[str, ...] = (*__all__, *OF_TABLE)
 globals().update(OF_TABLE, __all__=list(NAMES))
+FUNCTIONS.update(NAMES)
 
 if TYPE_CHECKING:
 

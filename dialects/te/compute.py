@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
-from xdsl.ir import BlockArgument, OpResult, Region, SSAValue
+from xdsl.ir import BlockArgument, Operation, OpResult, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     ParsePropInAttrDict,
@@ -25,7 +25,7 @@ from .. import tir
 from ..plain_op import PlainOp
 from ..tir.buffer import NO_ATTRS
 from ..tir.types import type_to_dtype
-from .ops import PlaceholderOp, ReadOp, ReduceAxisOp, ReduceOp, check_shape, tensor_name
+from .ops import FuncOp, PlaceholderOp, ReadOp, ReduceAxisOp, ReduceOp, check_shape, operands_inside, tensor_name
 from .types import TensorType
 
 
@@ -254,9 +254,7 @@ class ScanOp(PlainOp):
             )
         for init, update, state, result in zip(self.init, self.update, self.state, self.results_, strict=True):
             _check_scan_state(name, init, update, state, result)
-        from .dependence import verify_scan
-
-        verify_scan(self)
+        _verify_steps(self)
 
 
 def _check_scan_state(name: str, init: SSAValue, update: SSAValue, state: SSAValue, result: SSAValue) -> None:
@@ -277,6 +275,84 @@ def _check_scan_state(name: str, init: SSAValue, update: SSAValue, state: SSAVal
         raise VerifyException(
             f"the {what} and its init '{tensor_name(init)}' differ in dtype or in a dimension behind the first"
         )
+
+
+def steps_of(scan: ScanOp) -> list[ComputeOp]:
+    """The computes that a scan carries out step by step, in order: its updates, and what they need of the state."""
+    ordered: list[ComputeOp] = []
+    depends: dict[Operation, bool] = {}
+    states, updates = set(scan.state), {u.owner for u in scan.update}
+    pending: list[Operation] = [u.owner for u in reversed(scan.update) if isinstance(u.owner, Operation)]
+    while pending:
+        op = pending[-1]
+        if op in depends:
+            pending.pop()
+            continue
+        read = (
+            [v for v in operands_inside(op) if isinstance(v.owner, ComputeOp) or v in states]
+            if isinstance(op, ComputeOp)
+            else []
+        )
+        missing = [v.owner for v in read if v not in states and v.owner not in depends]
+        if missing:
+            pending += [owner for owner in missing if isinstance(owner, Operation)]
+            continue
+        pending.pop()
+        depends[op] = op in updates or any(
+            v in states or (isinstance(v.owner, Operation) and depends[v.owner]) for v in read
+        )
+        if depends[op] and isinstance(op, ComputeOp):
+            ordered.append(op)
+    return ordered
+
+
+def _verify_steps(scan: ScanOp) -> None:
+    """A step reads states before it, and what earlier computes of the same step gave; nothing else reads the steps."""
+    name = scan.scan_name.data
+    if len({extents_of(init)[0] for init in scan.init}) != 1:
+        raise VerifyException(f"the inits of scan '{name}' have different numbers of first steps")
+    steps = steps_of(scan)
+    states, inside = set(scan.state), {r for step in steps for r in step.results}
+    for step in steps:
+        if not step.axes:
+            raise VerifyException(
+                f"'{step.compute_name.data}' is computed at each step of scan '{name}', so it needs a first dimension to step along"
+            )
+        axis = step.iter_names.data[0].data
+        for op in walk_ops(step):
+            if not isinstance(op, ReadOp) or not op.indices:
+                continue
+            if op.tensor in states and not _is_before(op.indices[0], step):
+                raise VerifyException(
+                    f"step {axis} of scan '{name}' may read its state '{tensor_name(op.tensor)}' only at earlier steps, as in {tensor_name(op.tensor)}[{axis} - 1, …]"
+                )
+            if op.tensor in inside and op.indices[0] is not step.axes[0]:
+                raise VerifyException(
+                    f"'{tensor_name(op.tensor)}' is computed step by step in scan '{name}', so it is read at the step at hand: {tensor_name(op.tensor)}[{axis}, …]"
+                )
+    for step in steps:
+        for result in step.results:
+            for use in result.uses:
+                outer = use.operation
+                while (parent := outer.parent_op()) is not None and not isinstance(parent, FuncOp):
+                    outer = parent
+                if outer is not scan and outer not in steps:
+                    raise VerifyException(
+                        f"'{tensor_name(result)}' is computed step by step in scan '{name}', so it cannot be used outside of it: use the scan's result"
+                    )
+
+
+def _is_before(index: SSAValue, step: ComputeOp) -> bool:
+    """Whether an index is the step's first axis less a positive number."""
+    if isinstance(index, BlockArgument) or not isinstance(index.owner, tir.SubOp | tir.AddOp):
+        return False
+    amount = index.owner.rhs.owner
+    if index.owner.lhs is not step.axes[0] or not isinstance(amount, tir.ConstOp):
+        return False
+    if not isinstance(amount.value, IntegerAttr):
+        return False
+    number = amount.value.value.data
+    return number > 0 if isinstance(index.owner, tir.SubOp) else number < 0
 
 
 @irdl_op_definition

@@ -1,7 +1,11 @@
-"""Scalar expressions in Python, as TVM's `PrimExpr`: trees with operators, TVM's dtype matching and constant folding.
+"""Defines scalar expressions in Python, as TVM's `PrimExpr`: trees with operators that match dtypes and fold constants.
 
-A tree costs little; it becomes tir ops when the function that it belongs to is emitted (`emit`). An expression keeps the
-location that `location_scope` names when it is made, and so do its ops.
+    A[i] * 2 + te.const(1, "int8")     Apply(AddOp, (Apply(MulOp, …), Apply(CastOp, …)), "int32")
+
+A tree is cheap; it becomes tir ops when the function that it belongs to is emitted (`emit`). An expression keeps the
+location that `location_scope` names when it is created, and so do its ops.
+
+Source: TVM 0.16, "tir/op/op.cc" and "arith/const_fold.h".
 """
 
 from __future__ import annotations
@@ -10,15 +14,19 @@ import math
 import operator
 import struct
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
+from xdsl.ir import Operation
 
 from ...support.diagnostics import MirError, error_at
 from ...support.source_text import characters
 from .. import tir
+from ..arith.const_fold import NumberType, Operand, fold, fold_cast
+from ..tir.scalar_ops import OPERATORS, Precedence
 from ..tir.types import FLOAT_LIMITS
 
 if TYPE_CHECKING:
@@ -77,101 +85,99 @@ class Expr:
         self.location = _location
 
     def __add__(self, other: ExprLike) -> Expr:
-        return NotImplemented if isinstance(other, Elementwise) else arithmetic.add(self, other)
+        return NotImplemented if isinstance(other, Elementwise) else add(self, other)
 
     def __radd__(self, other: ExprLike) -> Expr:
-        return arithmetic.add(other, self)
+        return add(other, self)
 
     def __sub__(self, other: ExprLike) -> Expr:
-        return NotImplemented if isinstance(other, Elementwise) else arithmetic.subtract(self, other)
+        return NotImplemented if isinstance(other, Elementwise) else subtract(self, other)
 
     def __rsub__(self, other: ExprLike) -> Expr:
-        return arithmetic.subtract(other, self)
+        return subtract(other, self)
 
     def __mul__(self, other: ExprLike) -> Expr:
-        return NotImplemented if isinstance(other, Elementwise) else arithmetic.multiply(self, other)
+        return NotImplemented if isinstance(other, Elementwise) else multiply(self, other)
 
     def __rmul__(self, other: ExprLike) -> Expr:
-        return arithmetic.multiply(other, self)
+        return multiply(other, self)
 
     def __truediv__(self, other: ExprLike) -> Expr:
-        return NotImplemented if isinstance(other, Elementwise) else arithmetic.divide(self, other)
+        return NotImplemented if isinstance(other, Elementwise) else divide(self, other)
 
     def __rtruediv__(self, other: ExprLike) -> Expr:
-        return arithmetic.divide(other, self)
+        return divide(other, self)
 
     def __floordiv__(self, other: ExprLike) -> Expr:
-        return NotImplemented if isinstance(other, Elementwise) else arithmetic.floordiv(self, other)
+        return NotImplemented if isinstance(other, Elementwise) else floordiv(self, other)
 
     def __rfloordiv__(self, other: ExprLike) -> Expr:
-        return arithmetic.floordiv(other, self)
+        return floordiv(other, self)
 
     def __mod__(self, other: ExprLike) -> Expr:
-        return NotImplemented if isinstance(other, Elementwise) else arithmetic.floormod(self, other)
+        return NotImplemented if isinstance(other, Elementwise) else floormod(self, other)
 
     def __rmod__(self, other: ExprLike) -> Expr:
-        return arithmetic.floormod(other, self)
+        return floormod(other, self)
 
     def __neg__(self) -> Expr:
-        return arithmetic.multiply(self, const(-1, self.dtype))
+        return multiply(self, const(-1, self.dtype))
 
     def __lt__(self, other: ExprLike) -> Expr:
-        return arithmetic.less(self, other)
+        return less(self, other)
 
     def __le__(self, other: ExprLike) -> Expr:
-        return arithmetic.less_equal(self, other)
+        return less_equal(self, other)
 
     def __gt__(self, other: ExprLike) -> Expr:
-        return arithmetic.greater(self, other)
+        return greater(self, other)
 
     def __ge__(self, other: ExprLike) -> Expr:
-        return arithmetic.greater_equal(self, other)
+        return greater_equal(self, other)
 
     def __eq__(self, other: object) -> Expr:  # type: ignore[override]
-        return arithmetic.equal(self, other)  # type: ignore[arg-type]
+        return equal(self, other)  # type: ignore[arg-type]
 
     def __ne__(self, other: object) -> Expr:  # type: ignore[override]
-        return arithmetic.not_equal(self, other)  # type: ignore[arg-type]
+        return not_equal(self, other)  # type: ignore[arg-type]
 
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
-        from .expr_text import text_of
-
         return text_of(self, most=10_000)
 
     def __lshift__(self, other: ExprLike) -> Expr:
-        return arithmetic.left_shift(self, other)
+        return left_shift(self, other)
 
     def __rlshift__(self, other: ExprLike) -> Expr:
-        return arithmetic.left_shift(other, self)
+        return left_shift(other, self)
 
     def __rshift__(self, other: ExprLike) -> Expr:
-        return arithmetic.right_shift(self, other)
+        return right_shift(self, other)
 
     def __rrshift__(self, other: ExprLike) -> Expr:
-        return arithmetic.right_shift(other, self)
+        return right_shift(other, self)
 
     def __and__(self, other: ExprLike) -> Expr:
-        return arithmetic.bitwise_and(self, other)
+        return bitwise_and(self, other)
 
     def __rand__(self, other: ExprLike) -> Expr:
-        return arithmetic.bitwise_and(other, self)
+        return bitwise_and(other, self)
 
     def __or__(self, other: ExprLike) -> Expr:
-        return arithmetic.bitwise_or(self, other)
+        return bitwise_or(self, other)
 
     def __ror__(self, other: ExprLike) -> Expr:
-        return arithmetic.bitwise_or(other, self)
+        return bitwise_or(other, self)
 
     def __xor__(self, other: ExprLike) -> Expr:
-        return arithmetic.bitwise_xor(self, other)
+        return bitwise_xor(self, other)
 
     def __rxor__(self, other: ExprLike) -> Expr:
-        return arithmetic.bitwise_xor(other, self)
+        return bitwise_xor(other, self)
 
     def __invert__(self) -> Expr:
-        return arithmetic.bitwise_not(self)
+        return bitwise_not(self)
 
     def __bool__(self) -> bool:
         raise fail(
@@ -204,18 +210,20 @@ class Expr:
 
     def equal(self, other: ExprLike) -> Expr:
         """`self == other`."""
-        return arithmetic.equal(self, other)
+        return equal(self, other)
 
     def astype(self, dtype: str) -> Expr:
         """This value converted to `dtype`."""
-        return arithmetic.cast(dtype, self)
+        return cast(dtype, self)
+
+
+FUNCTIONS: set[str] = set()
+"""The names of TE's functions, which `builder` adds: a refused function of numpy is mapped to that of the same name."""
 
 
 def _te_function(name: str) -> str:
-    """What TE calls a function of numpy."""
-    from . import builder
-
-    return f"te.{name}(…)" if hasattr(builder, name) else "it with the functions of te (te.exp, te.if_then_else, …)"
+    """Returns TE's counterpart of a function of numpy, as a note writes it."""
+    return f"te.{name}(…)" if name in FUNCTIONS else "it with the functions of te (te.exp, te.if_then_else, …)"
 
 
 class Const(Expr):
@@ -317,6 +325,17 @@ class Call(Expr):
         super().__init__(dtype, tuple(o for o in operands if isinstance(o, Expr)))
         self.intrinsic = intrinsic
         self.operands = operands
+
+
+class Element(Expr):
+    """An element of a tensor or of a buffer; `args` are the indices."""
+
+    __slots__ = ()
+
+    @property
+    def array_name(self) -> str:
+        """Returns the name of the tensor or buffer, for messages."""
+        raise NotImplementedError
 
 
 class IfThenElse(Expr):
@@ -455,5 +474,308 @@ _KINDS = {
 }
 
 
-# The operators of `Expr` are functions of a module that is made of expressions.
-from . import arithmetic  # noqa: E402
+_Build: TypeAlias = "Callable[[ExprLike, ExprLike], Expr]"
+
+BUILD: dict[type[Operation], Callable[..., Expr]] = {}
+"""What makes the expression of each op, constants folded."""
+
+
+def match_types(a: Expr, b: Expr, symbol: str) -> tuple[Expr, Expr]:
+    """Both values in one dtype, by TVM's rules: float over integer, wider over narrower, unsigned over signed of one width."""
+    x, y = a.dtype, b.dtype
+    if x == y:
+        return a, b
+    if x == "handle" or y == "handle":
+        raise fail(f"'{symbol}' cannot combine {x} and {y}")
+    if is_float(x) != is_float(y):
+        return (a, cast(x, b)) if is_float(x) else (cast(y, a), b)
+    width_x, width_y = bits_of(x), bits_of(y)
+    if width_x != width_y:
+        return (cast(y, a), b) if width_x < width_y else (a, cast(x, b))
+    if is_float(x):
+        # Two kinds of one width (float16, bfloat16): the right one is converted.
+        return a, cast(x, b)
+    return (a, cast(x, b)) if x.startswith("uint") else (cast(y, a), b)
+
+
+def _operands(a: ExprLike, b: ExprLike, symbol: str) -> tuple[Expr, Expr]:
+    # A Python int takes the other side's dtype; a float is a float32 to be matched, as in TVM.
+    if isinstance(b, int) and not isinstance(b, bool):
+        a = convert(a)
+        b = _adapted(b, a.dtype)
+    elif isinstance(a, int) and not isinstance(a, bool):
+        b = convert(b)
+        a = _adapted(a, b.dtype)
+    else:
+        a, b = convert(a), convert(b)
+    return (a, b) if a.dtype == b.dtype else match_types(a, b, symbol)
+
+
+def _adapted(value: int, dtype: str) -> Expr:
+    if dtype == "bool":
+        return const(value, "int32")
+    limits = INT_LIMITS.get(dtype)
+    if limits is not None and limits[0] <= value <= limits[1]:
+        return Const(int(value), dtype)
+    return const(value, dtype if limits is None else None)
+
+
+@cache
+def _number_type(dtype: str) -> NumberType:
+    """Returns TVM's dtype as constant folding asks for it."""
+    return NumberType(is_float(dtype), bits_of(dtype), dtype.startswith("int"))
+
+
+def _made(make: Callable[..., Expr], op: type[tir.BinaryOp] | str, a: Expr, b: Expr, dtype: str) -> Expr:
+    """Returns `make(op, (a, b), dtype)`, or what constants among the values, both of one dtype, fold it to.
+
+    Raises MirError for an integer division by the constant 0.
+    """
+    x = a.value if isinstance(a, Const) else None
+    y = b.value if isinstance(b, Const) else None
+    if x is None and y is None:
+        return make(op, (a, b), dtype)
+    try:
+        folded = fold(op if isinstance(op, str) else op.name, x, y, _number_type(a.dtype))
+    except ZeroDivisionError:
+        raise fail("division by zero") from None
+    if folded is None:
+        return make(op, (a, b), dtype)
+    return a if folded is Operand.LEFT else b if folded is Operand.RIGHT else Const(folded, dtype)
+
+
+def _operator(op: type[tir.BinaryOp], symbol: str, doc: str, *, integers: bool = False) -> _Build:
+    """Returns the function that builds `a op b`, its operands in one dtype. With `integers` it refuses floats."""
+    compares = issubclass(op, tir.CompareOp)
+    node = Equality if op in (tir.EqOp, tir.NeOp) else Apply
+
+    def build(a: ExprLike, b: ExprLike) -> Expr:
+        a, b = _operands(a, b, symbol)
+        if integers and is_float(a.dtype):
+            raise fail(
+                f"{symbol} is for integers, not {a.dtype}", "for floats write a / b, te.floor(a / b) or te.fmod(a, b)"
+            )
+        return _made(node, op, a, b, "bool" if compares else a.dtype)
+
+    build.__doc__ = doc
+    BUILD[op] = build
+    return build
+
+
+add = _operator(tir.AddOp, "+", "`a + b`.")
+subtract = _operator(tir.SubOp, "-", "`a - b`.")
+multiply = _operator(tir.MulOp, "*", "`a * b`.")
+floordiv = _operator(tir.FloorDivOp, "floordiv", "a / b rounded down.", integers=True)
+floormod = _operator(tir.FloorModOp, "floormod", "The remainder of `floordiv`.", integers=True)
+truncdiv = _operator(tir.DivOp, "truncdiv", "a / b rounded toward zero.", integers=True)
+truncmod = _operator(tir.ModOp, "truncmod", "The remainder of `truncdiv`.", integers=True)
+minimum = _operator(tir.MinOp, "min", "The smaller of both.")
+maximum = _operator(tir.MaxOp, "max", "The larger of both.")
+less = _operator(tir.LtOp, "<", "`a < b`.")
+less_equal = _operator(tir.LeOp, "<=", "`a <= b`.")
+greater = _operator(tir.GtOp, ">", "`a > b`.")
+greater_equal = _operator(tir.GeOp, ">=", "`a >= b`.")
+equal = _operator(tir.EqOp, "==", "`a == b`.")
+not_equal = _operator(tir.NeOp, "!=", "`a != b`.")
+
+
+def divide(a: ExprLike, b: ExprLike) -> Expr:
+    """`a / b` of floats. Integers must name their rounding: floordiv (`//`), truncdiv, indexdiv."""
+    a, b = convert(a), convert(b)
+    if not is_float(a.dtype) and not is_float(b.dtype):
+        raise fail(
+            "integer division by '/' is ambiguous", "write // (floordiv), te.truncdiv(a, b), or te.indexdiv(a, b)"
+        )
+    a, b = match_types(a, b, "/")
+    return _made(Apply, tir.DivOp, a, b, a.dtype)
+
+
+def _quotient(a: Expr, b: Expr) -> Expr:
+    return divide(a, b) if is_float(a.dtype) else truncdiv(a, b)
+
+
+BUILD[tir.DivOp] = _quotient
+
+
+def as_condition(value: ExprLike, where: str) -> Expr:
+    """A value that must be bool; `where` says what it is for."""
+    expr = convert(value)
+    if expr.dtype != "bool":
+        raise fail(f"{where} must be bool, not {expr.dtype}", "compare, as in x > 0")
+    return expr
+
+
+def logical_and(a: ExprLike, b: ExprLike) -> Expr:
+    """`a and b`, both evaluated."""
+    a, b = as_condition(a, "an operand of 'and'"), as_condition(b, "an operand of 'and'")
+    return _made(Apply, tir.AndOp, a, b, "bool")
+
+
+def logical_or(a: ExprLike, b: ExprLike) -> Expr:
+    """`a or b`, both evaluated."""
+    a, b = as_condition(a, "an operand of 'or'"), as_condition(b, "an operand of 'or'")
+    return _made(Apply, tir.OrOp, a, b, "bool")
+
+
+def logical_not(a: ExprLike) -> Expr:
+    """`not a`."""
+    a = as_condition(a, "the operand of 'not'")
+    return Const(1 - int(a.value), "bool") if isinstance(a, Const) else Apply(tir.NotOp, (a,), "bool")
+
+
+def Select(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) -> Expr:
+    """One of two values, both of which are evaluated."""
+    chosen = as_condition(condition, "the condition of Select")
+    a, b = _operands(true_value, false_value, "Select")
+    return Apply(tir.SelectOp, (chosen, a, b), a.dtype)
+
+
+BUILD.update({tir.AndOp: logical_and, tir.OrOp: logical_or, tir.NotOp: logical_not, tir.SelectOp: Select})
+
+
+def if_then_else(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) -> Expr:
+    """One of two values; only the chosen one is evaluated, so that the other may read out of bounds."""
+    chosen = as_condition(condition, "the condition of if_then_else")
+    # Here a Python int is an int32 to be matched, as in TVM: it does not take the other side's dtype.
+    a, b = match_types(convert(true_value), convert(false_value), "if_then_else")
+    if isinstance(chosen, Const):
+        return a if chosen.value else b
+    return IfThenElse(chosen, a, b)
+
+
+def cast(dtype: str, value: ExprLike) -> Expr:
+    """`value` converted to `dtype`; a float becomes the integer toward zero."""
+    expr = convert(value)
+    if expr.dtype == dtype:
+        return expr
+    if dtype not in INT_LIMITS and dtype not in FLOAT_LIMITS:
+        raise fail(f"no value can be cast to dtype '{dtype}'", "dtypes are written like float32, int64, uint8 or bool")
+    if isinstance(expr, Const):
+        folded = fold_cast(expr.value, _number_type(dtype))
+        if isinstance(folded, int):
+            return Const(folded, dtype)
+        # A float that the dtype does not hold becomes infinity when it is converted.
+        if folded is not None and not abs(folded) > FLOAT_LIMITS[dtype]:
+            return const(folded, dtype)
+        if folded is not None and not math.isfinite(folded):
+            return Const(folded, dtype)
+    return Apply(tir.CastOp, (expr,), dtype)
+
+
+def call(intrinsic: str, operands: tuple[object, ...], dtype: str) -> Expr:
+    """A call of the intrinsic that TVMScript writes `T.intrinsic(operands)`."""
+    return Call(intrinsic, operands, dtype)
+
+
+def _bitwise(intrinsic: str, symbol: str) -> _Build:
+    def build(a: ExprLike, b: ExprLike) -> Expr:
+        a, b = _operands(a, b, symbol)
+        if is_float(a.dtype):
+            raise fail(f"'{symbol}' is for integers and bool, not {a.dtype}")
+        bits = bits_of(a.dtype)
+        if isinstance(b, Const) and intrinsic.startswith("shift") and not 0 <= b.value < bits:
+            raise fail(
+                f"a shift of {a.dtype} by {b.value} is undefined", f"it has {bits} bits: shift by 0 to {bits - 1}"
+            )
+        return _made(Call, intrinsic, a, b, a.dtype)
+
+    return build
+
+
+bitwise_and, bitwise_or, bitwise_xor = (
+    _bitwise("bitwise_and", "&"),
+    _bitwise("bitwise_or", "|"),
+    _bitwise("bitwise_xor", "^"),
+)
+left_shift, right_shift = _bitwise("shift_left", "<<"), _bitwise("shift_right", ">>")
+
+
+def bitwise_not(a: ExprLike) -> Expr:
+    """All bits inverted."""
+    expr = convert(a)
+    if is_float(expr.dtype):
+        raise fail(f"'~' is for integers and bool, not {expr.dtype}")
+    return Call("bitwise_not", (expr,), expr.dtype)
+
+
+def distance(low: Expr, high: Expr) -> Expr:
+    """`high - low`, where `low + n` less `low` is n."""
+    if isinstance(high, Apply) and high.op is tir.AddOp:
+        first = high.args[0]
+        if first is low or (isinstance(first, Const) and isinstance(low, Const) and first.value == low.value):
+            return high.args[1]
+    return subtract(high, low)
+
+
+MOST_TEXT = 200
+"""How long a text in a message may be; the rest is left out."""
+MOST_DEPTH = 100
+"""How many expressions may be inside of each other; what is deeper is left out."""
+
+
+def text_of(e: Expr, most: int = MOST_TEXT) -> str:
+    """Returns the expression as text, `a * 2 + b`; what is longer than `most` ends in "…"."""
+    return _Writer(most).text(e, 0)
+
+
+class _Writer:
+    """Writes expressions. A part that several share is written once, so that the work is not more than the expression."""
+
+    def __init__(self, most: int):
+        self._most = most
+        self._known: dict[Expr, str] = {}
+
+    def text(self, e: Expr, depth: int) -> str:
+        known = self._known.get(e)
+        if known is None:
+            known = "…" if depth > MOST_DEPTH else self._text(e, depth + 1)
+            if len(known) > self._most:
+                known = known[: self._most - 1] + "…"
+            self._known[e] = known
+        return known
+
+    def _list(self, parts: Iterable[Expr], depth: int) -> str:
+        return ", ".join(self.text(part, depth) for part in parts)
+
+    def _text(self, e: Expr, depth: int) -> str:
+        match e:
+            case Const():
+                return str(bool(e.value)) if e.dtype == "bool" else str(e.value)
+            case Var() | IterVar():
+                return e.name
+            case Apply():
+                return self._operation(e, depth)
+            case Element():
+                return f"{e.array_name}[{self._list(e.args, depth)}]"
+            case IfThenElse():
+                return f"if_then_else({self._list((e.args[0], e.then_value, e.else_value), depth)})"
+            case Call():
+                return f"{e.intrinsic}({self._list(e.args, depth)})"
+            case _:
+                return "…"
+
+    def _operation(self, e: Apply, depth: int) -> str:
+        parts = [self.text(a, depth) for a in e.args]
+        if e.op is tir.NotOp:
+            return f"not {parts[0]}"
+        if e.op is tir.SelectOp:
+            return f"Select({', '.join(parts)})"
+        if e.op is tir.CastOp:
+            return f"{e.dtype}({parts[0]})"
+        symbol = str(getattr(e.op, "SYMBOL", e.op.name))
+        if symbol[0].isalpha() and symbol not in ("and", "or"):
+            return f"{symbol.removeprefix('T.')}({', '.join(parts)})"
+        strength = _precedence(e)
+        left, right = _grouped(e.args[0], parts[0], strength), _grouped(e.args[1], parts[1], strength + 1)
+        return f"{left} {symbol} {right}"
+
+
+def _precedence(e: Expr) -> int:
+    """Returns how tightly an infix operator binds; any other expression is an atom."""
+    if not isinstance(e, Apply) or str(getattr(e.op, "SYMBOL", "T.")).startswith("T."):
+        return Precedence.ATOM
+    return OPERATORS[e.op].precedence
+
+
+def _grouped(e: Expr, text: str, around: int) -> str:
+    return f"({text})" if _precedence(e) < around else text

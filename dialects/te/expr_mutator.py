@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from .. import tir
-from . import arithmetic as ar
+from . import expr as ex
 from . import extern as ext
 from . import tensor as te
 from .expr import Apply, Call, Expr, IfThenElse
@@ -21,12 +21,12 @@ def map_children(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
             args = tuple(map(change, e.args))
             if all(a is b for a, b in zip(args, e.args, strict=True)):
                 return e
-            return ar.cast(e.dtype, args[0]) if e.op is tir.CastOp else ar.BUILD[e.op](*args)
+            return ex.cast(e.dtype, args[0]) if e.op is tir.CastOp else ex.BUILD[e.op](*args)
         case IfThenElse():
             parts = change(e.args[0]), change(e.then_value), change(e.else_value)
             if parts[0] is e.args[0] and parts[1] is e.then_value and parts[2] is e.else_value:
                 return e
-            return ar.if_then_else(*parts)
+            return ex.if_then_else(*parts)
         case Call():
             operands = tuple(change(o) if isinstance(o, Expr) else o for o in e.operands)
             if all(a is b for a, b in zip(operands, e.operands, strict=True)):
@@ -65,7 +65,7 @@ def substitute(e: Expr, values: Mapping[int, Expr], memo: dict[int, Expr] | None
 
 def both(conditions: Iterable[Expr]) -> Expr:
     """All conditions as one."""
-    result: Expr = ar.const(True)
+    result: Expr = ex.const(True)
     for condition in conditions:
-        result = ar.logical_and(result, condition)
+        result = ex.logical_and(result, condition)
     return result

@@ -10,9 +10,8 @@ from typing import Any, TypeAlias
 from xdsl.dialects.builtin import LocationAttr
 
 from ...support.text import counted
-from . import arithmetic as ar
 from . import expr as ex
-from .expr import Call, Const, Expr, ExprLike, Var, convert, current_location, describe, fail, items_of
+from .expr import Call, Const, Element, Expr, ExprLike, Var, convert, current_location, describe, fail, items_of
 from .tensor import AttrValue, Dims, Operation, ShapeLike, Tensor, checked_dtype, dims_of
 
 
@@ -79,14 +78,14 @@ class Buffer:
             raise fail("access_ptr is by scalar elements here: content_lanes is 1")
         size: Expr = Const(1, "int32")
         for dim in self.dims:
-            size = ar.multiply(size, dim)
+            size = ex.multiply(size, dim)
         begin = convert(offset, "int32")
-        length = ar.subtract(size, begin) if extent is None else convert(extent)
+        length = ex.subtract(size, begin) if extent is None else convert(extent)
         annotation = Call("type_annotation", (), self.dtype)
         return Call("tvm_access_ptr", (annotation, self.data, begin, length, Const(access_mask, "int32")), ptr_type)
 
 
-class Load(Expr):
+class Load(Element):
     """An element of a buffer."""
 
     __slots__ = ("buffer",)
@@ -94,6 +93,10 @@ class Load(Expr):
     def __init__(self, buffer: Buffer, indices: tuple[Expr, ...]):
         super().__init__(buffer.dtype, indices)
         self.buffer = buffer
+
+    @property
+    def array_name(self) -> str:
+        return self.buffer.name
 
 
 class BufferField(Expr):
@@ -182,8 +185,8 @@ def store(buffer: Buffer, indices: Any, value: ExprLike) -> Store:
 
 def loop(var: Var, begin: ExprLike, end: ExprLike, kind: str, body: list[Stmt]) -> For:
     """A loop from begin up to but not including end."""
-    low, high = ar.match_types(convert(begin), convert(end), "range")
-    return For(var, low, ar.distance(low, high), kind, body)
+    low, high = ex.match_types(convert(begin), convert(end), "range")
+    return For(var, low, ex.distance(low, high), kind, body)
 
 
 class ExternOp(Operation):
@@ -287,8 +290,8 @@ class BufferPointer:
         indices: list[Expr] = []
         rest = convert(index)
         for dim in reversed(dims[1:]):
-            indices.append(ar.floormod(rest, dim))
-            rest = ar.floordiv(rest, dim)
+            indices.append(ex.floormod(rest, dim))
+            rest = ex.floordiv(rest, dim)
         return tuple(reversed([*indices, rest][: len(dims)])) if dims else ()
 
     def __getitem__(self, index: Any) -> Expr:
@@ -323,7 +326,7 @@ class IRBuilder:
         self, begin: ExprLike, end: ExprLike, name: str = "i", dtype: str | None = None, kind: str = "serial"
     ) -> Generator[Var]:
         """A loop from begin up to but not including end."""
-        low, high = ar.match_types(convert(begin, dtype), convert(end, dtype), "for_range")
+        low, high = ex.match_types(convert(begin, dtype), convert(end, dtype), "for_range")
         variable = Var(name, low.dtype)
         if kind not in LOOP_KINDS:
             raise fail(f"a loop is {', '.join(LOOP_KINDS)}, not '{kind}'")

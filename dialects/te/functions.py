@@ -6,10 +6,8 @@ import math
 from collections.abc import Callable
 
 from ..tir.scalar_ops import INTRINSICS, Operands, ScalarOp
-from . import arithmetic as ar
 from . import expr as ex
-from .arithmetic import cast
-from .expr import Call, Const, Expr, ExprLike, bits_of, const, convert, fail, is_float
+from .expr import Call, Const, Expr, ExprLike, bits_of, cast, const, convert, fail, is_float
 
 
 def _unary(row: ScalarOp) -> Callable[[ExprLike], Expr]:
@@ -37,7 +35,7 @@ def abs(x: ExprLike) -> Expr:
         return x
     if isinstance(x, Const):
         return const(math.fabs(x.value), x.dtype)
-    return ar.Select(x >= 0, x, -x)
+    return ex.Select(x >= 0, x, -x)
 
 
 fabs = abs
@@ -58,7 +56,7 @@ def isinf(x: ExprLike) -> Expr:
     x = convert(x)
     if not is_float(x.dtype):
         return Const(0, "bool")
-    return ar.logical_and(ar.equal(abs(x), infinity(x.dtype)), ar.logical_not(isnan(x)))
+    return ex.logical_and(ex.equal(abs(x), infinity(x.dtype)), ex.logical_not(isnan(x)))
 
 
 def isfinite(x: ExprLike) -> Expr:
@@ -66,12 +64,12 @@ def isfinite(x: ExprLike) -> Expr:
     x = convert(x)
     if not is_float(x.dtype):
         return Const(1, "bool")
-    return ar.logical_and(ar.logical_not(isinf(x)), ar.logical_not(isnan(x)))
+    return ex.logical_and(ex.logical_not(isinf(x)), ex.logical_not(isnan(x)))
 
 
 def _binary(name: str, symbol: str) -> Callable[[ExprLike, ExprLike], Expr]:
     def build(x: ExprLike, y: ExprLike) -> Expr:
-        a, b = ar.match_types(convert(x), convert(y), symbol)
+        a, b = ex.match_types(convert(x), convert(y), symbol)
         return Call(name, (a, b), a.dtype)
 
     build.__name__ = symbol
@@ -183,7 +181,7 @@ def infinity(dtype: str) -> Expr:
 def ceildiv(a: ExprLike, b: ExprLike) -> Expr:
     """a / b rounded up, for b > 0."""
     a, b = convert(a), convert(b)
-    return ar.floordiv(a + (b - 1), b)
+    return ex.floordiv(a + (b - 1), b)
 
 
 def call_extern(dtype: str, name: str, *args: object) -> Expr:

@@ -21,8 +21,7 @@ from .. import tir
 from ..tir.interpreter.scalar import binary_function
 from ..tir.interpreter.values import dtype_of
 from ..tir.types import type_to_dtype
-from .compute import ComputeOp, ExternOp, ScanOp, extents_of
-from .dependence import needed_ops, steps_of
+from .compute import ComputeOp, ExternOp, ScanOp, extents_of, steps_of
 from .expr import FLOAT_LIMITS, INT_LIMITS, is_float
 from .numpy_eval import Array, Points, yielded_by
 from .ops import (
@@ -33,6 +32,7 @@ from .ops import (
     ReduceAxisOp,
     ReduceOp,
     is_input,
+    needed_ops,
 )
 from .types import TensorType
 

@@ -6,11 +6,11 @@ reduction combines are computed in the same body from its axes, which are values
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from xdsl.dialects.builtin import DictionaryAttr, IntegerType, StringAttr
-from xdsl.ir import Attribute, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     irdl_op_definition,
@@ -34,6 +34,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.text import counted
+from ...support.walk import walk_ops
 from .. import tir
 from ..assembly import (
     FunctionForm,
@@ -389,3 +390,23 @@ class ReduceOp(PlainOp):
             raise VerifyException("a reduction is over values of te.reduce_axis")
         if len(set(self.axes)) != len(self.axes):
             raise VerifyException("a reduction is given an axis twice")
+
+
+def needed_ops(function: FuncOp) -> set[Operation]:
+    """Returns the ops of the function's own block that its parameters depend on."""
+    block = function.body.block
+    found: set[Operation] = set()
+    pending = [v.owner for v in function.params]
+    while pending:
+        op = pending.pop()
+        if not isinstance(op, Operation) or op in found:
+            continue
+        found.add(op)
+        pending += [v.owner for v in operands_inside(op) if isinstance(v.owner, Operation) and v.owner.parent is block]
+    return found
+
+
+def operands_inside(op: Operation) -> Iterator[SSAValue]:
+    """Iterates over the operands of an op and of the ops in its regions."""
+    for inner in walk_ops(op):
+        yield from inner.operands

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...support.text import counted
-from . import arithmetic as ar
+from . import expr as ex
 from .expr import Const, Expr, ExprLike, IterVar, Var, convert, current_location, describe, fail, items_of
 from .tensor import Reduce, ReducerInstance, Reduction
 
@@ -51,7 +51,7 @@ class CommReducer:
             raise fail(f"'{second.name}' is no axis to reduce over", "make one with k = te.reduce_axis((0, n))")
         values = [v for v in args if v is not None]
         if not values and self.kind in ("all", "any"):
-            return ar.as_condition(expr, f"an operand of te.{self.name}")
+            return ex.as_condition(expr, f"an operand of te.{self.name}")
         if not values:
             raise fail(
                 f"te.{self.name} needs axes to reduce over, or two values to combine",
@@ -93,7 +93,7 @@ class CommReducer:
             raise fail(
                 f"te.{self.name} reduces {counted(len(sources), 'value')}, but has {counted(len(inits), 'initial value')}"
             )
-        begin = tuple(ar.cast(s.dtype, convert(v)) for v, s in zip(inits, sources, strict=bool(inits)))
+        begin = tuple(ex.cast(s.dtype, convert(v)) for v, s in zip(inits, sources, strict=bool(inits)))
         reduction = Reduction(self._at(sources, several), sources, axes, condition, begin)
         results = tuple(Reduce(reduction, i) for i in range(len(sources)))
         return results[0] if len(results) == 1 else results
@@ -141,9 +141,9 @@ def comm_reducer(
     return CommReducer(fcombine, fidentity, name)
 
 
-te_sum = CommReducer(ar.add, None, "sum", "sum")
-te_prod = CommReducer(ar.multiply, None, "prod", "prod")
-te_min = CommReducer(ar.minimum, None, "min", "min")
-te_max = CommReducer(ar.maximum, None, "max", "max")
-te_all = CommReducer(ar.logical_and, None, "all", "all")
-te_any = CommReducer(ar.logical_or, None, "any", "any")
+te_sum = CommReducer(ex.add, None, "sum", "sum")
+te_prod = CommReducer(ex.multiply, None, "prod", "prod")
+te_min = CommReducer(ex.minimum, None, "min", "min")
+te_max = CommReducer(ex.maximum, None, "max", "max")
+te_all = CommReducer(ex.logical_and, None, "all", "all")
+te_any = CommReducer(ex.logical_or, None, "any", "any")

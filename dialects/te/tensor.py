@@ -9,15 +9,29 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from types import FunctionType
 from typing import Any, TypeAlias
 
+from ...support.diagnostics import MirError
 from ...support.source_text import characters
 from ...support.text import counted, with_article
-from . import arithmetic as ar
 from . import expr as ex
-from .expr import Const, Expr, ExprLike, IterVar, Var, convert, current_location, describe, fail, items_of
-from .tensor_arithmetic import TensorArithmetic
+from .axes import OPAQUE, ORDERED, Axis, Range
+from .expr import (
+    Const,
+    Element,
+    Elementwise,
+    Expr,
+    ExprLike,
+    IterVar,
+    Var,
+    convert,
+    current_location,
+    describe,
+    fail,
+    items_of,
+)
 
 AttrValue: TypeAlias = "int | float | bool | str | Sequence[AttrValue] | Mapping[str, AttrValue] | None"
 """An attribute of a compute, scan or extern."""
@@ -64,10 +78,11 @@ class Operation:
         return []
 
 
-class Tensor(TensorArithmetic):
+class Tensor(Elementwise):
     """A tensor: `A[i, j]` and `A(i, j)` read an element; `shape`, `dtype`, `ndim`, `name`, `op` describe it.
 
-    `A + B`, `A * 2.0` and their like are tensors again, element by element (`tensor_arithmetic`).
+    `A + B`, `2 * A`, `-A` are tensors computed element by element, of shapes that broadcast as numpy's do, named as TOPI names
+    them (`T_add`, `T_multiply`).
     """
 
     __slots__ = ("dims", "dtype", "hint", "op", "value_index")
@@ -106,6 +121,50 @@ class Tensor(TensorArithmetic):
             )
         return Read(self, indices)
 
+    def __add__(self, other: Tensor | ExprLike) -> Tensor:
+        return broadcast("T_add", ex.add, self, other)
+
+    def __radd__(self, other: ExprLike) -> Tensor:
+        return broadcast("T_add", ex.add, other, self)
+
+    def __sub__(self, other: Tensor | ExprLike) -> Tensor:
+        return broadcast("T_subtract", ex.subtract, self, other)
+
+    def __rsub__(self, other: ExprLike) -> Tensor:
+        return broadcast("T_subtract", ex.subtract, other, self)
+
+    def __mul__(self, other: Tensor | ExprLike) -> Tensor:
+        return broadcast("T_multiply", ex.multiply, self, other)
+
+    def __rmul__(self, other: ExprLike) -> Tensor:
+        return broadcast("T_multiply", ex.multiply, other, self)
+
+    def __truediv__(self, other: Tensor | ExprLike) -> Tensor:
+        return broadcast("T_divide", ex.divide, self, other)
+
+    def __rtruediv__(self, other: ExprLike) -> Tensor:
+        return broadcast("T_divide", ex.divide, other, self)
+
+    def __floordiv__(self, other: Tensor | ExprLike) -> Tensor:
+        return broadcast("T_floor_divide", ex.floordiv, self, other)
+
+    def __rfloordiv__(self, other: ExprLike) -> Tensor:
+        return broadcast("T_floor_divide", ex.floordiv, other, self)
+
+    def __mod__(self, other: Tensor | ExprLike) -> Tensor:
+        return broadcast("T_floor_mod", ex.floormod, self, other)
+
+    def __rmod__(self, other: ExprLike) -> Tensor:
+        return broadcast("T_floor_mod", ex.floormod, other, self)
+
+    def __neg__(self) -> Tensor:
+        return broadcast("T_multiply", ex.multiply, self, -1)
+
+    def astype(self, dtype: str) -> Tensor:
+        """Returns the tensor with its elements converted to `dtype`."""
+        names = [f"ax{number}" for number in range(self.ndim)]
+        return compute_named(self.dims, names, lambda *i: self(*i).astype(dtype), "T_cast", "elemwise")
+
     def __len__(self) -> int:
         raise fail(f"tensor '{self.name}' has no len(); its extents are {self.name}.shape")
 
@@ -141,7 +200,7 @@ class TensorSlice:
         return self.tensor.dtype
 
 
-class Read(Expr):
+class Read(Element):
     """An element of a tensor; `args` are the indices."""
 
     __slots__ = ("tensor",)
@@ -160,6 +219,10 @@ class Read(Expr):
             args.append(index)
         super().__init__(tensor.dtype, tuple(args))
         self.tensor = tensor
+
+    @property
+    def array_name(self) -> str:
+        return self.tensor.name
 
 
 class Reduction:
@@ -270,15 +333,13 @@ class ScanOp(Operation):
     @cached_property
     def schedule_axes(self) -> list[IterVar]:
         """The steps, and for each further dimension of the states an axis that stands for it."""
-        from .axes import OPAQUE, ORDERED, Axis, Range
-
         steps = self.init[0].dims[0]
         found: list[IterVar] = [
-            Axis(f"{self.name}.idx", Range(steps, ar.subtract(self.state[0].dims[0], steps)), ORDERED)
+            Axis(f"{self.name}.idx", Range(steps, ex.subtract(self.state[0].dims[0], steps)), ORDERED)
         ]
         for state in self.state:
             for k, dim in enumerate(state.dims[1:], 1):
-                found.append(Axis(f"{state.name}.i{k}", Range(ar.const(0, dim.dtype), dim), OPAQUE))
+                found.append(Axis(f"{state.name}.i{k}", Range(ex.const(0, dim.dtype), dim), OPAQUE))
         return found
 
     @property
@@ -372,10 +433,10 @@ def reduce_axis(dom: Sequence[ExprLike], name: str = "rv") -> IterVar:
     _check_name(name, "reduce_axis")
     if not isinstance(dom, (tuple, list)) or len(dom) != 2:
         raise fail("a reduce_axis takes its range as a pair: te.reduce_axis((0, n))")
-    low, high = ar.match_types(convert(dom[0]), convert(dom[1]), "reduce_axis")
+    low, high = ex.match_types(convert(dom[0]), convert(dom[1]), "reduce_axis")
     if low.dtype not in ("int32", "int64"):
         raise fail(f"the range of reduce_axis '{name}' has dtype {low.dtype}; a range is of int32 or int64")
-    extent = ar.distance(low, high)
+    extent = ex.distance(low, high)
     if isinstance(extent, Const) and extent.value < 0:
         raise fail(f"reduce_axis '{name}' ends at {dom[1]}, before it begins at {dom[0]}")
     return IterVar(name, low, extent, "R")
@@ -473,6 +534,65 @@ def compute_named(
         )
     outputs = ComputeOp(name, axis, body, tag, attrs).give([(dims, v.dtype) for v in body])
     return outputs[0] if len(outputs) == 1 else outputs
+
+
+def broadcast(name: str, scalar: Callable[[Any, Any], Expr], lhs: object, rhs: object) -> Tensor:
+    """Returns the compute `name` of two operands, at least one of them a tensor: shapes (4, 1), (3,) → (4, 3).
+
+    Dtypes are matched as those of scalars. Raises MirError for shapes that do not broadcast.
+    """
+    dims = _common(_shape(lhs), _shape(rhs), name)
+    names = [f"ax{number}" for number in range(len(dims))]
+    return compute_named(
+        dims, names, lambda *i: scalar(_element(lhs, i, dims), _element(rhs, i, dims)), name, "broadcast"
+    )
+
+
+def _element(value: object, indices: tuple[Expr, ...], dims: Dims) -> Expr | object:
+    """The element of an operand that a place of the result needs: of the last axes, 0 along those of one element."""
+    if not isinstance(value, Tensor):
+        return value
+    own = indices[len(dims) - value.ndim :]
+    shared = dims[len(dims) - value.ndim :]
+    return value(
+        *(
+            Const(0, index.dtype) if _is_one(dim) and not _is_one(whole) else index
+            for index, dim, whole in zip(own, value.dims, shared, strict=True)
+        )
+    )
+
+
+def _is_one(dim: Expr) -> bool:
+    return isinstance(dim, Const) and dim.value == 1
+
+
+def _shape(value: object) -> Dims:
+    return value.dims if isinstance(value, Tensor) else ()
+
+
+def _common(lhs: Dims, rhs: Dims, name: str) -> Dims:
+    """The shape of both together. An open extent beside a known one is taken to be it; two open ones must be one variable."""
+    dims: list[Expr] = []
+    for a, b in zip_longest(reversed(lhs), reversed(rhs), fillvalue=Const(1, "int32")):
+        if _is_one(a):
+            dims.append(b)
+        elif _is_one(b) or a is b:
+            dims.append(a)
+        elif isinstance(a, Const) and isinstance(b, Const) and a.value != b.value:
+            raise _unequal(name, lhs, rhs, a, b)
+        elif isinstance(a, Const) or isinstance(b, Const):
+            dims.append(a if isinstance(a, Const) else b)
+        else:
+            raise _unequal(name, lhs, rhs, a, b)
+    return tuple(reversed(dims))
+
+
+def _unequal(name: str, lhs: Dims, rhs: Dims, a: Expr, b: Expr) -> MirError:
+    shapes = " and ".join(f"({', '.join(map(str, dims))})" for dims in (lhs, rhs))
+    return fail(
+        f"{name}: tensors of shapes {shapes} do not broadcast: {a} against {b}",
+        "dimensions are aligned from the last; they must be equal, or one of them 1",
+    )
 
 
 def scan(

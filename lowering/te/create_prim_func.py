@@ -15,7 +15,8 @@ from ...dialects import te, tir
 from ...dialects.arith.regions import buffer_region, infer_regions, move_to_front
 from ...dialects.interned import integer
 from ...dialects.te.common_subexpr import shared_values, tree_size
-from ...dialects.te.dependence import needed_ops, steps_of
+from ...dialects.te.compute import steps_of
+from ...dialects.te.ops import needed_ops
 from ...dialects.tir.types import I1, I32, I64
 from ...passes.tir.buffers.param_strides import PARAM_STRIDES, param_strides
 from ...support.diagnostics import error_at

@@ -9,7 +9,7 @@ from xdsl.ir import Block, SSAValue
 
 from ...dialects import te, tir
 from ...dialects.arith.regions import infer_regions
-from ...dialects.te.dependence import steps_of
+from ...dialects.te.compute import steps_of
 from . import make
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
-from ...dialects.te import arithmetic as ar
 from ...dialects.te import expr as ex
 from ...dialects.te import extern as ext
 from ...dialects.te import tensor as te
@@ -272,7 +271,7 @@ class Evaluator(Calls):
             )
         if not isinstance(iterable, Range) or not is_variable(statement.target):
             raise fail("a loop of statements is 'for i in range(…)', T.serial, T.parallel, T.vectorized or T.unroll")
-        begin, end = ar.match_types(ex.convert(iterable.begin), ex.convert(iterable.end), "range")
+        begin, end = ex.match_types(ex.convert(iterable.begin), ex.convert(iterable.end), "range")
         name = str(statement.target)
         variable = ex.Var(name, end.dtype)
         body = self._nested(statement.body, Scope(scope, {name: variable}))

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn, TypeGuard
 
-from ...dialects.te import arithmetic as ar
 from ...dialects.te import expr as ex
 from ...dialects.te import extern as ext
 from ...dialects.te import tensor as te
@@ -30,9 +29,9 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "==": lambda a, b: a == b, "!=": lambda a, b: a != b,
 }  # fmt: skip
 _FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": ar.add, "-": ar.subtract, "*": ar.multiply, "/": ar.divide, "//": ar.floordiv, "%": ar.floormod,
-    "<<": ar.left_shift, ">>": ar.right_shift, "&": ar.bitwise_and, "|": ar.bitwise_or, "^": ar.bitwise_xor,
-    "<": ar.less, "<=": ar.less_equal, ">": ar.greater, ">=": ar.greater_equal, "==": ar.equal, "!=": ar.not_equal,
+    "+": ex.add, "-": ex.subtract, "*": ex.multiply, "/": ex.divide, "//": ex.floordiv, "%": ex.floormod,
+    "<<": ex.left_shift, ">>": ex.right_shift, "&": ex.bitwise_and, "|": ex.bitwise_or, "^": ex.bitwise_xor,
+    "<": ex.less, "<=": ex.less_equal, ">": ex.greater, ">=": ex.greater_equal, "==": ex.equal, "!=": ex.not_equal,
 }  # fmt: skip
 # Attributes that the text may ask for, by class.
 _ATTRIBUTES: dict[type, tuple[str, ...]] = {

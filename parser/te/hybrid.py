@@ -17,7 +17,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from ...dialects.te import arithmetic as ar
 from ...dialects.te import expr as ex
 from ...dialects.te import extern as ext
 from ...dialects.te import tensor as te
@@ -211,18 +210,18 @@ class HybridEvaluator(Evaluator):
                 left, right = self.value(node.left, scope), self.value(node.right, scope)
                 if isinstance(left, ex.Expr) or isinstance(right, ex.Expr):
                     with self.at(node):
-                        return (ar.logical_or if node.op == "or" else ar.logical_and)(left, right)
+                        return (ex.logical_or if node.op == "or" else ex.logical_and)(left, right)
             case tree.Unary() if node.op == "not":
                 operand = self.value(node.operand, scope)
                 if isinstance(operand, ex.Expr):
                     with self.at(node):
-                        return ar.logical_not(operand)
+                        return ex.logical_not(operand)
             case tree.Conditional():
                 condition = self.value(node.condition, scope)
                 if isinstance(condition, ex.Expr) and not isinstance(condition, ex.Const):
                     sides = self.value(node.then, scope), self.value(node.orelse, scope)
                     with self.at(node):
-                        return ar.if_then_else(condition, *sides)
+                        return ex.if_then_else(condition, *sides)
             case _:
                 pass
         return super().value(node, scope)
@@ -285,7 +284,7 @@ def _bind(*_: Any) -> Any:
 
 def _convert(dtype: str) -> Callable[[Any], ex.Expr]:
     def convert(value: Any) -> ex.Expr:
-        return ex.const(value, dtype) if isinstance(value, (int, float)) else ar.cast(dtype, ex.convert(value))
+        return ex.const(value, dtype) if isinstance(value, (int, float)) else ex.cast(dtype, ex.convert(value))
 
     return convert
 

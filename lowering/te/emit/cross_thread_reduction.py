@@ -9,7 +9,6 @@ from xdsl.ir import Block, Region
 from ....dialects import tir
 from ....dialects.arith.ordered import number
 from ....dialects.arith.ordered_int_set import Interval, IntSet
-from ....dialects.te import arithmetic as ar
 from ....dialects.te import expr as ex
 from ....dialects.te import extern as ext
 from ....dialects.te.axes import Range
@@ -75,7 +74,7 @@ def prefetch(emitter: FunctionEmitter, node: st.Prefetch) -> None:
                     box.append(interval.of(index, sets))
     if not all(boxes) or not boxes:
         return
-    moved = {id(node.axis): ar.add(node.axis, node.offset)}
+    moved = {id(node.axis): ex.add(node.axis, node.offset)}
     ranges = [
         interval.range_of(interval.union(box), Range(number(0), extent))
         for box, extent in zip(boxes, memory.shape, strict=True)

@@ -10,7 +10,6 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith.ordered import Arith, constant, number
-from ....dialects.te import arithmetic as ar
 from ....dialects.te import expr as ex
 from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
@@ -177,7 +176,7 @@ class FunctionEmitter(ExprEmitter):
         if lows is None:
             return indices
         extra = len(lows) - len(indices)
-        return (*lows[:extra], *(ar.add(low, i) for low, i in zip(lows[extra:], indices, strict=True)))
+        return (*lows[:extra], *(ex.add(low, i) for low, i in zip(lows[extra:], indices, strict=True)))
 
     def _access_pointer(self, before: Expr, call: ex.Call) -> Expr:
         """`tvm_access_ptr` of an intrinsic's buffer begins at its region."""
@@ -187,7 +186,7 @@ class FunctionEmitter(ExprEmitter):
             return call
         memory = self.aliases[id(pointer.buffer)]
         operands = list(call.operands)
-        operands[2] = ar.add(memory.index(tuple(lows)), operands[2])  # type: ignore[arg-type]
+        operands[2] = ex.add(memory.index(tuple(lows)), operands[2])  # type: ignore[arg-type]
         return ex.Call(call.intrinsic, tuple(operands), call.dtype)
 
     def _memory(self, tensor: te.Tensor) -> Memory:
@@ -205,7 +204,7 @@ class FunctionEmitter(ExprEmitter):
         shape = ex.Call("tvm_stack_make_shape", tuple(memory.shape), "handle")
         parts = (
             ext.BufferField(memory.flat, "data", "handle"), shape, number(0), number(len(memory.shape)),
-            ar.const(0, memory.dtype), number(0),
+            ex.const(0, memory.dtype), number(0),
         )  # fmt: skip
         return ex.Call("tvm_stack_make_array", parts, "handle")
 
@@ -319,7 +318,7 @@ class FunctionEmitter(ExprEmitter):
         with self.inside(branch.then_region.block), self.arith.knowing(test):
             then()
         if has_else:
-            with self.inside(branch.else_region.block), self.arith.knowing(ar.logical_not(test)):
+            with self.inside(branch.else_region.block), self.arith.knowing(ex.logical_not(test)):
                 orelse()
 
     def _launch(self, node: st.Launch, is_last: bool) -> None:

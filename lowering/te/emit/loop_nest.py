@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ....dialects.arith.ordered import is_one, number
 from ....dialects.te.axes import OPAQUE, is_virtual, tag_of
-from ....dialects.te.expr import Expr, IterVar, Var, fail
-from ....dialects.te.expr_text import text_of
+from ....dialects.te.expr import Expr, IterVar, Var, fail, text_of
 from ....dialects.te.functions import likely
 from ..schedule.infer_bound import storage_rank, thread_rank
 from ..schedule.message_passing import Domains, Values, pass_up_index

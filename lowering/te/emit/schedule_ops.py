@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....dialects.arith.ordered import number
-from ....dialects.te import arithmetic as ar
+from ....dialects.te import expr as ex
 from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
 from ....dialects.te.axes import REDUCE, SPATIAL, Range
-from ....dialects.te.expr import Const, Expr, IterVar, Var, fail, location_scope
+from ....dialects.te.expr import Const, Expr, IterVar, Var, fail, location_scope, text_of
 from ....dialects.te.expr_mutator import both, substitute
-from ....dialects.te.expr_text import text_of
 from ....dialects.te.functions import max_value, min_value
 from ..schedule.infer_bound import attach_path, scope_of
 from ..schedule.message_passing import Domains, Values, make_bound_check, spread
@@ -320,9 +319,9 @@ def start_values(reduction: te.Reduction) -> list[Expr]:
     dtype = reduction.sources[0].dtype
     match reduction.reducer:
         case "sum" | "any":
-            return [ar.const(0, dtype)]
+            return [ex.const(0, dtype)]
         case "prod" | "all":
-            return [ar.const(1, dtype)]
+            return [ex.const(1, dtype)]
         case "max":
             return [min_value(dtype)]
         case _:
@@ -330,7 +329,7 @@ def start_values(reduction: te.Reduction) -> list[Expr]:
 
 
 _COMBINE = {
-    "sum": ar.add, "prod": ar.multiply, "min": ar.minimum, "max": ar.maximum, "all": ar.logical_and, "any": ar.logical_or,
+    "sum": ex.add, "prod": ex.multiply, "min": ex.minimum, "max": ex.maximum, "all": ex.logical_and, "any": ex.logical_or,
 }  # fmt: skip
 
 

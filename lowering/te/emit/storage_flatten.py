@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from xdsl.ir import SSAValue
 
 from ....dialects.arith.ordered import Arith, constant, is_zero, number
-from ....dialects.te import arithmetic as ar
 from ....dialects.te import expr as ex
 from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
@@ -57,19 +56,19 @@ class Memory:
     def index(self, indices: tuple[Expr, ...]) -> Expr:
         """The place of an element in the flat buffer."""
         places = [
-            index if is_zero(low) else ar.subtract(index, low)
+            index if is_zero(low) else ex.subtract(index, low)
             for index, low in zip(indices, self.lows or [number(0)] * len(indices), strict=True)
         ]
         if not places:
             return number(0)
         if self.strides:
-            total = ar.multiply(places[0], self.strides[0])
+            total = ex.multiply(places[0], self.strides[0])
             for place, stride in zip(places[1:], self.strides[1:], strict=True):
-                total = ar.add(total, ar.multiply(place, stride))
+                total = ex.add(total, ex.multiply(place, stride))
             return total
         total = places[0]
         for place, extent in zip(places[1:], self.shape[1:], strict=True):
-            total = ar.add(ar.multiply(total, extent), place)
+            total = ex.add(ex.multiply(total, extent), place)
         return total
 
     @property
@@ -82,7 +81,7 @@ def product(extents: list[Expr]) -> Expr:
     """The number of elements."""
     total: Expr = number(1) if not extents else extents[0]
     for extent in extents[1:]:
-        total = ar.multiply(total, extent)
+        total = ex.multiply(total, extent)
     return total
 
 
@@ -96,7 +95,7 @@ def parameter_memory(tensor: te.Tensor, name: str, *, compact: bool) -> Memory:
     if not compact and any(isinstance(d, Var) for d in shape):
         memory.is_auto = True
         memory.strides = [Stride(memory, i, "int32" if d.dtype == "int32" else d.dtype) for i, d in enumerate(shape)]
-        total = ar.multiply(memory.strides[0], shape[0])
+        total = ex.multiply(memory.strides[0], shape[0])
     else:
         total = product(shape)
     memory.flat = ext.Buffer(name, (total,), tensor.dtype)
@@ -108,7 +107,7 @@ def realized_memory(node: Realize, arith: Arith) -> Memory:
     tensor = node.tensor
     shape = [arith.simplify(r.extent) for r in node.ranges]
     strides = _aligned_strides(shape, node.aligned, arith) if node.aligned else []
-    total = ar.multiply(strides[0], shape[0]) if strides else product(shape)
+    total = ex.multiply(strides[0], shape[0]) if strides else product(shape)
     size = arith.simplify(total)
     name = tensor.op.name
     memory = Memory(name, tensor.dtype, shape, ext.Buffer(name, (size,), tensor.dtype), scope=node.scope)
@@ -129,9 +128,9 @@ def _aligned_strides(shape: list[Expr], aligned: dict[int, tuple[int, int]], ari
     for dim in reversed(range(len(shape))):
         if dim in aligned and strides:
             factor, offset = aligned[dim]
-            past = ar.floormod(ar.subtract(factor + offset, ar.floormod(stride, factor)), factor)
-            stride = ar.add(stride, past)
+            past = ex.floormod(ex.subtract(factor + offset, ex.floormod(stride, factor)), factor)
+            stride = ex.add(stride, past)
         stride = arith.simplify(stride)
         strides.append(stride)
-        stride = ar.multiply(stride, shape[dim])
+        stride = ex.multiply(stride, shape[dim])
     return strides[::-1]

@@ -6,13 +6,12 @@ from collections.abc import Callable
 
 from ....dialects.arith.ordered import Arith, is_one, number
 from ....dialects.arith.ordered_int_set import Interval, IntSet
-from ....dialects.te import arithmetic as ar
+from ....dialects.te import expr as ex
 from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
 from ....dialects.te.axes import Range, domain_of
-from ....dialects.te.expr import Expr, IterVar, fail
+from ....dialects.te.expr import Expr, IterVar, fail, text_of
 from ....dialects.te.expr_mutator import substitute
-from ....dialects.te.expr_text import text_of
 from ....dialects.te.tensor_intrin import TensorIntrin
 from ..schedule.infer_bound import reads_in
 from ..schedule.message_passing import Domains, Values, make_bound_check, pass_up_set, spread, visible_ranges
@@ -174,7 +173,7 @@ def _verify(stage: StageData, op: te.ComputeOp, intrin: TensorIntrin, region_of:
     for axes, own, skip in ((op.axis, intrin.op.axis, extra), (op.reduce_axis, intrin.op.reduce_axis, skipped)):
         for i, axis in enumerate(axes):
             low = region_of[id(axis)].min
-            values[id(axis)] = low if i < skip else ar.add(own[i - skip], low)
+            values[id(axis)] = low if i < skip else ex.add(own[i - skip], low)
     matched: dict[int, te.Tensor] = {}
     lows: dict[int, list[Expr]] = {}
     arith = Arith()
@@ -219,7 +218,7 @@ def _match(
             held = matched.setdefault(id(b.tensor), a.tensor)
             extra = len(a.args) - len(b.args)
             offsets = [
-                arith.simplify(ar.subtract(i, j)) for i, j in zip(a.args[max(extra, 0) :], b.args, strict=extra < 0)
+                arith.simplify(ex.subtract(i, j)) for i, j in zip(a.args[max(extra, 0) :], b.args, strict=extra < 0)
             ]
             known = lows.setdefault(id(b.tensor), offsets)
             own = {id(v) for v in (*intrin.op.axis, *intrin.op.reduce_axis)}

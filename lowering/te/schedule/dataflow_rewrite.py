@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....dialects.arith.ordered import Arith, is_one, is_zero
-from ....dialects.te import arithmetic as ar
+from ....dialects.te import expr as ex
 from ....dialects.te import tensor as te
 from ....dialects.te.axes import REDUCE, SPATIAL, Axis, Range, domain_of
 from ....dialects.te.expr import Const, Expr, IterVar, location_scope
@@ -142,10 +142,10 @@ def _guarded(body: tuple[Expr, ...], checks: list[Expr]) -> tuple[Expr, ...]:
     first = body[0]
     if isinstance(first, te.Reduce):
         old = first.reduction
-        held = condition if old.condition is None else ar.logical_and(old.condition, condition)
+        held = condition if old.condition is None else ex.logical_and(old.condition, condition)
         reduction = te.Reduction(old.reducer, old.sources, old.axes, held, old.init)
         return tuple(te.Reduce(reduction, i) for i in range(len(body)))
-    return tuple(ar.if_then_else(condition, v, ar.const(0, v.dtype)) for v in body)
+    return tuple(ex.if_then_else(condition, v, ex.const(0, v.dtype)) for v in body)
 
 
 def rfactor(schedule: ScheduleData, tensor: te.Tensor, axis: IterVar, factor_axis: int = 0) -> list[te.Tensor]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ....dialects.arith.ordered import Arith, is_one, is_zero, number
 from ....dialects.arith.ordered_int_set import EVERYTHING, Interval, IntSet
-from ....dialects.te import arithmetic as ar
+from ....dialects.te import expr as ex
 from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
 from ....dialects.te.axes import Range, domain_of, is_virtual, tag_of
@@ -238,14 +238,14 @@ class BoundInference:
 
         Ends are replaced together, where both are for sure tighter.
         """
-        low, high = number(0, extent.dtype), ar.subtract(extent, number(1, extent.dtype))
+        low, high = number(0, extent.dtype), ex.subtract(extent, number(1, extent.dtype))
         if values.min is None and values.max is None:
             return IntSet(low, high)
         if (
             values.min is not None
             and values.max is not None
-            and interval.arith.prove(ar.greater_equal(low, values.min))
-            and interval.arith.prove(ar.less_equal(high, values.max))
+            and interval.arith.prove(ex.greater_equal(low, values.min))
+            and interval.arith.prove(ex.less_equal(high, values.max))
         ):
             return IntSet(low, high)
         return values
@@ -290,8 +290,8 @@ class BoundInference:
         extent = whole.extent
         if held.max is not None and parts:
             # Later steps than are read need not run.
-            asked = ar.subtract(ar.add(held.max, number(1)), whole.min)
-            extent = self.arith.simplify(ar.minimum(asked, whole.extent))
+            asked = ex.subtract(ex.add(held.max, number(1)), whole.min)
+            extent = self.arith.simplify(ex.minimum(asked, whole.extent))
         self.domains[axes[0]] = Range(whole.min, extent)
         place = 1
         for tensor in op.outputs:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 from ....dialects.arith.ordered import Arith, is_zero, number
 from ....dialects.arith.ordered_int_set import Interval, IntSet
-from ....dialects.te import arithmetic as ar
 from ....dialects.te import expr as ex
 from ....dialects.te.axes import OPAQUE, Range, domain_of
 from ....dialects.te.expr import Expr, IterVar
@@ -63,7 +62,7 @@ def check_from_zero(axis: IterVar, range: Range, stage: StageData) -> None:
 
 def show(e: Expr) -> str:
     """An extent for a message."""
-    from ....dialects.te.expr_text import text_of
+    from ....dialects.te.expr import text_of
 
     return text_of(e)
 
@@ -96,14 +95,14 @@ def pass_down_domain(stage: StageData, domains: Domains, arith: Arith, *, allow_
     bound = threads_below(stage)
 
     def parts(extent: Expr, size: Expr) -> Expr:
-        if arith.prove_equal(ar.floormod(extent, size), zero):
-            return arith.simplify(ar.floordiv(extent, size))
-        return arith.simplify(ar.floordiv(ar.add(extent, ar.subtract(size, number(1, size.dtype))), size))
+        if arith.prove_equal(ex.floormod(extent, size), zero):
+            return arith.simplify(ex.floordiv(extent, size))
+        return arith.simplify(ex.floordiv(ex.add(extent, ex.subtract(size, number(1, size.dtype))), size))
 
     def part(axis: IterVar, extent: Expr, size: Expr) -> Expr:
         if id(axis) in bound or allow_missing or is_zero(extent):
             return size
-        return arith.simplify(extent) if arith.prove(ar.less(extent, size)) else arith.simplify(size)
+        return arith.simplify(extent) if arith.prove(ex.less(extent, size)) else arith.simplify(size)
 
     for relation in stage.relations:
         match relation:
@@ -119,7 +118,7 @@ def pass_down_domain(stage: StageData, domains: Domains, arith: Arith, *, allow_
                 update(domains, other, Range(zero, parts(extent, size)), arith, stage)
             case Fuse():
                 if relation.outer in domains and relation.inner in domains:
-                    extent = ar.multiply(domains[relation.outer].extent, domains[relation.inner].extent)
+                    extent = ex.multiply(domains[relation.outer].extent, domains[relation.inner].extent)
                     domains[relation.fused] = Range(zero, extent)
                     arith.bind(relation.fused, zero, extent)
             case Rebase():
@@ -138,7 +137,7 @@ Values = dict[int, Expr]
 """Values of axes, by the axis's id."""
 
 
-def _from(value: Expr, low: Expr, move: Callable[[Expr, Expr], Expr] = ar.add) -> Expr:
+def _from(value: Expr, low: Expr, move: Callable[[Expr, Expr], Expr] = ex.add) -> Expr:
     return value if is_zero(low) else move(value, low)
 
 
@@ -149,13 +148,13 @@ def pass_up_index(stage: StageData, domains: Domains, values: Values, *, allow_m
             continue
         match relation:
             case Split():
-                value = ar.multiply(values[id(relation.outer)], domains[relation.inner].extent)
-                value = ar.add(values[id(relation.inner)], value)
+                value = ex.multiply(values[id(relation.outer)], domains[relation.inner].extent)
+                value = ex.add(values[id(relation.inner)], value)
                 values[id(relation.parent)] = _from(value, domains[relation.parent].min)
             case Fuse():
                 value, factor = values[id(relation.fused)], domains[relation.inner].extent
-                values[id(relation.outer)] = _from(ar.floordiv(value, factor), domains[relation.outer].min)
-                values[id(relation.inner)] = _from(ar.floormod(value, factor), domains[relation.inner].min)
+                values[id(relation.outer)] = _from(ex.floordiv(value, factor), domains[relation.outer].min)
+                values[id(relation.inner)] = _from(ex.floormod(value, factor), domains[relation.inner].min)
             case Rebase():
                 values[id(relation.parent)] = _from(values[id(relation.rebased)], domains[relation.parent].min)
             case Singleton():
@@ -166,7 +165,7 @@ def pass_down_index(stage: StageData, domains: Domains, values: Values, *, allow
     """Adds the values of all axes to those of the roots."""
 
     def counted(axis: IterVar) -> Expr:
-        return _from(values[id(axis)], domains[axis].min, ar.subtract)
+        return _from(values[id(axis)], domains[axis].min, ex.subtract)
 
     for relation in stage.relations:
         if allow_missing and any(id(axis) not in values for axis in parts_of(relation)[0]):
@@ -174,11 +173,11 @@ def pass_down_index(stage: StageData, domains: Domains, values: Values, *, allow
         match relation:
             case Split():
                 value, factor = counted(relation.parent), domains[relation.inner].extent
-                values[id(relation.outer)] = ar.floordiv(value, factor)
-                values[id(relation.inner)] = ar.floormod(value, factor)
+                values[id(relation.outer)] = ex.floordiv(value, factor)
+                values[id(relation.inner)] = ex.floormod(value, factor)
             case Fuse():
-                outer = ar.multiply(counted(relation.outer), domains[relation.inner].extent)
-                values[id(relation.fused)] = ar.add(outer, counted(relation.inner))
+                outer = ex.multiply(counted(relation.outer), domains[relation.inner].extent)
+                values[id(relation.fused)] = ex.add(outer, counted(relation.inner))
             case Rebase():
                 values[id(relation.rebased)] = counted(relation.parent)
             case Singleton():
@@ -198,7 +197,7 @@ def pass_up_set(stage: StageData, domains: Domains, sets: dict[int, IntSet], eva
                     sets[id(relation.parent)] = IntSet.of_range(whole)
                     continue
                 factor = domains[relation.inner].extent
-                value = ar.add(ar.add(ar.multiply(relation.outer, factor), relation.inner), whole.min)
+                value = ex.add(ex.add(ex.multiply(relation.outer, factor), relation.inner), whole.min)
                 sets[id(relation.parent)] = evaluate.of(value, {id(relation.outer): outer, id(relation.inner): inner})
             case Fuse():
                 sets[id(relation.outer)], sets[id(relation.inner)] = _fused_sets(relation, domains, sets, evaluate)
@@ -207,7 +206,7 @@ def pass_up_set(stage: StageData, domains: Domains, sets: dict[int, IntSet], eva
                 if evaluate.matches(rebased, domains[relation.rebased]):
                     sets[id(relation.parent)] = IntSet.of_range(domains[relation.parent])
                     continue
-                value = ar.add(relation.rebased, domains[relation.parent].min)
+                value = ex.add(relation.rebased, domains[relation.parent].min)
                 sets[id(relation.parent)] = evaluate.of(value, {id(relation.rebased): rebased})
             case Singleton():
                 pass
@@ -219,20 +218,20 @@ def _fused_sets(relation: Fuse, domains: Domains, sets: dict[int, IntSet], evalu
     if evaluate.matches(fused, domains[relation.fused]) or fused.min is None or fused.max is None:
         return IntSet.of_range(outer), IntSet.of_range(inner)
     if fused.is_point:
-        quotient, rest = ar.floordiv(fused.min, inner.extent), ar.floormod(fused.min, inner.extent)
-        return IntSet.point(ar.add(quotient, outer.min)), IntSet.point(ar.add(rest, inner.min))
-    low, high = ar.floordiv(fused.min, inner.extent), ar.floordiv(fused.max, inner.extent)
-    rows = IntSet(ar.add(outer.min, low), ar.add(outer.min, high))
+        quotient, rest = ex.floordiv(fused.min, inner.extent), ex.floormod(fused.min, inner.extent)
+        return IntSet.point(ex.add(quotient, outer.min)), IntSet.point(ex.add(rest, inner.min))
+    low, high = ex.floordiv(fused.min, inner.extent), ex.floordiv(fused.max, inner.extent)
+    rows = IntSet(ex.add(outer.min, low), ex.add(outer.min, high))
     zero, arith = number(0), evaluate.arith
-    length = arith.simplify(ar.add(ar.subtract(fused.max, fused.min), 1))
+    length = arith.simplify(ex.add(ex.subtract(fused.max, fused.min), 1))
     if (
         not is_zero(length)
-        and is_zero(arith.simplify(ar.floormod(inner.extent, length)))
-        and arith.prove_equal(ar.floormod(fused.min, length), zero)
+        and is_zero(arith.simplify(ex.floormod(inner.extent, length)))
+        and arith.prove_equal(ex.floormod(fused.min, length), zero)
     ):
         # The values lie in one row.
-        begin, end = ar.floormod(fused.min, inner.extent), ar.floormod(fused.max, inner.extent)
-        return rows, IntSet(ar.add(inner.min, begin), ar.add(inner.min, end))
+        begin, end = ex.floormod(fused.min, inner.extent), ex.floormod(fused.max, inner.extent)
+        return rows, IntSet(ex.add(inner.min, begin), ex.add(inner.min, end))
     return rows, IntSet.of_range(inner)
 
 
@@ -243,7 +242,7 @@ def pass_up_bound_check(stage: StageData, domains: Domains, checked: dict[int, b
             case Split():
                 needs = checked[id(relation.outer)] or checked[id(relation.inner)]
                 if not needs and relation.inner in domains and relation.outer in domains:
-                    covered = ar.multiply(domains[relation.inner].extent, domains[relation.outer].extent)
+                    covered = ex.multiply(domains[relation.inner].extent, domains[relation.outer].extent)
                     needs = not arith.prove_equal(domains[relation.parent].extent, covered)
                 checked[id(relation.parent)] = needs
             case Fuse():
@@ -313,20 +312,20 @@ def make_bound_check(
         if id(axis) in skip or axis.iter_type == OPAQUE or not checked.get(id(axis)) or id(axis) not in values:
             continue
         domain = domains[axis]
-        value = ar.subtract(values[id(axis)], domain.min)
+        value = ex.subtract(values[id(axis)], domain.min)
         most = evaluate.of(value, sets).max
-        if most is None or not arith.prove(ar.less(most, domain.extent)):
-            conditions.append(ar.less(value, domain.extent))
+        if most is None or not arith.prove(ex.less(most, domain.extent)):
+            conditions.append(ex.less(value, domain.extent))
     for axis in () if skip_domain or stage.op is None else root_axes(stage.op):
         if id(axis) in skip or axis.iter_type == OPAQUE:
             continue
         whole = domain_of(axis)
         if same_range(whole, domains[axis], arith):
             continue
-        value = ar.subtract(values[id(axis)], whole.min)
+        value = ex.subtract(values[id(axis)], whole.min)
         reach = evaluate.of(value, sets)
-        if reach.min is None or not arith.prove(ar.greater_equal(reach.min, number(0))):
-            conditions.append(ar.greater_equal(value, number(0, value.dtype)))
-        if reach.max is None or not arith.prove(ar.less(reach.max, whole.extent)):
-            conditions.append(ar.less(value, whole.extent))
+        if reach.min is None or not arith.prove(ex.greater_equal(reach.min, number(0))):
+            conditions.append(ex.greater_equal(value, number(0, value.dtype)))
+        if reach.max is None or not arith.prove(ex.less(reach.max, whole.extent)):
+            conditions.append(ex.less(value, whole.extent))
     return conditions

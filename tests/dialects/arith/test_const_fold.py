@@ -7,7 +7,7 @@ import pytest
 from mirstack import te
 from mirstack.dialects import tir
 from mirstack.dialects.arith.const_fold import NumberType, fold, fold_cast
-from mirstack.dialects.te import arithmetic as ar
+from mirstack.dialects.te import expr as ex
 from mirstack.dialects.te.expr import Const as Number
 from mirstack.dialects.te.expr import Expr, bits_of, is_float
 from mirstack.dialects.tir import BINARY_OPS, BinaryOp, dtype_to_type
@@ -18,11 +18,11 @@ from mirstack.support.walk import walk_ops
 
 OPS: dict[str, type[BinaryOp]] = {op.name.removeprefix("tir."): op for op in BINARY_OPS}
 TE: dict[str, Callable[..., Expr]] = {
-    "add": ar.add, "sub": ar.subtract, "mul": ar.multiply, "floordiv": ar.floordiv, "floormod": ar.floormod,
-    "mod": ar.truncmod, "min": ar.minimum, "max": ar.maximum, "lt": ar.less, "le": ar.less_equal, "eq": ar.equal,
-    "ne": ar.not_equal, "gt": ar.greater, "ge": ar.greater_equal, "and": ar.logical_and, "or": ar.logical_or,
-    "bitwise_and": ar.bitwise_and, "bitwise_or": ar.bitwise_or, "bitwise_xor": ar.bitwise_xor,
-    "shift_left": ar.left_shift, "shift_right": ar.right_shift,
+    "add": ex.add, "sub": ex.subtract, "mul": ex.multiply, "floordiv": ex.floordiv, "floormod": ex.floormod,
+    "mod": ex.truncmod, "min": ex.minimum, "max": ex.maximum, "lt": ex.less, "le": ex.less_equal, "eq": ex.equal,
+    "ne": ex.not_equal, "gt": ex.greater, "ge": ex.greater_equal, "and": ex.logical_and, "or": ex.logical_or,
+    "bitwise_and": ex.bitwise_and, "bitwise_or": ex.bitwise_or, "bitwise_xor": ex.bitwise_xor,
+    "shift_left": ex.left_shift, "shift_right": ex.right_shift,
 }  # fmt: skip
 SYMBOLS = {row.name: row.symbol for row in INTRINSICS.values()}
 STAYS = None
@@ -108,7 +108,7 @@ def test_two_constants(op: str, dtype: str, x: float, y: float, answer: float | 
         (value,) = (each.value for each in walk_ops(read) if isinstance(each, tir.EvaluateOp))
         number = as_const(value)
         assert (STAYS if number is None else number.value) == answer
-    build = ar.divide if op == "div" and is_float(dtype) else ar.truncdiv if op == "div" else TE[op]
+    build = ex.divide if op == "div" and is_float(dtype) else ex.truncdiv if op == "div" else TE[op]
     built = build(Number(x, dtype), Number(y, dtype))
     assert (built.value if isinstance(built, Number) else STAYS) == answer
 

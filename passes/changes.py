@@ -1,8 +1,8 @@
-"""What a pass does to each op, for `--trace`: names for remarks, and the changes of passes that do not tell them themselves.
+"""Changes of ops by a pass, for `--trace`: names for remarks, comparison of modules before and after.
 
-A pass that knows why it changes something says `tells: ClassVar[bool] = True`, asks `support.trace.tracer` and tells it. For
-every other pass the ops before are compared with those after: what came and what went is matched by the places in the
-source that both stand for.
+A pass that reports why it changes something has `tells: ClassVar[bool] = True`, and reports to `support.trace.tracer`. For
+every other pass the ops before are compared with those after: added and removed ops are matched by the places in the
+source that both have.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def op_name(op: Operation) -> str:
 
 
 def value_name(value: SSAValue) -> str:
-    """A value as a person calls it: a parameter as `%x`, else by what computes it."""
+    """Returns a value's name for messages: a parameter as `%x`, otherwise the op that computes it."""
     if isinstance(value.owner, Operation):
         return "a constant" if value.owner.has_trait(ConstantLike) else f"what {op_name(value.owner)} gives"
     around = value.owner.parent_op()
@@ -54,7 +54,7 @@ def op_names(ops: Iterable[Operation]) -> str:
 
 
 def tell_rewrite(trace: Tracer, how: str, old: Iterable[Operation], new: str, *notes: tuple[str, LocationAttr]) -> None:
-    """Tells that ops gave way to `new`, at the first of them that has a place."""
+    """Reports that `new` replaced ops, at the first of them that has a location."""
     ops = [op for op in old if not _is_silent(op)]
     where = next((op for op in ops if not isinstance(op.location, UnknownLoc)), None)
     trace(where, f"{how}{op_names(ops)} → {new}", *notes)
@@ -62,8 +62,7 @@ def tell_rewrite(trace: Tracer, how: str, old: Iterable[Operation], new: str, *n
 
 @contextmanager
 def telling_changes(module_pass: ModulePass, module: Operation) -> Generator[None]:
-    """While inside, the pass runs on `module`; if somebody traces it, and it tells nothing itself, what changed is told at
-    the end."""
+    """Reports the changes of a pass that runs inside on `module`, if it is traced and reports none itself."""
     trace = None if getattr(module_pass, "tells", False) else tracer(module_pass.name)
     if trace is None:
         yield
@@ -74,7 +73,7 @@ def telling_changes(module_pass: ModulePass, module: Operation) -> Generator[Non
 
 @contextmanager
 def comparing(trace: Tracer, root: Operation) -> Generator[None]:
-    """While inside, something changes the ops of `root`; at the end `trace` is told what. Linear in the number of ops."""
+    """Reports to `trace` the changes of the ops of `root` while inside. Linear in the number of ops."""
     before = {op: _Seen.of(op) for op in walk_ops(root)}
     yield
     after = dict.fromkeys(walk_ops(root))
@@ -127,7 +126,7 @@ class _Seen:
 
 @dataclass
 class _Group:
-    """What came and what went in places of the source that belong together."""
+    """The added and removed ops at places of the source that belong together."""
 
     gone: list[_Seen] = field(default_factory=list[_Seen])
     new: list[Operation] = field(default_factory=list[Operation])
@@ -152,7 +151,7 @@ class _Groups:
         self.entries: list[tuple[Attribute, _Group]] = []
 
     def place(self, location: LocationAttr) -> _Group:
-        """Where to note an op of this location."""
+        """Returns the group of an op's location."""
         places = _places(location)
         for place in places[1:]:
             self.sets.join(place, places[0])

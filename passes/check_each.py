@@ -30,14 +30,18 @@ RELATIVE_TOLERANCE = {2: 2e-2, 4: 1e-4, 8: 1e-9}
 
 @dataclass
 class CheckEach(Instrument):
-    """Interprets around each pass: `run(module, seed)` gives the results by name, or raises `MirError`. A module that cannot be interpreted is an error; with `allow_unchecked` that is told on `stream`, and it is not checked."""
+    """Interprets the module around each pass and raises where results differ.
+
+    `run(module, seed)` returns the results by name, or raises `MirError`. A module that cannot be interpreted is an error; with
+    `allow_unchecked` that is reported on `stream`, and the pass is not checked.
+    """
 
     run: RunModule
     seed: int = 0
     allow_unchecked: bool = False
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     results: Results | None = None
-    module: ModuleOp | None = None  # What gave the results.
+    module: ModuleOp | None = None  # The module of the results.
 
     def run_before_pass(self, mod: ModuleOp, info: PassInfo) -> None:
         if self.results is None or self.module is not mod:
@@ -76,7 +80,7 @@ class CheckEach(Instrument):
 
 
 def _comparable(before: Results, after: Results, info: PassInfo) -> Results:
-    """What `after` has of the results before, if the pass adds some; in their types, if it computes in halves."""
+    """Returns the part of `after` to compare: no added results, the types before if it uses halves."""
     if info.adds_results:
         after = {name: after[name] for name in before if name in after}
     if info.halves:
@@ -90,8 +94,10 @@ def _as_float(value: np.ndarray, like: np.ndarray | None) -> np.ndarray:
 
 
 def first_difference(before: Results, after: Results, halves: bool = False) -> str | None:
-    """Where two sets of results differ by more than rounding explains, in words; None where they agree. With `halves`,
-    roundings of floats of 16 bits, whose errors sums carry on in proportion to their largest element."""
+    """Describes where two sets of results differ by more than rounding; None where they agree.
+
+    With `halves`, floats are taken to be rounded to 16 bits, and sums carry these errors in proportion to their largest element.
+    """
     if list(before) != list(after):
         return f"the results were {', '.join(before) or 'none'}, now they are {', '.join(after) or 'none'}"
     for name, old in before.items():
@@ -105,8 +111,11 @@ def first_difference(before: Results, after: Results, halves: bool = False) -> s
 
 
 def _tolerance(old: np.ndarray, halves: bool) -> tuple[float, float]:
-    """The relative and absolute deviation that is rounding. Where a sum cancels, its terms have rounded: as these are about
-    as large as other results are, the absolute one grows with the largest."""
+    """Returns the relative and absolute deviation that is rounding.
+
+    Where a sum cancels, its terms have rounded: as these are about as large as other results are, the absolute deviation grows with
+    the largest.
+    """
     import numpy as np
 
     wide = np.abs(old.astype(np.float64))
@@ -118,7 +127,7 @@ def _tolerance(old: np.ndarray, halves: bool) -> tuple[float, float]:
 
 
 def _overflowed_alike(old: np.ndarray, new: np.ndarray) -> np.ndarray:
-    """`new`, with what was infinite in `old` where it is infinite or NaN: a sum in another order overflows elsewhere."""
+    """Returns `new` with `old`'s infinities at its own or NaNs: reordered sums overflow elsewhere."""
     import numpy as np
 
     if old.dtype.kind in "biu" or old.dtype != new.dtype or old.shape != new.shape:
@@ -127,7 +136,7 @@ def _overflowed_alike(old: np.ndarray, new: np.ndarray) -> np.ndarray:
 
 
 def _is_rounded(old: np.ndarray, new: np.ndarray) -> bool:
-    """Whether integers differ as those do to which floats of 16 bits are rounded."""
+    """Returns whether integers differ only as rounded 16-bit floats do."""
     if old.dtype.kind not in "iu" or old.dtype != new.dtype or old.shape != new.shape:
         return False
     difference = array_difference(old.astype("float64"), new.astype("float64"), RELATIVE_TOLERANCE[2], 1.0)
@@ -137,7 +146,7 @@ def _is_rounded(old: np.ndarray, new: np.ndarray) -> bool:
 def array_difference(
     old: np.ndarray, new: np.ndarray, rtol: float | None = None, atol: float | None = None
 ) -> str | None:
-    """How `new` differs from `old`, as words to stand behind the array's name; None when they agree.
+    """Describes how `new` differs from `old`, in words to follow the array's name; None when they agree.
 
     Integers and booleans must be equal. Floats may differ by `atol + rtol * abs(old)`, by default what reordering a sum of
     their type explains; NaN equals NaN.
@@ -149,7 +158,7 @@ def array_difference(
     if old.dtype.kind in "biu":
         wrong = old != new
     else:
-        # bfloat16 and the like are no numpy floats: compare what they stand for.
+        # bfloat16 and the like are not numpy floats: compare the values as floats.
         size = old.dtype.itemsize
         rtol = RELATIVE_TOLERANCE.get(size, 2e-2) if rtol is None else rtol
         wide_old, wide_new = old.astype(np.float64), new.astype(np.float64)

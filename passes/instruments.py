@@ -1,7 +1,7 @@
-"""What watches a pipeline: what an instrument is, timing, verifying in between.
+"""Instruments that observe a pipeline of passes: their interface, timing, verifying in between.
 
 The same instruments serve `mir-opt` and `mirstack.transform.PassContext(instruments=[…])`; `print_ir` holds those that print,
-`check_each` the one that interprets. Their methods have the names of TVM's PassInstrument.
+`check_each` the interpreting one. Their methods have the names of TVM's PassInstrument.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Instrument:
         """No more passes are watched."""
 
     def should_run(self, mod: ModuleOp, info: PassInfo) -> bool:
-        """Whether the pass is to run; one instrument that says no is enough to leave it out."""
+        """Returns whether the pass is to run; one instrument that returns False is enough to skip it."""
         return True
 
     def run_before_pass(self, mod: ModuleOp, info: PassInfo) -> None:
@@ -44,7 +44,7 @@ class Instrument:
 
 
 def run_watched(info: PassInfo, module: ModuleOp, instruments: Sequence[Instrument], apply: Callable[[], None]) -> bool:
-    """`apply()`, which runs the pass on `module` in place, with the instruments around it. False when one kept it out."""
+    """Runs a pass by `apply()` on `module`, with instruments around it; returns False if one skipped it."""
     if not all([instrument.should_run(module, info) for instrument in instruments]):
         return False
     for instrument in instruments:
@@ -84,7 +84,7 @@ class Stage:
 
 @dataclass
 class Timing(Instrument):
-    """`--timing`: seconds, ops and printed bytes of each stage. What the measuring itself takes is left out."""
+    """Prints seconds, ops and printed bytes of each stage (`--timing`), without the time of measuring."""
 
     show: PrintModule = print_module
     stages: list[Stage] = field(default_factory=list[Stage])
@@ -126,7 +126,7 @@ class Timing(Instrument):
         return sum(stage.seconds for stage in self.stages) + self.measured
 
     def watch(self, module_pass: object, module: ModuleOp) -> None:
-        """As `run_after_pass`, for passes that run one right after the other; `started` is when the first began."""
+        """Records a pass like `run_after_pass`, for consecutive passes; `started` is when the first began."""
         stage = Stage(str(module_pass), time.perf_counter() - self.started)
         self.stages.append(stage)
         self.measure(stage, module)

@@ -1,4 +1,4 @@
-"""What is known of a pass besides what it does: its name, when it runs by default, what has to run before it.
+"""Properties of passes: TVM's name, the level from which they run by default, the passes they require.
 
 The names and levels are TVM's: `fuse-ops` is `FuseOps`, which runs at every optimization level, after `InferType`.
 """
@@ -81,9 +81,12 @@ _HALVES = frozenset(["to-mixed-precision", "bf16-compute-legalize"])
 
 @dataclass(frozen=True)
 class PassInfo:
-    """`name` as in TVM, `required` the names of passes that a `Sequential` runs before, `label` the pass with its options
-    as it is written after `-p`. What it changes by intention: whether it `adds_results` behind those that are there, and
-    whether it computes in `halves`, floats of 16 bits."""
+    """The properties of a pass.
+
+    `name` is as in TVM, `required` the names of passes that a `Sequential` runs before, `label` the pass with its options
+    as it is written after `-p`. It may change results by intention: `adds_results` after the others, or compute in `halves`, floats of
+    16 bits.
+    """
 
     opt_level: int
     name: str
@@ -109,7 +112,7 @@ def camel_case(name: str) -> str:
 
 
 def pass_info(name: str, label: str = "") -> PassInfo:
-    """What is known of the pass that `-p` calls `name`; of one of xDSL's, only that."""
+    """Returns the properties of the pass that `-p` calls `name`; of xDSL's passes only the name."""
     required = tuple(camel_case(needed) for needed in _REQUIRED.get(name, ()))
     return PassInfo(
         _LEVELS.get(name, 0), camel_case(name), required, label or name, name in _ADDS_RESULTS, name in _HALVES

@@ -68,8 +68,11 @@ class PrintAfterChange(Instrument):
 
 @dataclass
 class DumpIR(Instrument):
-    """`--dump-ir DIR`: a file a pass, `000_input.mir`, `001_fuse-ops.mir`, …, and beside each what the pass changed, as
-    `001_fuse-ops.diff`. The folder is made; with `refresh` what an earlier run left there is removed."""
+    """Writes each pass's output to a folder (`--dump-ir DIR`): `000_input.mir`, `001_fuse-ops.mir`, ….
+
+    Beside each is the change by the pass, as `001_fuse-ops.diff`. The folder is created; with `refresh` the files of an earlier run
+    are removed.
+    """
 
     dump_dir: str | PathLike[str]
     refresh: bool = False

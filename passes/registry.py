@@ -19,9 +19,9 @@ _ROOT = __name__.partition(".")[0]
 
 @dataclass(frozen=True)
 class Entry:
-    """A pass that can be had: `where` is "module:Class", the module's name counted from the package's root.
+    """A registered pass: `where` is "module:Class", the module's name relative to the package's root.
 
-    A pass that is a file of rules has that file there, counted from `passes/`.
+    A pass that is a file of rules has that file there, relative to `passes/`.
     """
 
     name: str
@@ -474,7 +474,7 @@ def pass_factories() -> dict[str, Factory]:
 
 
 def universe_passes() -> dict[str, Factory]:
-    """mirstack's passes for `xdsl-opt`, where one that bears the name of an xDSL pass is called `mirstack-NAME`."""
+    """Returns mirstack's passes for `xdsl-opt`; one with an xDSL pass's name is called `mirstack-NAME`."""
     from xdsl.transforms import get_all_passes
 
     taken = get_all_passes()
@@ -534,7 +534,7 @@ def _default(field: dataclasses.Field[object]) -> str | None:
 
 
 def list_passes() -> Iterator[str]:
-    """The lines of `--list-passes`: each pass with its options, then what it does. Imports every pass listed."""
+    """Yields the lines of `--list-passes`: each pass with options and summary. Imports every pass listed."""
     yield "Passes, with their options as in -p 'NAME{option=value other=1,2}':"
     for entry in sorted(PASSES, key=lambda entry: entry.name):
         yield from _describe(entry.name, entry.load(), entry.doc)

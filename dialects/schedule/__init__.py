@@ -46,7 +46,7 @@ def __getattr__(name: str) -> object:
 
 
 def schedule_dialect() -> Dialect:
-    """Returns the dialect with an op for every primitive; the text format does not need it, MLIR's form does."""
+    """Returns the dialect with an op for every primitive; only MLIR's form needs it, not the text format."""
     from xdsl.ir import Dialect
 
     from .ops import ItemOp, ScriptOp, SliceOp, YieldOp, primitive_class

@@ -1,5 +1,4 @@
-"""Arguments of a schedule op between two forms: Python values that hold SSA values and regions, and attributes that refer
-to the op's operands and regions by number."""
+"""Arguments of schedule ops as Python values, and as attributes with numbers of operands and regions."""
 
 from __future__ import annotations
 
@@ -37,7 +36,7 @@ class Ref:
 
     @property
     def schedule_kind(self) -> str | None:
-        """What it stands for (see `kinds`)."""
+        """Returns the kind of the handle (see `kinds`)."""
         return kind_of_type(self.value.type)
 
 
@@ -49,14 +48,14 @@ class Splat:
 
     @property
     def schedule_kind(self) -> str | None:
-        """What each of its elements stands for."""
+        """Returns the kind of the list's elements."""
         kind = kind_of_type(self.value.type)
         return None if kind is None else kind.removeprefix("list[").removesuffix("]")
 
 
 @dataclass(frozen=True)
 class Lambda:
-    """`lambda i, j: [i // 4, j]`: a region of these parameters whose `schedule.yield` gives the values."""
+    """`lambda i, j: [i // 4, j]`: a region of these parameters whose `schedule.yield` returns the values."""
 
     region: Region
     names: tuple[str, ...]
@@ -78,7 +77,7 @@ class Encoder:
         self.regions: list[Region] = []
 
     def encode(self, argument: Argument) -> Attribute:
-        """One argument. Raises SignatureError for a value that no attribute stands for."""
+        """Encodes one argument. Raises SignatureError for a value without an attribute."""
         match argument:
             case Ref() | Splat():
                 if argument.value not in self.operands:
@@ -119,7 +118,7 @@ class Encoder:
 def decode(
     attribute: Attribute, operands: Sequence[SSAValue], regions: Sequence[Region], *, in_list: bool = False
 ) -> Argument:
-    """The argument that an attribute stands for. Raises VerifyException for one that stands for none."""
+    """Returns the argument that an attribute encodes. Raises VerifyException for other attributes."""
     match attribute:
         case OperandAttr() | SplatAttr():
             if attribute.index.data >= len(operands):

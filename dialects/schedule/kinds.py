@@ -1,8 +1,8 @@
-"""The kinds of arguments that schedule primitives take, in the notation of the signatures: `block`, `list[expr | none]`.
+"""Kinds of schedule primitives' arguments, as signatures write them: `block`, `list[expr | none]`.
 
 A kind is alternatives: words (`block`, `loop`, `expr`, `int`, `float`, `bool`, `str`, `none`, `dict`, `lambda`, `any`), lists of a
 kind, and pairs of a kind each (`pair[str, int]`). Values are checked as plain Python: numbers, strings, None, lists,
-dictionaries, and handles, which say what they stand for by an attribute `schedule_kind`.
+dictionaries, and handles, whose attribute `schedule_kind` is their kind.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Kinds = tuple[ParameterKind, ...]
 
 @cache
 def parse_kind(text: str) -> Kinds:
-    """The kind that a text such as `list[expr | none] | str` writes. Raises ValueError for a text that is none."""
+    """Parses a kind such as `list[expr | none] | str`. Raises ValueError for other texts."""
     words = _WORD.findall(text)
     kinds, rest = _alternatives(words)
     if rest or not kinds:
@@ -68,7 +68,7 @@ def _alternatives(words: list[str]) -> tuple[Kinds, list[str]]:
 
 
 def fits(kinds: Kinds, value: object) -> bool:
-    """Whether a value is of one of the kinds."""
+    """Returns whether a value is of one of the kinds."""
     return any(_fits(kind, value) for kind in kinds)
 
 
@@ -108,7 +108,7 @@ def _fits(kind: ParameterKind, value: object) -> bool:
 
 
 def _is_finite(value: object) -> bool:
-    """Whether a value holds no infinity, which no text of a schedule has."""
+    """Returns whether a value holds no infinity, which no text of a schedule has."""
     if isinstance(value, list | tuple):
         return all(map(_is_finite, cast("list[object]", value)))
     if isinstance(value, Mapping):
@@ -117,7 +117,7 @@ def _is_finite(value: object) -> bool:
 
 
 def covers(kind: ParameterKind, other: ParameterKind) -> bool:
-    """Whether every value of the kind `other` is one of `kind`."""
+    """Returns whether every value of the kind `other` is one of `kind`."""
     if kind.word == "any":
         return True
     if kind.word != other.word or len(kind.elements) != len(other.elements):
@@ -129,7 +129,7 @@ def covers(kind: ParameterKind, other: ParameterKind) -> bool:
 
 
 def kind_of_handle(value: object) -> str | None:
-    """`block`, `loop`, `expr` or a list of one for what stands for such a thing; None for plain data."""
+    """Returns `block`, `loop`, `expr` or a list of one for handles; None for plain data."""
     return getattr(value, "schedule_kind", None)
 
 
@@ -147,7 +147,7 @@ def _spoken(kind: ParameterKind) -> str:
 
 
 def spoken_value(value: object) -> str:
-    """What was given, as messages call it."""
+    """Describes an argument for messages."""
     handle = kind_of_handle(value)
     if handle is not None:
         return spoken(parse_kind(handle))

@@ -1,4 +1,4 @@
-"""The ops of a schedule: the script, a primitive applied to handles and data, items and slices of lists of handles."""
+"""The ops of a schedule: the script, a primitive's call, items and slices of lists of handles."""
 
 from __future__ import annotations
 
@@ -203,7 +203,10 @@ def _taken(names: int) -> str:
 
 @irdl_op_definition
 class ItemOp(IRDLOperation):
-    """`loops[-1]`: one of a list of handles: `schedule.item %loops[-1] as "last" : !schedule.list<!schedule.loop>`."""
+    """An item of a list of handles, `loops[-1]`.
+
+    `schedule.item %loops[-1] as "last" : !schedule.list<!schedule.loop>`
+    """
 
     name = "schedule.item"
     list = operand_def(ListType)
@@ -239,7 +242,10 @@ class ItemOp(IRDLOperation):
 
 @irdl_op_definition
 class SliceOp(IRDLOperation):
-    """`loops[1:]`: some of a list of handles, by Python's rules: `schedule.slice %loops[1 : none : none] : …`."""
+    """A slice of a list of handles by Python's rules, `loops[1:]`.
+
+    `schedule.slice %loops[1 : none : none] : …`
+    """
 
     name = "schedule.slice"
     list = operand_def(ListType)
@@ -330,7 +336,7 @@ class YieldOp(IRDLOperation):
 
 @cache
 def primitive_class(name: str) -> type[PrimitiveOp]:
-    """The op class `schedule.NAME` of a primitive, made when first asked for. Raises KeyError for no primitive's name."""
+    """Returns the op class `schedule.NAME` of a primitive, created on first use; KeyError for other names."""
     signature = signatures()[name]
     namespace = {
         "name": f"schedule.{name}",
@@ -344,7 +350,7 @@ def primitive_class(name: str) -> type[PrimitiveOp]:
 
 
 def result_types(signature: Signature, whole: Sequence[bool]) -> list[Attribute]:
-    """The types of results bound to as many names; one that is `whole` takes a list as it is, or what is left of it."""
+    """Returns the types of results bound to names; a name that is `whole` takes a list, or the rest of it."""
     if signature.element is None:
         kind = "block" if signature.result == "none" else signature.result
         return [type_of_kind(kind)] * len(whole)
@@ -352,14 +358,14 @@ def result_types(signature: Signature, whole: Sequence[bool]) -> list[Attribute]
 
 
 def name_results(op: Operation, names: Sequence[str]) -> None:
-    """Has the results bear these names in MLIR's form, as far as it can spell them."""
+    """Names the results in MLIR's form, as far as it can spell the names."""
     for result, name in zip(op.results, names, strict=True):
         if name and SSAValue.is_valid_name(name):
             result.name_hint = name
 
 
 def result_name(value: SSAValue) -> str:
-    """The name that the text gives a handle; empty where it gives none."""
+    """Returns the name of a handle in the text; empty where it has none."""
     owner = value.owner
     if isinstance(owner, PrimitiveOp):
         return owner.result_names.data[value.index].data  # type: ignore[attr-defined]

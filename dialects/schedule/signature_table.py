@@ -1,5 +1,6 @@
-"""The signature of every schedule primitive, one line each: as TVM 0.16's `tir.Schedule` has them (`omit_padding` is mirstack's own), and
-those of TVM's `te.Schedule` and `te.Stage`.
+"""The signature of every schedule primitive, one line each, as TVM 0.16's `tir.Schedule` has them.
+
+`omit_padding` is mirstack's own. Those of TVM's `te.Schedule` and `te.Stage` follow.
 
 From here come the ops of the dialects, the checks of texts and of calls from Python, the methods of schedules and their types, and the
 printed form of traces.
@@ -130,12 +131,12 @@ class Parameter:
 
     @property
     def is_required(self) -> bool:
-        """Whether a call must give it."""
+        """Returns whether a call must pass the parameter."""
         return isinstance(self.default, Required)
 
     @property
     def is_list(self) -> bool:
-        """Whether it takes a list."""
+        """Returns whether the parameter takes a list."""
         return self.kind.startswith("list[")
 
     @property
@@ -149,7 +150,7 @@ class Parameter:
 
 
 class SignatureError(Exception):
-    """A call does not fit a primitive. `argument` is the name or the place (from 0) of the argument at fault, if one is."""
+    """A call that does not fit a primitive. `argument` is the wrong argument's name or position, if known."""
 
     def __init__(self, message: str, note: str, argument: str | int | None = None):
         super().__init__(message)
@@ -158,9 +159,10 @@ class SignatureError(Exception):
 
 @dataclass(frozen=True)
 class Signature:
-    """A primitive's parameters and its result: `none`, a kind of handle, several with commas between, or a list of one kind.
+    """A primitive's parameters and its result.
 
-    `counted_by` names the argument that says how many results there are; `owner` is what it is a method of, in TE.
+    The result is `none`, a kind of handle, several with commas between, or a list of one kind. `counted_by` names the argument that
+    determines the number of results; `owner` is the class that it is a method of, in TE.
     """
 
     name: str
@@ -182,7 +184,7 @@ class Signature:
 
     @property
     def element(self) -> str | None:
-        """What the elements of the list of results are; None when the result is no list."""
+        """Returns the kind of the list's elements; None when the result is not a list."""
         return self.result[len("list[") : -1] if self.result.startswith("list[") else None
 
     def __str__(self) -> str:
@@ -190,11 +192,11 @@ class Signature:
 
     @property
     def _usage(self) -> str:
-        """How it is called, as a note."""
+        """Returns the form of a call, as a note."""
         return f"it is called as sch.{self}"
 
     def bind(self, positional: Sequence[object], keywords: Mapping[str, object]) -> dict[str, object]:
-        """The arguments by parameter, those of the variadic one as a list; raises SignatureError where they do not fit.
+        """Binds arguments to parameters, variadic ones as a list; raises SignatureError where they do not fit.
 
         Defaults are not filled in. Kinds are not checked, see `check`.
         """
@@ -242,7 +244,7 @@ class Signature:
         return {p.name: bound.get(p.name, [] if p.variadic else p.default) for p in self.parameters}
 
     def result_count(self, bound: Mapping[str, object]) -> int | None:
-        """How many results a call has, where the arguments tell: 0, 1, or the length of a list; else None."""
+        """Returns the number of results if the arguments determine it (0, 1, a list's length), otherwise None."""
         if self.element is None:
             return 0 if self.result == "none" else 1
         value = bound.get(self.counted_by) if self.counted_by else None

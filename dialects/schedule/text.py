@@ -1,6 +1,8 @@
-"""MLIR's form of a primitive: `%j0, %j1 = schedule.split(%j, factors = [none, 4]) as "j0", "j1" : !schedule.loop, !schedule.loop`.
+"""MLIR's form of a primitive: parses and prints calls, items and slices.
 
-Splats are written `*%loops`, lambdas as their region behind `lambda`.
+`%j0, %j1 = schedule.split(%j, factors = [none, 4]) as "j0", "j1" : !schedule.loop, !schedule.loop`
+
+Splats are written `*%loops`, lambdas as their region after `lambda`.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ _WORDS: Mapping[str, bool | None] = {"none": None, "true": True, "false": False}
 
 
 def parse_call(parser: Parser, signature: Signature) -> tuple[dict[str, Argument], int, list[str], list[Attribute]]:
-    """(arguments, how many of them are without a name, names of results, their types): what stands behind an op's name."""
+    """Parses a call after the op's name: (arguments, positional count, result names, their types)."""
     positional: list[Argument] = []
     keywords: dict[str, Argument] = {}
 
@@ -115,7 +117,7 @@ def _pair(parser: Parser) -> tuple[str, Argument]:
 
 
 def print_call(op: PrimitiveOp, printer: Printer) -> None:
-    """Prints what stands behind an op's name."""
+    """Prints a call after the op's name."""
     bound = op.bound
     positional = op.positional.value.data
     variadic = op.SIGNATURE.variadic
@@ -194,7 +196,7 @@ def parse_item(parser: Parser) -> tuple[SSAValue, int, str]:
 
 
 def print_item(op: ItemOp, printer: Printer) -> None:
-    """Prints what stands behind the op's name."""
+    """Prints an item after the op's name."""
     printer.print_string(" ")
     printer.print_operand(op.list)
     printer.print_string(f"[{op.index.value.data}]")
@@ -215,7 +217,7 @@ def parse_slice(parser: Parser) -> tuple[SSAValue, int | None, int | None, int |
 
 
 def print_slice(op: SliceOp, printer: Printer) -> None:
-    """Prints what stands behind the op's name."""
+    """Prints a slice after the op's name."""
     printer.print_string(" ")
     printer.print_operand(op.list)
     bounds = ["none" if b is None else str(b.value.data) for b in (op.start, op.stop, op.step)]
@@ -272,7 +274,7 @@ def parse_yield(parser: Parser) -> tuple[list[SSAValue], bool, list[int]]:
 
 
 def print_yield(op: YieldOp, printer: Printer) -> None:
-    """Prints what stands behind the op's name."""
+    """Prints a yield after the op's name."""
     if op.single.value.data:
         printer.print_string(" single")
     if op.values:

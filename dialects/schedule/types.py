@@ -1,4 +1,4 @@
-"""What a schedule's values stand for, and how arguments refer to them."""
+"""Types and attributes of schedules: handles, lists of handles, and references to them in arguments."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def type_of_kind(kind: str) -> Attribute:
 
 
 def kind_of_type(type: Attribute) -> str | None:
-    """The inverse of `type_of_kind`; None for a type that is no handle's."""
+    """Returns the kind of a handle's type; None for other types. The inverse of `type_of_kind`."""
     match type:
         case BlockType():
             return "block"
@@ -108,7 +108,7 @@ class SplatAttr(_Reference):
 
 @irdl_attr_definition
 class LambdaAttr(ParametrizedAttribute):
-    """`#schedule.lambda<0, "i", "j">`: what the op's region of that number computes of its arguments, which have these names."""
+    """The number of a lambda's region, and its parameters' names: `#schedule.lambda<0, "i", "j">`."""
 
     name = "schedule.lambda"
     index: IntAttr = param_def()

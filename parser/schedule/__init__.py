@@ -33,7 +33,7 @@ class ScheduleFormat:
             return []
 
     def owns(self, op: Operation) -> bool:
-        """Whether an op of a module is a script."""
+        """Returns whether an op of a module is a script."""
         return op.name == "schedule.script"
 
     def print(self, groups: Sequence[Sequence[Operation]], module: ModuleOp) -> list[str]:

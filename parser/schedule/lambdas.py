@@ -1,4 +1,4 @@
-"""Lambdas of schedules (index maps, values of padding): their text to a region of tir expressions and back."""
+"""Lambdas of schedules (index maps, padding values): between text and regions of tir expressions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _MOST_OPS = 10_000
 
 
 def read_lambda(reader: Reader, node: LambdaTree) -> Region:
-    """`lambda i, j: [i // 4, j]` as a region; the parameters are int64 when the body has int64 constants, else int32."""
+    """Reads `lambda i, j: [i // 4, j]` as a region.
+
+    The parameters are int64 when the body has int64 constants, otherwise int32.
+    """
     reader.location = reader.at(node)
     type_ = I64 if any(token == "T.int64" for token in _tokens(node.body)) else I32
     block = Block(arg_types=[type_] * len(node.parameters))

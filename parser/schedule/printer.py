@@ -1,4 +1,4 @@
-"""Schedule scripts as text: one line a call, calls whose result has no name inside the call that uses it."""
+"""Prints schedule scripts, a line for each call; unnamed results are in the calls that use them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ScriptPrinter:
             self.statement(op)
 
     def item(self, op: ItemOp | SliceOp) -> None:
-        """A list's item: a statement where it has a name, else written where it is used."""
+        """Prints an item of a list: a statement if it has a name, otherwise the text for its use."""
         if op.result_name.data:
             self.settle(op)
             text = self.item_text(op)
@@ -124,7 +124,7 @@ class ScriptPrinter:
         return f"sch.{op.SIGNATURE.name}({', '.join(parts)})"
 
     def value_text(self, value: SSAValue) -> str:
-        """A handle: its name, or the call or item that gives it."""
+        """Returns a handle's text: its name, or the call or item that returns it."""
         name = self.names.of.get(value)
         if name is not None:
             return name
@@ -212,7 +212,7 @@ def _call_behind(value: SSAValue) -> Operation | None:
 
 
 def _used_once_in_call(value: SSAValue) -> bool:
-    """Whether a value is used once, through items without a name perhaps, so that its call can stand there."""
+    """Returns whether a value has one use, perhaps through unnamed items, where its call can be printed."""
     while True:
         uses = list(value.uses)
         if len(uses) != 1:

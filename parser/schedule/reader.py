@@ -60,7 +60,7 @@ _CALL_FORM = "write one call a line, such as i, j = sch.get_loops(block)"
 
 @dataclass(frozen=True)
 class Target:
-    """A name that takes a result, empty for a call inside another; `whole` takes a list as it is, or what is left of it."""
+    """A name that takes a result, empty for a nested call; a `whole` one takes a list, or the rest of it."""
 
     name: str
     whole: bool
@@ -84,7 +84,7 @@ class ScriptReader:
         return self.lambdas.at(node)
 
     def fail(self, where: Expr | None, message: str, *notes: str) -> NoReturn:
-        """Refuses what stands at `where`."""
+        """Raises an error at `where`."""
         raise error_at(self.at(where), message, *notes)
 
     def script(self, tree: Function | Module) -> ScriptOp:
@@ -172,7 +172,7 @@ class ScriptReader:
             self.define(target.name, item)
 
     def targets(self, node: Expr) -> list[Target]:
-        """The names that a statement gives."""
+        """Returns the names that a statement binds."""
         if not isinstance(node, Items):
             return [self.target_of(node, node, True)]
         found: list[Target] = []

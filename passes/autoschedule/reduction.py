@@ -278,7 +278,7 @@ def schedule_rows(
     target: Target,
     schedule_block: Callable[[Schedule, BlockRV, Target], None],
 ) -> bool:
-    """Computes all stages of a row before the next row; `schedule_block` schedules a stage that cannot move.
+    """Schedules all stages of a row before the next row, by `schedule_block` those that cannot move.
 
     Returns False, and changes nothing, when nothing is known of a block.
     """

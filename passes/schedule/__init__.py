@@ -1,4 +1,4 @@
-"""Schedule primitives over the tir dialect: legality, effect, handles that survive edits, a trace of what was applied."""
+"""Schedule primitives over the tir dialect: legality, effect, handles that survive edits, the trace."""
 
 from .engine.errors import ScheduleError
 from .engine.primitive import Instruction

@@ -1,4 +1,14 @@
-"""The pass `apply-schedule`: the scripts of a module are applied to its prim_funcs, in order, and vanish."""
+"""The pass `apply-schedule`: applies a module's schedule scripts to its prim_funcs, and erases them.
+
+@T.prim_func                                    @T.prim_func
+def f(A: T.Buffer((64,), "float32")):           def f(A: T.Buffer((64,), "float32")):
+    for i in range(64):                             for i_0, i_1 in T.grid(16, 4):
+        with T.block("A"): …                            with T.block("A"): …
+@T.schedule
+def s(sch):
+    i, = sch.get_loops("A")
+    sch.split(i, [None, 4])
+"""
 
 from __future__ import annotations
 
@@ -27,11 +37,11 @@ SCHEDULED = "tir.is_scheduled"
 
 @dataclass(frozen=True)
 class ApplySchedule(ModulePass):
-    """Applies every schedule script, or none where a primitive is refused; tensor intrinsics that the module declares for
-    them vanish too.
+    """Applies every schedule script, or none where a primitive is refused.
 
-    With `mark`, functions that were scheduled say so, and default-schedule leaves them alone. With `ready`, scripts of
-    functions that are not yet TIR are left for later. `seed` is that of what scripts draw, where they give no decision.
+    The tensor intrinsics that the module declares for them are erased, too. With `mark`, functions that were scheduled are marked so,
+    and default-schedule leaves them alone. With `ready`, scripts of functions that are not yet TIR are left for later. `seed` is
+    that of the random draws, where scripts record no decision.
     """
 
     name = "apply-schedule"
@@ -78,7 +88,7 @@ def _drop_intrinsics(module: ModuleOp) -> None:
 
 
 def is_scheduled(function: tir.PrimFuncOp) -> bool:
-    """Whether the function's user scheduled it."""
+    """Returns whether the function's user scheduled it."""
     mark = function.attrs.data.get(SCHEDULED)
     return isinstance(mark, IntegerAttr) and mark.value.data != 0
 
@@ -118,7 +128,7 @@ def _symbol(op: Operation) -> str | None:
 
 
 def _touched(script: ScriptOp, schedule: Schedule, copies: dict[str, tir.PrimFuncOp]) -> list[tir.PrimFuncOp]:
-    """The functions that a script scheduled: its target, else those in which it took handles."""
+    """Returns the functions that a script scheduled: its target, otherwise those in which it took handles."""
     target = _target(script)
     if target is not None:
         return [copies[target]]

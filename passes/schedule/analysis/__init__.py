@@ -1,1 +1,1 @@
-"""What schedule primitives ask of a program: accesses, kinds of blocks, region cover, dependences."""
+"""Analyses that schedule primitives share: accesses, kinds of blocks, region cover, dependences."""

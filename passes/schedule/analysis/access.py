@@ -1,4 +1,4 @@
-"""What a block touches: its declared regions as expressions, and the declaration written afresh from its loads and stores."""
+"""A block's declared regions as boxes of expressions, and their inference from its loads and stores."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def boxes_of(regions: Iterable[tir.BufferRegionOp], analyzer: Analyzer) -> list[
 
 
 def reads_of(block: tir.BlockOp, analyzer: Analyzer) -> list[Box]:
-    """What a block reads, in terms of its axes."""
+    """Returns the regions that a block reads, in terms of its axes."""
     return boxes_of(read_regions(block), analyzer)
 
 
 def writes_of(block: tir.BlockOp, analyzer: Analyzer) -> list[Box]:
-    """What a block writes, in terms of its axes."""
+    """Returns the regions that a block writes, in terms of its axes."""
     return boxes_of(write_regions(block), analyzer)
 
 
 def bindings_of(block: tir.BlockOp, analyzer: Analyzer) -> dict[Atom, Expr]:
-    """What each axis of a block is bound to."""
+    """Returns the value that each axis of a block is bound to."""
     values: dict[Atom, Expr] = {}
     for variable, binding in zip(block.iter_vars, block.bindings, strict=True):
         atom = analyzer.expr(variable).atom
@@ -62,7 +62,10 @@ def bindings_of(block: tir.BlockOp, analyzer: Analyzer) -> dict[Atom, Expr]:
 
 
 def relaxed(box: Box, block: tir.BlockOp, inner: Sequence[tir.ForOp], analyzer: Analyzer) -> Box | None:
-    """A box of a block as what it covers while the loops `inner` run, in terms of the other loops; None: not known."""
+    """Returns the part of a box that a block touches while the loops `inner` run; None if unknown.
+
+    The ends are in terms of the loops that are not in `inner`.
+    """
     bound = bindings_of(block, analyzer)
     variables = {atom for loop in inner if (atom := analyzer.expr(loop.loop_var).atom) is not None}
     dims: list[Ends] = []
@@ -76,7 +79,7 @@ def relaxed(box: Box, block: tir.BlockOp, inner: Sequence[tir.ForOp], analyzer: 
 
 
 def made_in(root: Operation, *exprs: Expr) -> list[OpResult]:
-    """The values of expressions that ops inside of `root` make: loads and the like, which are not to be seen outside of it."""
+    """Returns the values in expressions that ops inside `root` define: they are not visible outside of it."""
     values = (atom.payload for atom in free_vars(*exprs))
     return [v for v in values if type(v) is OpResult and type(v.op) is not tir.VarOp and is_inside(v.op, root)]
 
@@ -101,7 +104,7 @@ def united(a: Box, b: Box, analyzer: Analyzer) -> Box:
 
 
 def same_box(a: Box, b: Box, analyzer: Analyzer) -> bool:
-    """Whether two boxes of a buffer are known to be the same."""
+    """Returns whether two boxes of a buffer are known to be equal."""
     return all(
         analyzer.can_prove_equal(x, y) for ends in zip(a.dims, b.dims, strict=True) for x, y in zip(*ends, strict=True)
     )
@@ -126,7 +129,7 @@ def declare_access(block: tir.BlockOp) -> None:
     ):
         boxes = [Box(access.buffer, tuple(detector.ends(access))) for access in accesses]
         declared = boxes_of(old, analyzer)
-        # What a call does behind an address only the declaration tells.
+        # Only the declaration says which elements a call touches through an address.
         kept = {
             r.result: b for r, b in zip(old, declared, strict=True) if b.buffer in detector.opaque and b not in boxes
         }
@@ -136,7 +139,7 @@ def declare_access(block: tir.BlockOp) -> None:
 
 
 def _install(block: tir.BlockOp, regions: RegionsOp, head: Block) -> None:
-    """Puts a list of regions, and `head` with what it needs, in the place of that of its kind; writes before reads that are missing."""
+    """Replaces a block's `T.reads` or `T.writes`, with the ops of `head` before it; writes precede reads."""
     old = block.find(type(regions))
     body = block.body.block
     anchor = old or next((op for op in body.ops if not isinstance(op, tir.BufferRegionOp)), body.first_op)
@@ -154,7 +157,7 @@ def _install(block: tir.BlockOp, regions: RegionsOp, head: Block) -> None:
 
 
 def _begins_sums(block: tir.BlockOp) -> bool:
-    """Whether a block sets with `T.init()` what its reduction then reads."""
+    """Returns whether a block sets with `T.init()` what its reduction then reads."""
     from .block_kind import why_not_started
 
     is_reduction = any(kind.data == "R" for kind in block.iter_types.data)
@@ -164,7 +167,7 @@ def _begins_sums(block: tir.BlockOp) -> bool:
 def replace_regions(
     block: tir.BlockOp, kind: type[tir.ReadsOp] | type[tir.WritesOp], boxes: list[Box], analyzer: Analyzer
 ) -> None:
-    """Has a block declare these boxes as its reads or writes, in place of what it declared."""
+    """Declares these boxes as the reads or writes of a block, in place of the old declaration."""
     head = Block()
     builder = builder_at_end(head, block.location)
     regions: list[SSAValue] = []
@@ -180,7 +183,7 @@ def replace_regions(
 
 
 def order_reads(block: tir.BlockOp, buffers: Sequence[SSAValue]) -> None:
-    """Has a block declare its reads in the order of their buffers in `buffers`, others last."""
+    """Sorts the declared reads of a block by the order of their buffers in `buffers`, others last."""
     analyzer = Analyzer()
     reads = reads_of(block, analyzer)
     place = {buffer: k for k, buffer in reversed(list(enumerate(buffers)))}

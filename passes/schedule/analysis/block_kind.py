@@ -1,4 +1,4 @@
-"""What kind of block a block is (complete, reduction, affine), and edits of a block's bindings and predicate.
+"""Classifies blocks (complete, reduction, affine bindings), and edits their bindings and predicates.
 
 The terms are those of TVM's `tir/schedule/analysis.h`.
 """
@@ -45,7 +45,7 @@ def analyzer_for(loops: Iterable[tir.ForOp]) -> Analyzer:
 
 
 def bind_axes(analyzer: Analyzer, block: tir.BlockOp) -> None:
-    """Tells the analyzer the domains of a block's axes, and of those of the blocks around it that have more than one value."""
+    """Binds a block's axes to their domains, and those axes of outer blocks that have several values."""
     for each in blocks_above(block):
         for variable, low, extent in zip(each.iter_vars, each.dom_mins, each.dom_extents, strict=True):
             if const_int(extent) != 1:
@@ -60,10 +60,10 @@ def axis_kinds(block: tir.BlockOp) -> list[str]:
 
 
 def why_not_affine(block: tir.BlockOp, within: tir.ForOp | None = None, with_predicate: bool = True) -> str | None:
-    """Why the bindings of a block are no independent quasi-affine map of its loops; None when they are.
+    """Returns why a block's bindings are not an independent quasi-affine map of its loops, or None.
 
-    With `within`, of that loop and those inside of it, those around being fixed (TVM's partial affine binding). Without
-    the predicate the map is over all turns of the loops, whether the block runs in them or not.
+    With `within`, the map is over that loop and those inside it, the outer loops being fixed (TVM's partial affine binding).
+    Without the predicate it is over all iterations of the loops, whether the block runs in them or not.
     """
     loops = loops_above(block)
     if within is not None:
@@ -80,7 +80,7 @@ def why_not_affine(block: tir.BlockOp, within: tir.ForOp | None = None, with_pre
     if block.predicate is not None and with_predicate:
         predicate = analyzer.expr(block.predicate)
         if within is not None:
-            # Conditions on the fixed loops alone bound no turn.
+            # Conditions on the fixed loops alone bound no iteration.
             variables = {loop.loop_var for loop in loops}
             parts = [p for p in conjuncts(predicate) if any(a.payload in variables for a in free_vars(p))]
             predicate = logical_and(*parts)
@@ -90,10 +90,10 @@ def why_not_affine(block: tir.BlockOp, within: tir.ForOp | None = None, with_pre
 
 
 def why_partial(block: tir.BlockOp) -> str | None:
-    """Which condition may keep a block from running for every value of its axes; None where it is known that none does.
+    """Returns a condition that may keep a block from some values of its axes; None where none does.
 
-    Of an axis over 8 values bound to i: `T.where(i < 4)`. Conditions such as `i * 3 + j < 8`, of an axis bound to that, keep it in
-    its domain.
+    Of an axis over 8 values bound to i: `T.where(i < 4)`. A condition such as `i * 3 + j < 8`, of an axis bound to that sum, only
+    keeps the axis in its domain.
     """
     if block.predicate is None:
         return None
@@ -132,7 +132,7 @@ def why_partial(block: tir.BlockOp) -> str | None:
 
 
 def are_all_digits_of(loop: tir.ForOp, block: tir.BlockOp, bindings: Sequence[SSAValue]) -> bool:
-    """Whether bindings of a block plainly say which iteration of a loop around it that is: 4 * (f // 3) + k and f % 3 do."""
+    """Returns whether bindings of a block determine a loop's iteration, as 4 * (f // 3) + k and f % 3 do."""
     if loop.loop_var in bindings:
         return True
     loops = loops_above(block)
@@ -150,10 +150,10 @@ def are_all_digits_of(loop: tir.ForOp, block: tir.BlockOp, bindings: Sequence[SS
 
 
 def _are_digits(bindings: Iterable[SSAValue], loops: Iterable[tir.ForOp]) -> bool:
-    """Whether each binding plainly has loops, or parts of fused loops, of its own as the digits of a number, as 12 * i + 4 * j + k and
-    4 * (f // 3) + k have: most bindings are such.
+    """Returns whether loops, or parts of fused loops, are independent digits of each binding.
 
-    The others take an iteration map to see whether they are as good. Other variables, which are fixed, may be added.
+    12 * i + 4 * j + k and 4 * (f // 3) + k are such numbers, as most bindings are; others need an iteration map to be accepted.
+    Other variables, which are fixed, may be added.
     """
     analyzer = Analyzer()
     extents = {analyzer.expr(loop.loop_var).atom: const_int(loop.extent) for loop in loops}
@@ -193,7 +193,7 @@ def _part(atom: Atom) -> tuple[Atom, int, int]:
 
 
 def _are_apart(parts: list[tuple[int, int]], extent: int) -> bool:
-    """Whether parts (lower, upper) of a number below `extent` take all their values independently of each other."""
+    """Returns whether parts (lower, upper) of a number below `extent` take all their values independently."""
     parts.sort()
     return all(extent % upper == 0 for _, upper in parts) and all(
         lower % upper == 0 for (_, upper), (lower, _) in pairwise(parts)
@@ -201,7 +201,7 @@ def _are_apart(parts: list[tuple[int, int]], extent: int) -> bool:
 
 
 def why_not_dominant(block: tir.BlockOp, within: Operation | None = None) -> str | None:
-    """Why a block is not the only one that writes its outputs (in its scope, or inside `within`); None when it is."""
+    """Returns why a block is not its outputs' only writer in its scope (or inside `within`), or None."""
     from .structure import is_inside
 
     scope = scope_of(block)
@@ -213,7 +213,7 @@ def why_not_dominant(block: tir.BlockOp, within: Operation | None = None) -> str
 
 
 def why_not_complete(block: tir.BlockOp, within: Operation | None = None) -> str | None:
-    """Why a block is no complete block: every instance writes its own elements, from finished inputs, on its own."""
+    """Returns why a block is not complete: each instance writes elements of its own, from finished inputs."""
     for name, kind in zip(block.iter_names.data, axis_kinds(block), strict=True):
         if kind != "S":
             return f"axis '{name.data}' is no spatial axis"
@@ -227,7 +227,7 @@ def why_not_complete(block: tir.BlockOp, within: Operation | None = None) -> str
 
 
 def why_not_reduction(block: tir.BlockOp, within: Operation | None = None, started: bool = True) -> str | None:
-    """Why a block is no reduction block: spatial and reduction axes, an init, and outputs that only spatial axes index.
+    """Returns why a block is not a reduction: spatial and reduction axes, an init, spatial output indices.
 
     Without `started` the init need not run in this scope (`why_not_started`): then the block adds to what was there.
     """
@@ -244,10 +244,10 @@ def why_not_reduction(block: tir.BlockOp, within: Operation | None = None, start
 
 
 def why_init_repeats(block: tir.BlockOp) -> str | None:
-    """Why `T.init()` of a block may run several times for one element; None where each element is a sum of its own.
+    """Returns why `T.init()` of a block may run several times for one element; None where it cannot.
 
-    With `B[0] = B[0] + A[vi, vk]` each vi begins B[0] anew, with `B[vk] = …` it is begun only where vk is: what is left depends
-    on the order of the instances.
+    With `B[0] = B[0] + A[vi, vk]` each vi starts B[0] again; with `B[vk] = …` only the vk of the first instance is started. Either
+    way the result depends on the order of the instances.
     """
     reduction = {v for v, kind in zip(block.iter_vars, axis_kinds(block), strict=True) if kind == "R"}
     analyzer = Analyzer()
@@ -260,7 +260,7 @@ def why_init_repeats(block: tir.BlockOp) -> str | None:
 
 
 def _why_elements_shared(block: tir.BlockOp) -> str | None:
-    """Why several sums may be made in one element, each of which T.init() begins anew: their order matters then."""
+    """Returns why several sums may share an element that each starts again by T.init(), or None."""
     spatial = {
         variable: extent
         for variable, kind, extent in zip(block.iter_vars, axis_kinds(block), block.dom_extents, strict=True)
@@ -281,7 +281,7 @@ def _why_elements_shared(block: tir.BlockOp) -> str | None:
 
 
 def why_not_started(block: tir.BlockOp) -> str | None:
-    """Returns why `T.init()` of a block does not run before all other updates of an element; None where it does.
+    """Returns why `T.init()` of a block does not precede all other updates of an element; None if it does.
 
     T.init() runs where each reduction axis has the first value of its domain. The loops of the block's own scope must bring
     all of them there, for each element, and before any other instance that updates it:
@@ -341,9 +341,9 @@ def _why_not_first_once(
     reduced: Sequence[tuple[str, SSAValue, SSAValue]],
     analyzer: Analyzer,
 ) -> str | None:
-    """Why the loops of a reduction do not bring its axes to their first values in their first iterations, and in these alone.
+    """Returns why a reduction's axes do not begin exactly in the first iterations of its loops, or None.
 
-    An axis bound to n - 1 - j begins in the last iteration of j, one bound to j // 2 in two of them.
+    An axis bound to n - 1 - j has its first value in the last iteration of j, one bound to j // 2 in two of them.
     """
     bindings = [(name, analyzer.expr(binding), analyzer.expr(low)) for name, binding, low in reduced]
     driving = {atom for _, e, _ in bindings for atom in free_vars(e)}
@@ -389,7 +389,7 @@ def _why_under_branch(block: tir.BlockOp) -> str | None:
 
 
 def _why_start_is_left_out(block: tir.BlockOp, reduced: list[SSAValue], analyzer: Analyzer) -> str | None:
-    """Why the predicate may leave out the instance in which all reduction axes begin, and let later ones run."""
+    """Returns why a predicate may exclude the instance that runs T.init(), and admit later ones."""
     if block.predicate is None:
         return None
     bindings = [analyzer.simplify(b) for b in reduced]
@@ -411,13 +411,13 @@ def _why_start_is_left_out(block: tir.BlockOp, reduced: list[SSAValue], analyzer
 
 
 def _is_least_first(atom: Atom, analyzer: Analyzer) -> bool:
-    """Whether a loop's variable, or a part of it (f // 3, f % 3), is never less than in the first iteration."""
+    """Returns whether a loop's variable, or a part of it (f // 3, f % 3), is least in the first iteration."""
     variable = _part(atom)[0]
     return variable.kind is Kind.VAR and (variable is atom or analyzer.known(variable).bound.min_value == 0)
 
 
 def _why_init_differs(block: tir.BlockOp) -> str | None:
-    """Why the update works on other elements than the init sets; None when each instance stays at one element."""
+    """Returns why T.init() and the update use different elements; None when each instance has one element."""
     analyzer = Analyzer()
     places: dict[SSAValue, set[tuple[Expr, ...]]] = {}
     loads: list[tir.LoadOp] = []
@@ -474,10 +474,10 @@ def set_block(
 
 
 def simplify_bindings(block: tir.BlockOp, extra: Expr = TRUE, keep_units: bool = True) -> None:
-    """Bindings and predicate in short form, `extra` joined to the predicate; what follows from the loops' ranges is dropped.
+    """Simplifies a block's bindings, and its predicate with `extra`; drops implied conditions.
 
-    With `keep_units`, the variables of loops of one iteration stay in the bindings. Those of loops without iterations stay always: all
-    follows from their ranges, also that they are constants, and a reduction over them would not be known as one.
+    With `keep_units`, the variables of loops of one iteration stay in the bindings. Those of loops without iterations stay always:
+    anything follows from an empty range, also that a binding is constant, and a reduction over it would not be recognized.
     """
     loops = all_loops_above(block)
     analyzer = analyzer_for(loops)
@@ -488,7 +488,7 @@ def simplify_bindings(block: tir.BlockOp, extra: Expr = TRUE, keep_units: bool =
     builder = builder_before(block)
     bindings: list[SSAValue] = []
     for binding in block.bindings:
-        # Built anew even where it is short already: it must not hang on values that other statements share.
+        # Built again even where it is short already: it must not depend on values that other statements share.
         keep = type(binding) is not OpResult or type(binding.op) is tir.ConstOp
         bindings.append(binding if keep else analyzer.to_ssa(shortener.simplify(binding), builder, binding.type))
     old = [] if block.predicate is None else conditions_of(block.predicate, analyzer)
@@ -530,9 +530,9 @@ def simplify_blocks_under(loop: Operation, extra: Expr = TRUE, keep_units: bool 
 
 
 def why_order_matters(block: tir.BlockOp, loop: tir.ForOp) -> str | None:
-    """Why turns of `loop`, and of the loops in it, may run one instance of the block twice; None when they cannot.
+    """Returns why iterations of `loop` and its inner loops may run an instance of the block twice.
 
-    Turns that a predicate leaves out meet no other turn: without it the map must be one-to-one all the more.
+    Iterations that a predicate excludes run no instance, so the map without the predicate is one-to-one all the more.
     """
     analyzer, loops = Analyzer(), loops_above(block)
     driving = {atom.payload for binding in block.bindings for atom in free_vars(analyzer.expr(binding))}

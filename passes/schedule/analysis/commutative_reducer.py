@@ -1,4 +1,4 @@
-"""Commutative reducers: how a reduction block combines what it has with what comes, as functions of both.
+"""Commutative reducers: how a reduction block combines an output's old value with a new one.
 
 A reduction block holds T.init() with one constant per output, and stores to each output a combination of its old value and
 a new one. `x + y`, `x * y`, `T.min`, `T.max`, `x and y`, `x or y` are commutative; so is, for several outputs, the choice
@@ -73,7 +73,7 @@ class ValueNumbers:
 
 @dataclass(frozen=True)
 class Output:
-    """One output of a reduction: its buffer, its place, the constant it starts from, the value stored, what is new in it."""
+    """An output of a reduction: buffer and indices, the initial constant, the stored and the new value."""
 
     buffer: SSAValue
     indices: tuple[SSAValue, ...]
@@ -85,7 +85,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Reduction:
-    """What a reduction block does: its outputs, all indexed alike, and the way that they are combined."""
+    """A reduction block's outputs, all indexed alike, and the way that they are combined."""
 
     block: tir.BlockOp
     outputs: tuple[Output, ...]
@@ -93,7 +93,7 @@ class Reduction:
     """Whether it chooses between old and new values, rather than computing with them."""
 
     def combine(self, k: int, builder: Builder, old: Leaf, new: Leaf) -> SSAValue:
-        """The combination for output k, of the values that `old` and `new` give."""
+        """Builds the combination for output k of the values that `old` and `new` build."""
         numbers = ValueNumbers()
         fresh = [numbers.of(output.new) for output in self.outputs]
         buffers = {output.buffer: j for j, output in enumerate(self.outputs)}
@@ -127,7 +127,7 @@ class Reduction:
 
 
 def reduction_of(block: tir.BlockOp, primitive: str) -> Reduction:
-    """What a reduction block does; raises when that is no commutative reduction."""
+    """Returns the reduction that a block computes; raises where it is not a commutative one."""
     name = block.block_name.data
     init = block.find(tir.InitOp)
     assert isinstance(init, tir.InitOp)
@@ -303,7 +303,7 @@ def _seen_through(value: SSAValue) -> SSAValue:
 
 
 def _uses(value: SSAValue, buffers: list[SSAValue]) -> bool:
-    """Whether a value is computed from elements of the buffers."""
+    """Returns whether a value is computed from elements of the buffers."""
     pending, seen = [value], set[SSAValue]()
     while pending:
         current = pending.pop()
@@ -346,7 +346,7 @@ def _chosen(store: tir.StoreOp, value: SSAValue, buffers: list[SSAValue]) -> SSA
 def _choose_together(
     values: list[SSAValue], news: list[SSAValue], buffers: list[SSAValue], numbers: ValueNumbers
 ) -> bool:
-    """Whether all outputs choose by the order of one of them: `T.Select(old_j >= new_j, old_k, new_k)`.
+    """Returns whether all outputs choose by the order of one: `T.Select(old_j >= new_j, old_k, new_k)`.
 
     The others may decide between equals by themselves: `old_j > new_j or (old_j == new_j and old_k < new_k)`.
     """
@@ -360,7 +360,7 @@ def _choose_together(
 
 
 def _direction(value: SSAValue, j: int, new: SSAValue, buffers: list[SSAValue], numbers: ValueNumbers) -> bool | None:
-    """Whether output j keeps its greatest value (True), its least (False), or neither (None)."""
+    """Returns True if output j keeps its greatest value, False if its least, None if neither."""
     owner = value.owner
     if isinstance(owner, tir.MaxOp | tir.MinOp):
         return isinstance(owner, tir.MaxOp)
@@ -378,7 +378,7 @@ def _keeps_greater(
     numbers: ValueNumbers,
     keeps_old: bool,
 ) -> bool | None:
-    """Whether a choice by this comparison keeps the greater one of output j and its new value; None: by something else."""
+    """Returns whether a comparison keeps the greater of output j and its new value; None: compares others."""
     test = condition.owner
     if not isinstance(test, _ORDERS):
         return None
@@ -401,7 +401,7 @@ def _follows(
     numbers: ValueNumbers,
     order: bool,
 ) -> bool:
-    """Whether output k takes its old or new value as output j does."""
+    """Returns whether output k takes its old or new value as output j does."""
     owner = value.owner
     if not isinstance(owner, tir.SelectOp):
         return False
@@ -425,7 +425,7 @@ def _follows(
 def _looks_at_nan(
     nan: tuple[tir.NeOp, tir.EqOp, tir.NeOp], buffer: SSAValue, new: SSAValue, numbers: ValueNumbers
 ) -> bool:
-    """Whether the compares of values with themselves are of the old value, the new one, and the old one."""
+    """Returns whether the NaN tests are of the old value, the new value and the old value, in this order."""
     first, number, tie = nan
     olds = all(_is_old(value, buffer) for op in (first, tie) for value in op.operands)
     return olds and all(numbers.of(value) == numbers.of(new) for value in number.operands)

@@ -1,7 +1,8 @@
-"""Whether two loop nests that ran one after the other may run turn by turn, and the iterations of one loop at once.
+"""Data dependences of loops: whether two nests may be interleaved, or iterations run in parallel.
 
-The first nest ends before the second begins. Interleaved, turn p of the second runs before every later turn q > p of the
-first. That changes nothing when no later turn of the first touches what turn p of the second touches, unless both only read.
+The first nest ends before the second begins. Interleaved, iteration p of the second runs before every later iteration q > p of
+the first. That changes nothing when no later iteration of the first touches what iteration p of the second touches, unless both
+only read.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Nest = Sequence[tir.ForOp]
 
 
 def why_turns_conflict(first: Nest, second: Nest) -> str | None:
-    """Why turn k of the loops `second` may not run before turn k + 1 of the loops `first`; None when it may.
+    """Returns why iteration k of `second` may not precede iteration k + 1 of `first`; None when it may.
 
     The nests have the same extents, each loop directly around the next; their bodies may hold any blocks.
     """
@@ -93,9 +94,9 @@ def _in_block(op: tir.StoreOp | tir.EvaluateOp, root: tir.ForOp) -> bool:
 
 
 def _apart(a: Box, first: Nest, b: Box, second: Nest) -> bool:
-    """Whether box `a` of every later turn of the first nest is apart from box `b` of a turn of the second."""
+    """Returns whether `a` of later iterations of `first` is disjoint from `b` of an iteration of `second`."""
     for level in range(len(first)):
-        # The turns agree in the loops further out; in this one the first nest is 1 + t ahead; further in, any turns.
+        # In the outer loops both are at one iteration, in this one the first nest is 1 + t ahead, in the inner ones at any.
         analyzer = Analyzer()
         mine: dict[Atom, Expr] = {}
         theirs: dict[Atom, Expr] = {}
@@ -127,13 +128,13 @@ def _apart(a: Box, first: Nest, b: Box, second: Nest) -> bool:
 def why_iterations_meet(
     loop: tir.ForOp, shared: Callable[[tir.BlockOp, SSAValue], bool]
 ) -> tuple[tir.BlockOp, str] | None:
-    """Returns the block of a loop that touches what another iteration writes, and what it is; None when iterations may run at once.
+    """Returns a block of a loop that touches what another iteration writes, with the reason, or None.
 
     for i in range(8):
         with T.block("C"): C[vi] = A[vi]
         with T.block("D"): D[vi] = C[vi - 1]       # D reads elements of 'C' that another iteration writes
 
-    A buffer that is allocated for the loop alone is not met: each iteration has one of its own, if it reads only what it
+    A buffer that is allocated for the loop alone carries nothing: each iteration has one of its own, if it reads only what it
     wrote itself.
 
     `shared(block, buffer)`: whether threads wait for what the block writes to the buffer, which then counts as not written.
@@ -161,11 +162,11 @@ def why_iterations_meet(
 
 
 def why_order_carries(chain: Nest, target: Nest) -> tuple[tir.BlockOp, str] | None:
-    """Returns the block that needs what another one does in the order of nested loops, and what that is; None in the order `target`, too.
+    """Returns a block of which the loop order `target` breaks a dependence, with the reason, or None.
 
     for i, j in T.grid(8, 8):
         with T.block("C"): C[vi] = A[vi, vj]
-        with T.block("D"): D[vi, vj] = C[7 - vi]     # of iterations before and behind: j may not get outside of i
+        with T.block("D"): D[vi, vj] = C[7 - vi]     # of iterations before and after: j may not get outside of i
 
     Iterations that touch one element are apart in those loops only for which this is not disproved. These keep their order.
 
@@ -199,7 +200,7 @@ def why_order_carries(chain: Nest, target: Nest) -> tuple[tir.BlockOp, str] | No
 
 
 def writes_apart(block: tir.BlockOp, loop: tir.ForOp) -> bool:
-    """Whether a block is known to write each element in one iteration of a loop around it only."""
+    """Returns whether a block is known to write each element in only one iteration of a loop around it."""
     if all(_writes_where_loop_is(loop, region) for region in write_regions(block)):
         return True
     uses = _Uses.of(block, loop)
@@ -212,7 +213,7 @@ def writes_apart(block: tir.BlockOp, loop: tir.ForOp) -> bool:
 
 
 def _writes_where_loop_is(loop: tir.ForOp, region: tir.BufferRegionOp) -> bool:
-    """Whether a block writes `B[vi, vj, …]` where its axes are of other values in each iteration of the loop: most blocks do."""
+    """Returns whether a block writes `B[vi, vj, …]` at axes that differ between iterations, as most do."""
     block = scope_of(region)
     assert isinstance(block, tir.BlockOp)
     values = dict(zip(block.iter_vars, block.bindings, strict=True))
@@ -221,7 +222,7 @@ def _writes_where_loop_is(loop: tir.ForOp, region: tir.BufferRegionOp) -> bool:
 
 
 def is_of_iteration(buffer: SSAValue, loop: tir.ForOp) -> bool:
-    """Whether a buffer is allocated, used in the loop only, and no iteration of it reads what another wrote."""
+    """Returns whether an allocated buffer is local to a loop's iterations: only used there, not carried."""
     allocated = isinstance(buffer.owner, tir.AllocBufferOp)
     return (
         allocated
@@ -231,7 +232,7 @@ def is_of_iteration(buffer: SSAValue, loop: tir.ForOp) -> bool:
 
 
 def _is_in(use: Operation, loop: tir.ForOp) -> bool:
-    """Whether a use of a buffer is in a loop; blocks around the loop only declare theirs."""
+    """Returns whether a use of a buffer is in a loop; blocks around the loop only declare theirs."""
     if is_inside(use, loop):
         return True
     if not isinstance(use, tir.BufferRegionOp):
@@ -240,7 +241,7 @@ def _is_in(use: Operation, loop: tir.ForOp) -> bool:
 
 
 class Site(Protocol):
-    """Where a box is: the loops around it from one on, outermost first, and the conditions under which it is touched."""
+    """The place of an access: the loops around it from one on, outermost first, and its conditions."""
 
     @property
     def loops(self) -> list[tir.ForOp]: ...
@@ -250,13 +251,13 @@ class Site(Protocol):
     def analyzer(self) -> Analyzer: ...
 
     def reached(self, box: Box, fixed: Sequence[tir.ForOp]) -> Box:
-        """What a box covers while the loops run that are not fixed."""
+        """Returns the part of a box that is touched while the loops run that are not fixed."""
         ...
 
 
 @dataclass(frozen=True)
 class _Uses:
-    """What a block in a loop reads and writes, and the loops around the block from that loop on."""
+    """The reads and writes of a block in a loop, and the loops around the block from that loop on."""
 
     block: tir.BlockOp
     loops: list[tir.ForOp]
@@ -277,7 +278,7 @@ class _Uses:
         return _Uses(block, loops, reads_of(block, analyzer), writes_of(block, analyzer), conditions, analyzer)
 
     def reached(self, box: Box, fixed: Sequence[tir.ForOp]) -> Box:
-        """What a box of the block covers while the loops run that are not fixed."""
+        """Returns the part of the block's box that is touched while the loops run that are not fixed."""
         inner = [each for each in self.loops if each not in fixed]
         return relaxed(box, self.block, inner, self.analyzer) or whole(box.buffer, self.analyzer)
 
@@ -289,7 +290,7 @@ def _meeting(
     blocks: list[tir.BlockOp],
     places: dict[tir.BlockOp, _Uses],
 ) -> tuple[tir.BlockOp, str] | None:
-    """Which block touches elements of a buffer that one of those that write it writes in another iteration."""
+    """Returns a block that touches elements that a writer writes in another iteration, with the reason."""
     for block in (*written, *blocks):
         if block not in places:
             places[block] = _Uses.of(block, loop)
@@ -310,7 +311,7 @@ def _meeting(
 
 
 def iterations_apart(loop: tir.ForOp, a: Box, mine: Site, b: Box, theirs: Site) -> bool:
-    """Whether box `a` of an iteration of the loop is apart from box `b` of every other one."""
+    """Returns whether box `a` of an iteration of the loop is disjoint from box `b` of every other one."""
     common = [each for each in mine.loops if each in theirs.loops]
     for fixed in dict.fromkeys(((loop,), tuple(common), (*loops_above(loop), *common))):
         one, other = mine.reached(a, fixed), theirs.reached(b, fixed)
@@ -322,9 +323,9 @@ def iterations_apart(loop: tir.ForOp, a: Box, mine: Site, b: Box, theirs: Site) 
 
 
 def _digits_apart(loop: tir.ForOp, fixed: Sequence[tir.ForOp], a: Box, b: Box, mine: Site, theirs: Site) -> bool:
-    """Whether the starts of a box are a number of which the loops are digits, and steps of each are longer than both boxes.
+    """Returns whether loops are digits of a box's start, each with steps longer than both boxes.
 
-    a = [4 * (f // 8) : +4, 16 * (f % 8) : +16] is apart from itself in all other iterations of f.
+    a = [4 * (f // 8) : +4, 16 * (f % 8) : +16] is disjoint from itself in all other iterations of f.
     """
     analyzer = mine.analyzer
     atoms = {_atom(analyzer, each.loop_var): each for each in fixed}
@@ -353,7 +354,7 @@ def _digits_apart(loop: tir.ForOp, fixed: Sequence[tir.ForOp], a: Box, b: Box, m
             step = split.scale if analyzer.can_prove_ge0(split.scale) else -split.scale
             if not analyzer.can_prove_ge0(step):
                 return False
-            # Steps take a's start over the end of b, and b's, which is where a's is but for what is known, over the end of a.
+            # Steps take a's start past the end of b, and b's, which equals a's up to a known difference, past the end of a.
             length = high - low
             if not atoms.keys().isdisjoint(free_vars(analyzer.simplify(length))):
                 return False
@@ -366,7 +367,7 @@ def _digits_apart(loop: tir.ForOp, fixed: Sequence[tir.ForOp], a: Box, b: Box, m
 
 
 def _ranges_apart(loop: tir.ForOp, a: Box, b: Box, analyzer: Analyzer) -> bool:
-    """Whether in one dimension box `a` of every iteration of the loop is apart from box `b` of earlier and of later ones."""
+    """Returns whether one dimension keeps `a` of each iteration disjoint from `b` of all other iterations."""
     atom = _atom(analyzer, loop.loop_var)
     here = analyzer.expr(loop.loop_var)
     ahead = symbol("ahead")

@@ -1,8 +1,8 @@
-"""Index maps of layouts: whether they keep elements apart, where elements of the new layout hold none of the old, the inverse.
+"""Index maps of layouts: whether they are one-to-one, where the new layout has padding, their inverse.
 
 A map such as `i // 4, i % 4` of 14 elements is one-to-one on 16: the dividend i is taken to run on to the next multiple of
 what it is divided by, from the last one before it begins (`(i + 1) // 8`). The new indices are then an iteration map of
-dividends, which has an inverse; padding is where a dividend lies outside of the range that it had. After TVM's
+dividends, which has an inverse; padding is where a dividend is outside of the range that it had. After TVM's
 `DetectPaddedIterMap`.
 """
 
@@ -25,7 +25,7 @@ Comparison = tuple[str, Expr, int]
 
 
 def call_with_symbols(function: Callable[..., object], rank: int) -> tuple[list[Expr], object] | str:
-    """The variables that stand for `rank` indices, and what a map makes of them; why the map takes another number of them.
+    """Calls a map with `rank` symbols: returns the symbols and its results, or the rank that it takes.
 
     Keyword-only parameters take the last indices, `*indices` those between.
     """
@@ -43,7 +43,7 @@ def call_with_symbols(function: Callable[..., object], rank: int) -> tuple[list[
 
 @dataclass
 class Dividend:
-    """What is divided: `linear` (of variables that nothing else uses) plus `shift`, by numbers whose multiple is `unit`."""
+    """A dividend: `linear` (of variables that nothing else uses) plus `shift`; the divisors divide `unit`."""
 
     linear: Expr
     shift: int = 0
@@ -55,7 +55,7 @@ class Dividend:
 
     @property
     def extent(self) -> int:
-        """How far it runs with its padding."""
+        """Returns the extent with its padding."""
         return -(-(self.high + 1) // self.unit) * self.unit
 
 
@@ -66,14 +66,14 @@ class LayoutMap:
     symbols: Sequence[Expr]
     shape: Sequence[int]
     found: IterMapResult
-    """The new indices as an iteration map of `ranges`: the old indices, and what stands for those that are divided."""
+    """The new indices as an iteration map of `ranges`: the old indices, and the variables that represent dividends."""
     ranges: Mapping[Atom, IterRange]
     dividends: Sequence[Dividend]
     extents: Mapping[Expr, int]
 
     @property
     def pads(self) -> bool:
-        """Whether the new layout has elements that hold none of the old."""
+        """Returns whether the new layout has elements that hold none of the old."""
         return any(d.low or d.high + 1 != d.extent for d in self.dividends)
 
     def inverse(self, indices: Sequence[Expr]) -> list[Expr]:
@@ -87,7 +87,7 @@ class LayoutMap:
         return found
 
     def padding(self, indices: Sequence[Expr]) -> list[list[Comparison]]:
-        """Where padding is: for one of the lists all comparisons hold."""
+        """Returns the conditions of padding: it is where all comparisons of one of the lists hold."""
         analyzer = self._knowing(indices)
         inverse = inverse_affine_iter_map(analyzer, self.found, self.ranges, indices)
         found: list[list[Comparison]] = []
@@ -127,7 +127,7 @@ def _pairs(ranges: Mapping[Atom, IterRange]) -> dict[Value, tuple[Value, Value]]
 
 
 def layout_map(extents: Mapping[Expr, int], results: Sequence[Expr]) -> LayoutMap | str:
-    """The map from variables, each from 0 to its extent, to `results`; a text says why it may put two elements in one place."""
+    """Returns the map from variables (0 to their extents) to `results`, or why it is not a bijection."""
     exact = _detected(extents, (), results)
     if isinstance(exact, LayoutMap):
         return exact
@@ -177,7 +177,7 @@ def _detected(extents: Mapping[Expr, int], dividends: Sequence[Dividend], result
 
 
 def _dividends(extents: Mapping[Expr, int], results: Sequence[Expr]) -> list[Dividend] | str:
-    """What the results divide, with the padding that makes the divisions come out even."""
+    """Returns the dividends in the results, with the padding that makes their divisions come out even."""
     found: dict[Expr, Dividend] = {}
     for e in results:
         for linear, const, divisor in _divisions(e):
@@ -236,7 +236,7 @@ def _linear(e: Expr) -> Expr:
 
 
 def _replace(e: Expr, dividends: Sequence[Dividend], replaced: dict[Atom, Expr]) -> None:
-    """Notes, for each division in an expression, the same one of the variable that stands for the dividend."""
+    """Maps each division in an expression to that of the variable that represents its dividend."""
     for atom, _ in e.terms:
         if atom.kind not in (Kind.FLOORDIV, Kind.FLOORMOD):
             continue

@@ -32,7 +32,7 @@ from .structure import (
 
 
 def why_not_covered(producer: tir.BlockOp, consumer: tir.BlockOp) -> str | None:
-    """What a consumer surely reads, of a buffer that the producer writes, without the producer having written it.
+    """Returns why a consumer reads elements of a producer's buffer that the producer does not write.
 
     Compared are the regions of both while the loops run that are not around both. None where it reads no more than is
     written, and where that is not known.
@@ -59,12 +59,12 @@ def why_not_covered(producer: tir.BlockOp, consumer: tir.BlockOp) -> str | None:
 
 
 def common_holder(a: tir.BlockOp, b: Operation) -> Scope | tir.ForOp:
-    """Returns the innermost loop around both a block and another op of its scope, else the scope."""
+    """Returns the innermost loop around both a block and another op of its scope, otherwise the scope."""
     return next((loop for loop in reversed(loops_above(a)) if is_inside(b, loop)), scope_of(a))
 
 
 def why_reads_others(reader: tir.BlockOp, writer: tir.BlockOp) -> str | None:
-    """Why `reader` may read elements that `writer` writes in another iteration of their common loops, or not at all.
+    """Returns why `reader` may read elements that `writer` does not write in the same iteration, or None.
 
     None where each element is known to be written before, in the same iteration.
     """
@@ -114,7 +114,7 @@ def why_not_apart(block: tir.BlockOp, place: Operation, with_readers: bool = Tru
 
 
 def why_rewritten(block: tir.BlockOp, loop: tir.ForOp, seen: frozenset[tir.BlockOp] = frozenset()) -> str | None:
-    """Why an element that a block writes may get another value in a later iteration of a loop around it; None where it is known to keep it.
+    """Returns why an element may be rewritten with another value in a later iteration of `loop`, or None.
 
         for i in range(3):
             with T.block("A"): A[vi] = A[vi] + 1
@@ -155,15 +155,15 @@ def why_rewritten(block: tir.BlockOp, loop: tir.ForOp, seen: frozenset[tir.Block
 
 
 def repeated_with(a: Operation, b: Operation, place: Operation) -> bool:
-    """Whether `a` and `b` run in turns, in a loop that `place` is outside of.
+    """Returns whether `a` and `b` alternate in a loop that `place` is outside of.
 
-    What moves from `place` to `a` then comes behind an earlier turn of `b`, whichever of the two stands first.
+    An op that moves from `place` to `a` then runs after an earlier iteration of `b`, whichever of the two is written first.
     """
     return any(is_inside(b, loop) and not is_inside(place, loop) for loop in loops_above(a))
 
 
 def _holds(outer: Box, inner: Box, analyzer: Analyzer) -> bool:
-    """Whether a box is known to hold another one."""
+    """Returns whether a box is known to contain another one."""
     return all(
         analyzer.can_prove_ge0(low - least) and analyzer.can_prove_ge0(most - high)
         for (least, most), (low, high) in zip(outer.dims, inner.dims, strict=True)
@@ -173,10 +173,10 @@ def _holds(outer: Box, inner: Box, analyzer: Analyzer) -> bool:
 def written_box(
     block: tir.BlockOp, buffer: SSAValue, inner: Sequence[tir.ForOp], analyzer: Analyzer, with_predicate: bool = True
 ) -> Box | str:
-    """The box of a buffer of which a block writes every element, and no other one, while the loops `inner` run.
+    """Returns the box that a block fills exactly while the loops `inner` run, or why there is none.
 
-    In terms of the other loops, whose ranges `analyzer` knows. A text says why there is none. Without the predicate
-    the block is taken to run in every turn.
+    The box is in terms of the other loops, whose ranges `analyzer` knows. A text says why there is none. Without the predicate
+    the block is taken to run in every iteration.
     """
     regions = [region for region in write_regions(block) if region.buffer is buffer]
     if len(regions) != 1:
@@ -198,7 +198,7 @@ def loops_between(block: tir.BlockOp, holder: Operation) -> list[tir.ForOp]:
 
 
 def bounds_an_axis(block: tir.BlockOp, condition: Expr, analyzer: Analyzer) -> bool:
-    """Whether a condition on the loops only says from or up to which value of one axis the block runs."""
+    """Returns whether a condition on the loops only bounds the values of one axis of a block."""
     atom = condition.atom
     if atom is None or atom.kind is not Kind.GE:
         return False

@@ -1,4 +1,4 @@
-"""Which values of a block's axes a region of its buffer asks for: linear bounds solved for one axis at a time."""
+"""Solves linear bounds for a block's axes, one at a time: the values that make it provide a region."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ....dialects.arith.int_set import Ends, join
 def solve_axis(
     block: tir.BlockOp, provided: Ends, wanted: Ends, domains: dict[SSAValue, Ends], analyzer: Analyzer
 ) -> bool:
-    """From `axis + low … axis + high` having to meet `wanted`: the axis' values. Axes that are not alone stay free.
+    """Solves `axis + low … axis + high` for an axis to meet `wanted`; returns whether there was an axis.
 
-    Returns whether an axis was solved for.
+    Axes that are not alone in the ends stay free.
     """
     axes = {analyzer.expr(v).atom: v for v in block.iter_vars}
     low, high = provided
@@ -43,7 +43,7 @@ def solve_axis(
 def _solve_quotient(
     axes: dict[Atom | None, SSAValue], low: Expr, high: Expr, wanted: Ends, analyzer: Analyzer
 ) -> tuple[SSAValue, Ends] | None:
-    """For `c * axis … c * axis + (c - 1)` the axis is the wanted range divided by c, for `axis // c` that times c.
+    """Solves `c * axis … c * axis + (c - 1)` for the axis by a division by c, `axis // c` by a product.
 
     `(axis * 8 + lane) // 16`, lane of 8, is `axis // 2`.
     """

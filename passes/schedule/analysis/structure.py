@@ -1,4 +1,4 @@
-"""Where things stand: the loops around a block, the blocks in a scope, who writes and who reads a buffer."""
+"""Positions of ops: loops around a block, blocks of a scope, order, writers and readers of a buffer."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ....dialects import tir
 from ....support.walk import blocks_of, op_around
 
 Scope: TypeAlias = "tir.BlockOp | tir.PrimFuncOp"
-"""What blocks stand in: the function (TVM's root block), or a block around them."""
+"""The scope of blocks: the function (TVM's root block), or a block around them."""
 
 
 def const_int(value: SSAValue) -> int | None:
-    """The number that a constant is, else None."""
+    """Returns the integer of a constant, otherwise None."""
     owner = value.owner
     if type(owner) is not tir.ConstOp:
         return None
@@ -87,7 +87,7 @@ def child_blocks(root: Operation) -> list[tir.BlockOp]:
 
 
 def is_only_block(block: tir.BlockOp, root: Operation) -> bool:
-    """Whether `root` holds no other block than this one, apart from those in it."""
+    """Returns whether `root` holds no other block than this one, apart from those in it."""
     found = _blocks_in(root)
     return next(found, None) is block and next(found, None) is None
 
@@ -118,7 +118,7 @@ def child_under(ancestor: Operation, op: Operation) -> Operation:
 
 
 def is_inside(op: Operation, ancestor: Operation) -> bool:
-    """Whether `op` is `ancestor` or in it."""
+    """Returns whether `op` is `ancestor` or in it."""
     current: Operation | None = op
     while current is not None:
         if current is ancestor:
@@ -128,7 +128,7 @@ def is_inside(op: Operation, ancestor: Operation) -> bool:
 
 
 def runs_before(a: Operation, b: Operation) -> bool:
-    """Whether op `a` stands before op `b`; False when one is in the other."""
+    """Returns whether op `a` is before op `b`; False when one is in the other."""
     above: dict[Operation, Operation] = {}
     current = a
     while (parent := current.parent_op()) is not None:
@@ -143,7 +143,7 @@ def runs_before(a: Operation, b: Operation) -> bool:
 
 
 def _precedes(a: Operation, b: Operation) -> bool:
-    """Whether a sibling comes before another. Looks both ways at once: it takes as long as they are apart."""
+    """Returns whether a sibling is before another, searching both ways: the cost is their distance."""
     later, earlier = a.next_op, a.prev_op
     while later is not None or earlier is not None:
         if later is b:
@@ -167,7 +167,7 @@ def path_to(op: Operation, ancestor: Operation) -> list[Operation]:
 
 
 class Use(NamedTuple):
-    """That a block of a scope reads or writes a buffer; `block` None: the scope does so outside of its blocks."""
+    """A use of a buffer in a scope by a block of that scope, or (`block` is None) outside of its blocks."""
 
     block: tir.BlockOp | None
     reads: bool
@@ -175,9 +175,9 @@ class Use(NamedTuple):
 
 
 def uses_in(buffer: SSAValue, scope: Scope) -> list[Use]:
-    """Each use of a buffer inside `scope`, by the block directly in the scope that it belongs to; in no order.
+    """Returns the uses of a buffer in `scope`, each by the block directly in the scope; in no order.
 
-    What the scope's own block declares to read and write is no use inside of it.
+    The reads and writes that the scope's own block declares are not uses inside of it.
     """
     found: list[Use] = []
     for use in buffer.uses:
@@ -230,7 +230,7 @@ _FEW = 16
 
 
 def stands_before(a: Operation, b: Operation) -> bool:
-    """Whether `a` stands before `b` in the same function; an op stands before what is in it.
+    """Returns whether `a` is before `b` in the same function; an op is before the ops in it.
 
     Within a block both are followed at once, so that the cost is their distance.
     """
@@ -250,7 +250,7 @@ def path_from_top(op: Operation) -> list[Operation]:
 
 
 def _follows(later: Operation, earlier: Operation) -> bool:
-    """Whether, of two ops of one block, the first stands behind the second."""
+    """Returns whether, of two ops of one block, the first is after the second."""
     # One walk from each: the walk from the earlier one meets the other, or that from the later one comes to the end.
     behind, other = earlier.next_op, later.next_op
     while behind is not None and other is not None:

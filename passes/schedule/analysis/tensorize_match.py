@@ -1,4 +1,4 @@
-"""Whether a piece of a program computes what the description of a tensor intrinsic says, and on which parts of which buffers.
+"""Matches statements of a program with the description of a tensor intrinsic, and the buffers of both.
 
 Loops, blocks and statements must be the same, one by one. Indices may differ by where they start: `A[vi_o * 16 + vi_i, …]`
 is `A[vi, …]` of the description where its buffer is the part of the program's that begins at `vi_o * 16`.
@@ -27,7 +27,7 @@ from .structure import body_of
 
 @dataclass
 class Region:
-    """The part of a buffer of the program that a buffer of the description is: where it starts in each dimension."""
+    """The part of a program's buffer that a description's buffer matches: its start in each dimension."""
 
     buffer: SSAValue
     starts: list[Expr]
@@ -101,7 +101,7 @@ class Matcher:
                 raise self.differs(mine, f"{describe_statement(mine)} cannot be compared with a description", other)
 
     def loop(self, mine: tir.ForOp, other: tir.ForOp) -> None:
-        """A loop of the same kind and as many turns."""
+        """Compares loops: the same kind and trip count."""
         mine_extent, extent = self.ours(mine.extent), self.theirs(other.extent)
         if not self.analyzer.can_prove_equal(mine_extent, extent):
             raise self.differs(
@@ -123,7 +123,7 @@ class Matcher:
         self.match(list(body_of(mine).ops), list(body_of(other).ops), mine)
 
     def block(self, mine: tir.BlockOp, other: tir.BlockOp, axes: Sequence[Axis]) -> None:
-        """A block with the same axes, bound alike; `axes` are those that the program's block has or is to have."""
+        """Compares blocks: the same axes, bound alike; `axes` are those that the program's block is to have."""
         wanted = axes_of(other, self._plain)
         name = mine.block_name.data
         # An axis of a single value says nothing.
@@ -179,7 +179,7 @@ class Matcher:
     # Values
 
     def same(self, mine: SSAValue, other: SSAValue) -> bool:
-        """Whether two values are the same; notes on the way which buffers correspond."""
+        """Returns whether two values are the same; records which buffers correspond."""
         pending: list[tuple[SSAValue, SSAValue]] = [(_seen_through(mine), _seen_through(other))]
         while pending:
             a, b = pending.pop()
@@ -196,7 +196,7 @@ class Matcher:
         return True
 
     def _alike(self, a: SSAValue, b: SSAValue) -> bool:
-        """Whether two loads or constants are the same."""
+        """Returns whether two loads or constants are the same."""
         if a.type != b.type or not isinstance(a, OpResult) or not isinstance(b, OpResult):
             return False
         if isinstance(a.op, tir.LoadOp) and isinstance(b.op, tir.LoadOp):
@@ -232,13 +232,13 @@ class Matcher:
         return [(_seen_through(p), _seen_through(q)) for p, q in zip(mine, other, strict=True)]
 
     def _equal_numbers(self, a: SSAValue, b: SSAValue) -> bool:
-        """Whether two index expressions are equal, however they are written."""
+        """Returns whether two index expressions are equal, however they are written."""
         if not is_index_type(a.type) or not is_index_type(b.type):
             return False
         return self.analyzer.can_prove_equal(self.ours(a), self.theirs(b))
 
     def why_not_accessed(self, mine: AccessOp, other: AccessOp) -> str | None:
-        """Why an access is not the one of the description; None when it is, and then its buffer's region is known."""
+        """Returns why an access differs from the description's; otherwise records its region, returns None."""
         name, wanted = tir.buffer_name(mine.buffer), tir.buffer_name(other.buffer)
         a, b = mine.buffer.type, other.buffer.type
         assert isinstance(a, tir.BufferType) and isinstance(b, tir.BufferType)
@@ -322,7 +322,7 @@ def _called(kind: str) -> str:
 
 
 def _statements(ops: Sequence[Operation]) -> list[Operation]:
-    """What is compared: not what declares regions, and not values, which are compared where they are used."""
+    """Returns the statements to compare: not declarations of regions, and not values, compared where used."""
     return [
         op
         for op in ops

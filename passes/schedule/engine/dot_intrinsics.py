@@ -1,11 +1,10 @@
-"""Tensor intrinsics that every schedule knows, by the numbers in their names: dot products of groups of elements, and bringing
-the elements of a group together.
+"""Tensor intrinsics that are generated from their names: dot products and interleaving of rows.
 
 `dot_16x4_u8i8i32` adds to each of 16 sums in int32 the products of 4 uint8, the same for all sums, with 4 int8 of its own:
 
     for i, k in T.grid(16, 4): C[i] = C[i] + T.Cast("int32", A[k]) * T.Cast("int32", B[i * 4 + k])
 
-The name says sums x group, then the types of A, B and C; behind `_ba` the product is B * A. C is in scope "local": the sums
+The name says sums x group, then the types of A, B and C; after `_ba` the product is B * A. C is in scope "local": the sums
 stay in registers. The implementation is `T.vector_dot`, for which processors have instructions (VNNI, AVX512-BF16, Arm's
 dotprod); such layouts of B are those that oneDNN packs weights in.
 
@@ -42,7 +41,7 @@ def dot_name(sums: int, group: int, a: str, b: str, c: str, swapped: bool = Fals
 
 @cache
 def dot_intrinsic(name: str) -> tuple[tir.PrimFuncOp, tir.PrimFuncOp] | None:
-    """Returns the description and the implementation of the intrinsic of that name; None for another kind of name."""
+    """Returns description and implementation of a dot or interleave intrinsic; None for other names."""
     if (rows := INTERLEAVE.fullmatch(name)) is not None:
         return _interleaving(int(rows[1]), int(rows[2]), DTYPES[rows[3]], int(rows[4]))
     match = NAME.fullmatch(name)
@@ -79,7 +78,7 @@ def _functions(sums: int, group: int, a: str, b: str, c: str, swapped: bool) -> 
 
 
 def interleave_name(count: int, group: int, dtype: str, rank: int) -> str:
-    """The name of the intrinsic that brings `group` rows of `count` elements together, of a buffer of that rank."""
+    """Returns the name of the intrinsic that interleaves `group` rows of `count` elements."""
     return f"interleave_{count}x{group}_{SHORT[dtype]}_{rank}d"
 
 
@@ -105,7 +104,7 @@ def _interleaving(count: int, group: int, dtype: str, rank: int) -> tuple[tir.Pr
 
 
 def _zipped(rows: Sequence[str], count: int) -> str:
-    """Vectors of so many elements, element by element: two at a time, for which processors have instructions."""
+    """Returns the interleaving of vectors, two at a time: processors have instructions for that."""
     if len(rows) == 1:
         return rows[0]
     half = count * len(rows) // 2

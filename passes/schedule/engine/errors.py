@@ -12,7 +12,7 @@ from ....support.diagnostics import Diagnostic, MirError, location_of
 
 
 class ScheduleError(MirError):
-    """A primitive was refused; the module is as it was before. `where` is the op or buffer that the message is about."""
+    """The refusal of a primitive; the module is as before. `where` is the op or buffer that it is about."""
 
     def __init__(self, diagnostics: Iterable[Diagnostic] | Diagnostic, where: Operation | SSAValue | None = None):
         super().__init__(diagnostics)
@@ -20,7 +20,7 @@ class ScheduleError(MirError):
 
 
 def refuse(where: Operation | SSAValue | LocationAttr | None, message: str, *notes: str) -> ScheduleError:
-    """The refusal at an op: `message` names the rule that would be broken, the notes say what would be legal."""
+    """Returns a refusal at an op: `message` names the rule that it breaks, the notes say what is legal."""
     diagnostic = Diagnostic(message, location_of(where))
     for note in notes:
         diagnostic = diagnostic.with_note(note)

@@ -1,4 +1,4 @@
-"""The printed script of a function around one op of it, with a caret: how a refusal shows what it is about."""
+"""Excerpts of a function's printed script around an op, with a caret, for refusals."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ....dialects import tir
 from ....dialects.tir.buffer import AccessOp
 from ....support.diagnostics import MirError
 
-# Lines before and behind the one with the caret; those around them are told by the headers of the loops they are in.
+# Lines before and after the one with the caret; the lines around them are shortened to the headers of enclosing loops.
 _BEFORE, _BEHIND = 3, 8
 
 
 def excerpt(where: Operation | SSAValue) -> str | None:
-    """A few lines of the function's script with a caret at an op or buffer; None where it has no place there."""
+    """Returns lines of a function's script with a caret at an op or buffer; None if it is not in one."""
     from ....parser.tvmscript.printer import FunctionPrinter
 
     op = _op_of(where)
@@ -86,7 +86,7 @@ def _line_of_axis(lines: list[str], block: int, name: str) -> int:
 
 
 def _name_of(where: Operation | SSAValue, op: Operation) -> str:
-    """What the caret is put under."""
+    """Returns the text under which the caret is put."""
     match op:
         case tir.ForOp():
             return op.var_name.data
@@ -106,7 +106,7 @@ def _name_of(where: Operation | SSAValue, op: Operation) -> str:
 
 def _column(line: str, name: str) -> int:
     """The column of a name in its line; of the line's first character where it is not found."""
-    # Printed names may have a number behind them: the name as it was is the beginning of it.
+    # A printed name may end in a number: the name as it was is its beginning.
     exact = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", line) if name else None
     found = exact or (re.search(rf"(?<!\w){re.escape(name)}", line) if name else None)
     return len(_indent(line)) if found is None else found.start()

@@ -1,5 +1,4 @@
-"""Maps of schedules (index maps, values of padding): from a script's lambda to a function of the analyzer's expressions, and
-from a Python function, as it was called, to a lambda."""
+"""Index maps and padding values as functions of expressions, converted from and to script lambdas."""
 
 from __future__ import annotations
 
@@ -86,7 +85,7 @@ class RecordedMap:
         return result
 
     def names(self) -> list[str]:
-        """The parameters' names, `i0`, `i1`… for those of a `*indices`; a function not called yet is called now."""
+        """Returns the parameters' names, `i0`, `i1`… for `*indices`; calls the function if it was not yet."""
         parameters = self.__signature__.parameters.values()
         first = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.KEYWORD_ONLY)]
         last = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
@@ -97,7 +96,7 @@ class RecordedMap:
         return [*first, *(f"i{len(first) + k}" for k in range(between)), *last]
 
     def to_lambda(self) -> Lambda:
-        """What it computes as a lambda of a script."""
+        """Returns the computation as a lambda of a script."""
         names = self.names()
         assert self._symbols is not None
         single = not isinstance(self._result, list | tuple)

@@ -1,4 +1,4 @@
-"""The table of primitives. Each is one function: its parameters are its arguments, its docstring shows before and after.
+"""The table of primitives: each is a function of its arguments whose docstring shows before and after.
 
 A primitive checks everything before it changes anything: when it refuses, the module is as it was.
 """
@@ -24,18 +24,18 @@ class Primitive:
 
     @property
     def only_looks(self) -> bool:
-        """Whether it gives handles and leaves the program as it is."""
+        """Returns whether the primitive only returns handles and leaves the program as it is."""
         return _FILES[self.name] in ("query", "control")
 
     @cached_property
     def signature(self) -> inspect.Signature:
-        """Its arguments, without the state."""
+        """Returns the parameters without the state."""
         full = inspect.signature(self.apply)
         return full.replace(parameters=list(full.parameters.values())[1:])
 
     @cached_property
     def doc(self) -> str:
-        """What it does, with the program before and after."""
+        """Returns the description, with the program before and after."""
         return inspect.getdoc(self.apply) or ""
 
 

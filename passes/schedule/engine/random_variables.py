@@ -1,5 +1,4 @@
-"""Handles: what a schedule gives out for blocks, loops and drawn numbers. They outlast edits, for the schedule says what
-they stand for."""
+"""Handles of blocks, loops and drawn numbers. They outlast edits: the schedule maps each to its op."""
 
 from __future__ import annotations
 
@@ -9,9 +8,9 @@ _NUMBERS = itertools.count()
 
 
 class Handle:
-    """Stands for an op of the module. Two handles are the same only when they are one object.
+    """A handle of an op of the module. Two handles are the same only when they are one object.
 
-    Messages call it by `name` where a script gave it one.
+    Messages call it by the `name` that a script has for it, if any.
     """
 
     __slots__ = ("name", "number")
@@ -41,7 +40,7 @@ class LoopRV(Handle):
 
 
 class PlaceRV(LoopRV):
-    """Where a block is to be computed, drawn and no loop: at the `root`, where it is, or `inline`, in its consumers."""
+    """A drawn place of a block that is not a loop: `root`, where it is, or `inline`, in its consumers."""
 
     __slots__ = ("place",)
 

@@ -32,7 +32,7 @@ else:
 
 
 class Schedule(Primitives):
-    """Edits the prim_funcs of `mod` in place by primitives, which are its methods (`sch.split(loop, [None, 4])`).
+    """Edits the prim_funcs of `mod` in place by primitives, its methods: `sch.split(loop, [None, 4])`.
 
     Every primitive that was applied is kept in `trace`, with its arguments. A primitive that is refused raises
     ScheduleError and leaves the module as it was. `help(sch.split)` shows what a primitive does, `dir(sch)` lists them.
@@ -56,7 +56,7 @@ class Schedule(Primitives):
         return self.module
 
     def get(self, handle: Handle | int) -> Any:
-        """What a handle stands for now: the op of a block or loop, the number or place that was drawn."""
+        """Returns the op of a handle, or the number or place that was drawn."""
         if isinstance(handle, int):
             return handle
         if isinstance(handle, PlaceRV):
@@ -64,13 +64,13 @@ class Schedule(Primitives):
         return handle.value if isinstance(handle, ExprRV) else self.state.op(handle)
 
     def handle(self, block: tir.BlockOp) -> BlockRV:
-        """The handle of a block that was found by looking at the program. The trace finds it by its name, or place."""
+        """Returns a handle of a block found by inspection. The trace finds the block by its name or position."""
         handle = self.state.handle(block)
         assert isinstance(handle, BlockRV)
         return handle
 
     def copy(self) -> Schedule:
-        """A schedule of a copy of the module, in which the handles given out so far stand for the same places."""
+        """Copies the schedule and its module; handles of this schedule refer to the same places of the copy."""
         with no_collection():
             module = in_deep_stack(self.module.clone)
         new = object.__new__(type(self))
@@ -100,7 +100,7 @@ class Schedule(Primitives):
 
     @staticmethod
     def help(name: str) -> str:
-        """What a primitive does, with the program before and after."""
+        """Returns the description of a primitive, with the program before and after."""
         known = find(name)
         if known is None:
             raise refuse(None, f"there is no schedule primitive '{name}'", f"there are {', '.join(names())}")
@@ -143,7 +143,7 @@ class Schedule(Primitives):
         return self._record(known, bound, result)
 
     def _python_arguments(self, shape: Signature, bound: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments as the primitive's function takes them: ops for handles and for names of blocks, plain numbers."""
+        """Returns the arguments for the primitive's function: ops for handles and block names, plain numbers."""
         positional: list[Any] = []
         keywords: dict[str, Any] = {}
         for name, value in bound.items():
@@ -163,7 +163,7 @@ class Schedule(Primitives):
         return positional, keywords
 
     def _op(self, argument: Any) -> Any:
-        """Handles, alone and in lists, as what they stand for."""
+        """Replaces handles, alone and in lists, by their ops and values."""
         if isinstance(argument, ExprRV):
             return argument.value
         if isinstance(argument, PlaceRV):
@@ -182,13 +182,13 @@ class Schedule(Primitives):
         return argument
 
     def _trace_handles(self, bound: Mapping[str, Any]) -> None:
-        """Has the trace say where handles of blocks come from that no primitive gave."""
+        """Records in the trace where handles of blocks come from that no primitive returned."""
         for handle in handles_in(list(bound.values())):
             if isinstance(handle, BlockRV) and handle not in self._traced:
                 self._trace_block(handle)
 
     def _trace_block(self, handle: BlockRV) -> None:
-        """Has the trace get a block by its name, or, where several have that name, as one of those in its scope."""
+        """Records how to get a block: by its name, or as one of its scope where several have that name."""
         op = self.state.op(handle)
         function = function_of(op)
         name = op.block_name.data if isinstance(op, tir.BlockOp) else "root"
@@ -229,7 +229,7 @@ def _shown(known: Primitive) -> PythonSignature:
 
 
 def _plain(value: Any) -> Any:
-    """A number that is no Python number (numpy's, an immediate) as one; lists likewise."""
+    """Converts numbers of other types (numpy's, immediates), alone and in lists, to Python's."""
     if isinstance(value, list | tuple):
         items = [_plain(item) for item in cast("Sequence[Any]", value)]
         return items if isinstance(value, list) else tuple(items)
@@ -241,7 +241,7 @@ def _plain(value: Any) -> Any:
 
 
 def _label(result: Any) -> str:
-    """What a result is called in the program, for readable traces."""
+    """Returns the name of a result in the program, for readable traces."""
     match result:
         case tir.ForOp():
             return result.var_name.data

@@ -1,4 +1,4 @@
-"""A script of the schedule dialect applied by a schedule, call by call; refusals are told at the script's lines."""
+"""Applies a script of the schedule dialect call by call; refusals are reported at the script's lines."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class _Runner:
         return items[index]
 
     def place(self, op: Operation) -> LocationAttr:
-        """Where a call is written; the script where that is not known."""
+        """Returns the location of a call; the script's where it is not known."""
         return op.location if op.location != UNKNOWN_LOC else self.script.location
 
     def call(self, op: PrimitiveOp) -> None:
@@ -117,7 +117,7 @@ class _Runner:
         self.values.update(zip(outs[rest + 1 :], results[end:], strict=True))
 
     def name(self, op: PrimitiveOp) -> None:
-        """Has messages call the results what the script calls them."""
+        """Names the results' handles as the script does, for messages."""
         for out, name in zip(op.outs, op.result_names.data, strict=True):
             value = self.values[out]
             if isinstance(value, Handle):

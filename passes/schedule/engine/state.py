@@ -1,4 +1,4 @@
-"""The state that primitives work on: the module, which op each handle stands for, blocks by name."""
+"""The state that primitives work on: the module, the op of each handle, blocks by name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Names: TypeAlias = "dict[str, list[tir.BlockOp]]"
 
 
 class State:
-    """What a schedule knows of the module that it edits."""
+    """The state of a schedule: handles, names, allocations of the module that it edits."""
 
     def __init__(self, module: ModuleOp, generator: random.Random | None = None):
         self.module = module
@@ -93,7 +93,7 @@ class State:
         return found[0]
 
     def fresh_block_name(self, where: Operation, wanted: str) -> str:
-        """`wanted`, or that with a number behind it when the function has such a block."""
+        """Returns `wanted`, or `wanted_N` when the function has a block of that name."""
         table = self.named(function_of(where))
         name, number = wanted, 0
         while table.get(name):
@@ -125,7 +125,7 @@ class State:
         return handle
 
     def op(self, handle: Handle) -> Operation:
-        """What a handle stands for now; raises when that is gone."""
+        """Returns the op of a handle; raises when the op is gone."""
         op = self._ops.get(handle)
         if op is None:
             reason = self._gone.get(handle, "it was made by another schedule")
@@ -133,15 +133,15 @@ class State:
         return op
 
     def stands(self, handle: Handle) -> bool:
-        """Whether a handle still stands for something."""
+        """Returns whether the op of a handle still exists."""
         return handle in self._ops
 
     def live(self) -> list[Operation]:
-        """What handles stand for now."""
+        """Returns the ops that have handles."""
         return list(self._handles)
 
     def forward(self, old: Operation, new: Operation) -> None:
-        """Handles of `old` stand for `new` from now on."""
+        """Moves the handles of `old` to `new`."""
         handle = self._handles.pop(old, None)
         if handle is not None:
             self._ops[handle] = new
@@ -172,7 +172,7 @@ class State:
         erase_op(op)
 
     def copy_to(self, module: ModuleOp, places: Mapping[Operation, Operation]) -> State:
-        """The state of a copy of the module; `places` gives each op's copy. Handles stand for the copies there."""
+        """Returns the state of a copy of the module, with the same handles; `places` maps each op to its copy."""
         new = State(module)
         new.random.setstate(self.random.getstate())
         new.focus = self.focus
@@ -184,7 +184,7 @@ class State:
     # Places
 
     def allocate(self, scope: Scope, buffer: tir.AllocBufferOp) -> SSAValue:
-        """Puts an allocation behind those that the scope begins with."""
+        """Inserts an allocation after those at the beginning of the scope."""
         block = body_of(scope)
         # What was put here last is the place to go on from.
         last = self._allocated.get(scope)
@@ -209,7 +209,7 @@ class State:
         self._buffer_names(function_of(buffer))[buffer.var_name.data] = buffer
 
     def fresh_buffer_name(self, where: Operation, wanted: str) -> str:
-        """`wanted`, or that with a number behind it when a parameter or a buffer of the function is called so."""
+        """Returns `wanted`, or `wanted_N` when a parameter or a buffer of the function has that name."""
         function = function_of(where)
         taken = self._buffer_names(function)
         name, number = wanted, 0
@@ -224,7 +224,7 @@ class State:
         return name
 
     def _buffer_names(self, function: tir.PrimFuncOp) -> dict[str, Operation]:
-        """The names of the function's parameters and of the buffers that its scopes begin with, each with its op."""
+        """Returns the names of the function's parameters and of the buffers at the beginning of its scopes."""
         known = self._buffers.get(function)
         if known is None:
             known = self._buffers[function] = dict.fromkeys((n.data for n in function.param_names.data), function)
@@ -239,5 +239,5 @@ class State:
 
 
 _STATEMENTS = Kinds(tir.ForOp, tir.BlockOp, tir.InitOp, tir.IfOp, tir.StoreOp, tir.WhileOp)
-"""What comes behind the allocations of a scope."""
+"""The ops that may follow the allocations of a scope."""
 _BUFFERS = Kinds(tir.BufferOp)

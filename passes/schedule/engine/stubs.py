@@ -1,4 +1,4 @@
-"""Types of a schedule's methods, for checkers and editors: `methods.pyi`, written from the table of signatures.
+"""Writes `methods.pyi`, the types of a schedule's methods for checkers, from the table of signatures.
 
 `python -m mirstack.passes.schedule.engine.stubs` prints it (the file is that, formatted); a test holds the file to it. With the argument
 `te` it prints `lowering/te/schedule/methods.pyi`.

@@ -61,7 +61,7 @@ class TensorIntrin:
 
     @staticmethod
     def get(name: str, allow_missing: bool = False) -> TensorIntrin | None:
-        """The registered intrinsic of that name. Raises ScheduleError when there is none; None with `allow_missing`."""
+        """Returns the registered intrinsic of a name. Raises ScheduleError when there is none, unless allowed."""
         found = TensorIntrin._REGISTRY.get(name)
         if found is None and not allow_missing:
             raise _unknown(None, name, list(TensorIntrin._REGISTRY))
@@ -85,7 +85,7 @@ def _function(name: str, value: object) -> tir.PrimFuncOp:
 
 
 def is_half(function: tir.PrimFuncOp) -> bool:
-    """Whether a function is half of an intrinsic: a declaration for tensorize, not part of the program."""
+    """Returns whether a function is half of a tensor intrinsic, and so not part of the program."""
     return NAME in function.attrs.data
 
 
@@ -139,7 +139,7 @@ def _unknown(where: Operation | None, name: str, known: Sequence[str]) -> Except
 
 
 def parameter_buffers(function: tir.PrimFuncOp, name: str) -> list[SSAValue]:
-    """The buffers that the parameters of half an intrinsic are, in order; raises where one is something else."""
+    """Returns the parameters of half an intrinsic as buffers, in order; raises where one is not a buffer."""
     found: list[SSAValue] = []
     for label, param in zip(function.param_names.data, function.params, strict=True):
         if isinstance(param.type, tir.BufferType):
@@ -180,7 +180,7 @@ def require_pair(intrinsic: TensorIntrin) -> None:
 
 
 def statements(function: tir.PrimFuncOp) -> tuple[list[Operation], tir.BlockOp | None]:
-    """The statements of half an intrinsic, and the block without axes that they stand in, if any: its root."""
+    """Returns the statements of half an intrinsic, and the axis-free block around them, if any: its root."""
     ops = [op for op in body_of(function).ops if not isinstance(op, tir.MatchBufferOp | tir.VarOp)]
     effects = [op for op in ops if not op.results or op.regions]
     if len(effects) == 1 and isinstance(effects[0], tir.BlockOp) and not effects[0].iter_vars:

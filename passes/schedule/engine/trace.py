@@ -52,7 +52,7 @@ class Trace:
         return last
 
     def get_decision(self, inst: Instruction) -> Any:
-        """What an instruction drew; None for one that draws nothing."""
+        """Returns the decision of an instruction; None for one that draws nothing."""
         return self.decisions.get(inst)
 
     def with_decision(self, inst: Instruction, decision: Any, remove_postproc: bool = False) -> Trace:
@@ -113,21 +113,21 @@ class Trace:
             values.update(zip(inst.results, given, strict=False))
 
     def as_script(self, name: str = "apply_trace", target: str | None = None, *, full: bool = False) -> ScriptOp:
-        """The trace as a script of the schedule dialect.
+        """Returns the trace as a script of the schedule dialect.
 
-        With `full`, as TVM prints traces: every argument by name, with its default, results numbered by kind; else with
-        the arguments that were given, and results named after what they stand for.
+        With `full`, as TVM prints traces: every argument by name, with its default, results numbered by kind; otherwise with
+        the arguments that were passed, and results named after the blocks and loops in the program.
         """
         return _ScriptBuilder(self, full).script(name, target)
 
     def as_json(self) -> list[Any]:
-        """The trace as plain data: one `[name, arguments, number of results]` a primitive; handles as `{"rv": n}`."""
+        """Returns the trace as data: `[name, arguments, results]` for each primitive, handles as `{"rv": n}`."""
 
         return to_json(self)
 
     @staticmethod
     def from_json(data: Sequence[Any]) -> Trace:
-        """The inverse of `as_json`. Raises MirError for data that is no trace."""
+        """Returns the trace that `as_json` describes. Raises MirError for data that is not a trace."""
 
         return from_json(data)
 
@@ -176,7 +176,7 @@ def _renewed(value: Any, values: Mapping[Handle, Any]) -> Any:
 
 
 def unknown_handle(handle: Handle) -> Exception:
-    """The error for a handle that no primitive of a trace gave."""
+    """Returns the error for a handle that no primitive of a trace returned."""
     return refuse(
         None,
         f"the trace does not say where the handle {handle!r} comes from",
@@ -218,7 +218,7 @@ class _ScriptBuilder:
         return op
 
     def positional(self, known: Signature, arguments: Mapping[str, Argument]) -> int:
-        """How many arguments are written without a name: in readable form leading handles and a block's name."""
+        """Returns the number of positional arguments: in readable form leading handles and a block's name."""
         if known.variadic is not None:
             return 1
         if self.full:

@@ -21,7 +21,7 @@ from .common.loops import require_block
 
 @primitive
 def blockize(state: State, target: Operation | Sequence[Operation], preserve_unit_iters: bool = True) -> Operation:
-    """Puts a block around a loop with one block in it, around a block, or around several blocks next to each other.
+    """Puts a block around a loop with one block in it, around a block, or around adjacent blocks.
 
     for i0, j0 in T.grid(8, 8):                 for i0, j0 in T.grid(8, 8):
         for i1, j1 in T.grid(16, 16):               with T.block("B_o"):
@@ -32,7 +32,7 @@ def blockize(state: State, target: Operation | Sequence[Operation], preserve_uni
                                                                 B[vi_o * 16 + vi_i, vj_o * 16 + vj_i] = …
     sch.blockize(i1)
 
-    Loops of one turn stay in the bindings unless `preserve_unit_iters` is False. Returns the new block.
+    Loops of one iteration stay in the bindings unless `preserve_unit_iters` is False. Returns the new block.
     """
     if isinstance(target, Operation):
         part, nest = blockized_part(target, "blockize", preserve_unit_iters)
@@ -46,7 +46,7 @@ def blockize(state: State, target: Operation | Sequence[Operation], preserve_uni
 
 
 def blockized_part(target: Operation, primitive_name: str, preserve_unit_iters: bool) -> tuple[Part, Operation]:
-    """The block in a loop (or the block itself), divided at that loop; raises unless it is the only statement there."""
+    """Divides the only block in a loop, or the block itself, at `target`; raises if it is not alone there."""
     if isinstance(target, tir.BlockOp):
         return part_under(target, [], primitive_name, preserve_unit_iters), target
     if not isinstance(target, tir.ForOp):
@@ -146,8 +146,10 @@ def _together(state: State, blocks: list[tir.BlockOp], preserve_unit_iters: bool
 
 
 def _adjacent(nests: dict[Operation, tir.BlockOp]) -> list[Operation]:
-    """The statements in the order in which they stand; what is computed between them moves before them. Raises when
-    another statement stands between two of them."""
+    """Returns the nests in order, with the values computed between them moved before them.
+
+    Raises when another statement is between two of them.
+    """
     following: dict[Operation, Operation | None] = {}
     between: dict[Operation, list[Operation]] = {}
     for nest in nests:

@@ -31,7 +31,7 @@ from .set_scope import require_scope
 
 @primitive
 def cache_index(state: State, block: tir.BlockOp, storage_scope: str, cse_thresh: int = 0) -> list[Operation]:
-    """Computes the indices of a block's loads before it, to buffers in `storage_scope`, for all values of its axes.
+    """Computes the indices of a block's loads before it, into buffers in `storage_scope`.
 
                                                  for ax0, ax1 in T.grid(80, 80):
                                                      with T.block("index_0"): index_var_0[v0, v1] = v0 // 4 + v1 // 4
@@ -40,7 +40,7 @@ def cache_index(state: State, block: tir.BlockOp, storage_scope: str, cse_thresh
             B[vi, vj] = A[vi // 4 + vj // 4]             B[vi, vj] = A[index_var_0[vi, vj]]
 
     With a `cse_thresh` above 0, computes instead whatever the block computes so many times of its axes alone, larger
-    expressions first. Returns the blocks that compute.
+    expressions first. The buffers hold the values for all values of the axes. Returns the blocks that compute.
     """
     block = require_block(block, "cache_index")
     require_scope(block, storage_scope, "cache_index")
@@ -98,7 +98,7 @@ class _Search:
         return found
 
     def usable(self, value: SSAValue) -> bool:
-        """Whether a value is computed, in the block, from its axes and from what is known outside of its scope."""
+        """Returns whether the block computes a value from its axes and from values outside of its scope."""
         pending = [value]
         while pending:
             current = pending[-1]
@@ -122,7 +122,7 @@ class _Search:
         return self._usable[value]
 
     def _varies(self, value: SSAValue) -> bool:
-        """Whether a value from outside the block is another one in each turn of its loops, or of loops in the block."""
+        """Returns whether a value from outside the block differs between iterations of its or inner loops."""
         owner = value.owner
         place = owner if isinstance(owner, Operation) else owner.parent_op()
         return place is not None and is_inside(place, child_under(scope_of(self.block), self.block))
@@ -144,7 +144,7 @@ class _Search:
         return found
 
     def worthwhile(self, value: SSAValue) -> bool:
-        """Whether a value is computed from axes, rather than an axis or a constant."""
+        """Returns whether a value is computed from axes, rather than an axis or a constant."""
         return (
             isinstance(value, OpResult)
             and is_inside(value.op, self.block)
@@ -162,8 +162,10 @@ class _Search:
         return list(found)
 
     def repeated(self, times: int) -> list[int]:
-        """What occurs so many times in what the block stores and where, larger expressions first; what is in one that was
-        chosen does not count."""
+        """Returns expressions that occur `times` times in the block's stores, larger ones first.
+
+        Occurrences in an expression that was chosen do not count.
+        """
         ops = list(walk_ops(self.block))
         counts: dict[int, int] = {}
         order: dict[int, int] = {}
@@ -190,7 +192,7 @@ class _Search:
 
 
 def _uses(ops: Sequence[Operation], roots: Sequence[Operation]) -> dict[SSAValue, int]:
-    """How many times each value is computed for the roots, were every use of it written out; `ops` are in order."""
+    """Counts the computations of each value for the roots, were every use written out; `ops` are in order."""
     wanted = set(roots)
     found: dict[SSAValue, int] = {}
     for op in reversed(ops):
@@ -202,7 +204,7 @@ def _uses(ops: Sequence[Operation], roots: Sequence[Operation]) -> dict[SSAValue
 
 
 def _sizes(ops: Sequence[Operation]) -> dict[SSAValue, int]:
-    """How large each value is, written out; `ops` are in order."""
+    """Returns the size of each value, written out; `ops` are in order."""
     sizes: dict[SSAValue, int] = {}
     for op in ops:
         for result in op.results:
@@ -244,7 +246,7 @@ def _computed(
 
 
 def _use(block: tir.BlockOp, search: _Search, places: dict[int, tuple[SSAValue, list[Axis]]], everywhere: bool) -> None:
-    """Has the block load what was computed, as indices of loads or in all that it stores."""
+    """Replaces indices of loads, or all stored expressions, by loads of the computed values."""
     pending: list[Operation] = []
     for op in walk_ops(block):
         if isinstance(op, tir.StoreOp if everywhere else tir.LoadOp):

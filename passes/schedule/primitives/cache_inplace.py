@@ -29,7 +29,7 @@ from .set_scope import read_buffer, require_scope
 def cache_inplace(
     state: State, block: tir.BlockOp, read_buffer_index: int | str, storage_scope: str
 ) -> list[Operation]:
-    """Right before a block, copies what it reads and writes of a buffer to one in `storage_scope`; right after, back.
+    """Copies the part of a buffer that a block accesses to another scope before it, and back after it.
 
                                                     for ax0 in range(64):
                                                         with T.block("A_local"): A_local[v0] = A[v0]
@@ -38,7 +38,7 @@ def cache_inplace(
                                                     for ax0 in range(64):
                                                         with T.block("A_local_1"): A[v0] = A_local[v0]
 
-    Returns the two blocks that copy.
+    The copy is in `storage_scope`. Returns the two blocks that copy.
     """
     block = require_block(block, "cache_inplace")
     buffer = read_buffer(block, read_buffer_index, "cache_inplace")
@@ -93,7 +93,7 @@ def cache_inplace(
 
 
 def _touched(block: tir.BlockOp, boxes: Sequence[Box], buffer: SSAValue, analyzer: Analyzer) -> Box | None:
-    """What one instance of a block touches of a buffer, in terms of the loops around it; None where that is not known."""
+    """Returns the box that one instance of a block touches, in terms of outer loops; None if unknown."""
     total: Box | None = None
     for box in boxes:
         if box.buffer is not buffer:
@@ -106,7 +106,7 @@ def _touched(block: tir.BlockOp, boxes: Sequence[Box], buffer: SSAValue, analyze
 
 
 def _known(box: Box, analyzer: Analyzer) -> bool:
-    """Whether a box lies in its buffer for sure, and has an extent that does not change."""
+    """Returns whether a box is known to be inside its buffer and to have a constant extent."""
     loops = {atom for atom in free_vars(*(e for ends in box.dims for e in ends))}
     return all(
         analyzer.can_prove_ge0(low)

@@ -57,7 +57,7 @@ def cache_read(
     storage_scope: str,
     consumer_blocks: Sequence[tir.BlockOp | str] | None = None,
 ) -> Operation:
-    """Copies what is read of a buffer to a new one in `storage_scope`; the readers (or those listed) read the copy.
+    """Copies what is read of a buffer to one in `storage_scope`; all or the listed readers read the copy.
 
                                              for ax0, ax1 in T.grid(8, 8):
                                                  with T.block("A_local"): A_local[v0, v1] = A[v0, v1]
@@ -77,7 +77,7 @@ def cache_read(
             f"cache_read: '{name}' is written by {len(makers)} blocks, so that no one copy holds its final value",
             "a buffer that one block writes, or none, can be copied",
         )
-    # A block that also writes the buffer reads what it, or another turn of it, wrote: it is no reader of a finished value.
+    # A block that also writes the buffer reads what it, or an earlier iteration of it, wrote: not a finished value.
     users = in_order(chosen or (u for u in readers(buffer, scope) if u not in makers), scope)
     if not users or any(u in makers for u in users):
         raise refuse(
@@ -103,7 +103,7 @@ def cache_read(
         anchor = child_under(holder, makers[0]).next_op
     else:
         anchor = next((op for op in scope.body.block.ops if isinstance(op, tir.ForOp | tir.BlockOp)), None)
-    # In a loop the box moves from turn to turn: the copy then has the buffer's own shape and indices.
+    # In a loop the box moves between iterations: the copy then has the buffer's own shape and indices.
     extent = whole(buffer, analyzer) if isinstance(holder, tir.ForOp) else box
     copy = _new_buffer(state, scope, buffer, storage_scope, extent, analyzer)
     cached = _copy_block(state, holder, anchor, buffer, copy, box, analyzer, tir.buffer_name(copy), into_copy=True)
@@ -120,12 +120,14 @@ def cache_write(
     storage_scope: str,
     consumer_blocks: Sequence[tir.BlockOp | str] | None = None,
 ) -> Operation:
-    """A block writes a new buffer in `storage_scope`, which is then copied to the old one; listed readers read the new one.
+    """Lets a block write a new buffer in `storage_scope`, which is copied to the old one after it.
 
     for i, j in T.grid(8, 8):               for i, j in T.grid(8, 8):
         with T.block("B"): B[vi, vj] = …  →     with T.block("B"): B_local[vi, vj] = …
                                             for ax0, ax1 in T.grid(8, 8):
                                                 with T.block("B_local"): B[v0, v1] = B_local[v0, v1]
+
+    The readers in `consumer_blocks` read the new buffer.
     """
     block = require_block(block, "cache_write")
     buffer = written_buffer(block, write_buffer_index, "cache_write")
@@ -154,7 +156,7 @@ def cache_write(
     box, analyzer = _covered([block], buffer, holder, reads=False)
     written = written_box(block, buffer, loops_between(block, holder), analyzer)
     if not isinstance(written, str) and all(_fits(written, analyzer)):
-        # What a predicate leaves out is no part of it.
+        # Elements that a predicate excludes are not part of it.
         box = written
     for user in chosen:
         _require_only_written(user, block, buffer)
@@ -200,7 +202,7 @@ def _require_only_written(user: tir.BlockOp, block: tir.BlockOp, buffer: SSAValu
 def _require_whole(
     block: tir.BlockOp, buffer: SSAValue, box: Box, written: Box | str, scope: Scope, analyzer: Analyzer
 ) -> None:
-    """Raises where the copy back would overwrite elements that the block does not write, and that somebody may have."""
+    """Raises where copying back would overwrite elements that the block does not write but others may."""
     owner = buffer.owner
     if isinstance(owner, tir.AllocBufferOp) and scope_of(owner) is scope:
         return  # Nobody else has: the block is alone in writing it.
@@ -220,7 +222,7 @@ def _require_whole(
 
 
 def _in_between(user: tir.BlockOp, maker: tir.BlockOp, name: str, primitive_name: str) -> ScheduleError:
-    """The refusal where one reader shares loops with the writer that others do not: no one place is before all readers."""
+    """Returns the refusal where only some readers share the writer's loops: no place is before them all."""
     return refuse(
         user,
         f"{primitive_name}: block '{user.block_name.data}' reads '{name}' in the loops of block '{maker.block_name.data}', and others read it outside: no one copy is made before all of them",
@@ -229,7 +231,7 @@ def _in_between(user: tir.BlockOp, maker: tir.BlockOp, name: str, primitive_name
 
 
 def _reads_before_it_writes(block: tir.BlockOp, buffer: SSAValue) -> bool:
-    """Whether a block uses a value of a buffer that it has not written itself."""
+    """Returns whether a block uses a value of a buffer that it has not written itself."""
     inner = child_blocks(block)
     reduces = "R" in axis_kinds(block)
     if not inner:
@@ -250,7 +252,7 @@ def _reads_before_it_writes(block: tir.BlockOp, buffer: SSAValue) -> bool:
 
 
 def _common(blocks: Sequence[tir.BlockOp], scope: Scope) -> Scope | tir.ForOp:
-    """The innermost loop around all blocks, else their scope."""
+    """Returns the innermost loop around all blocks, otherwise their scope."""
     for loop in reversed(loops_above(blocks[0])):
         if all(is_inside(b, loop) for b in blocks):
             return loop
@@ -260,7 +262,7 @@ def _common(blocks: Sequence[tir.BlockOp], scope: Scope) -> Scope | tir.ForOp:
 def _covered(
     blocks: Sequence[tir.BlockOp], buffer: SSAValue, holder: Scope | tir.ForOp, reads: bool
 ) -> tuple[Box, Analyzer]:
-    """The box of `buffer` that blocks touch while the loops inside of `holder` run; all of it where that is not known."""
+    """Returns the box of `buffer` that blocks touch in the loops inside `holder`; all of it if unknown."""
     analyzer = analyzer_for(dict.fromkeys(loop for block in blocks for loop in all_loops_above(block)))
     for outer in reversed(blocks_above(blocks[0])):
         bind_axes(analyzer, outer)
@@ -281,7 +283,7 @@ def _covered(
 
 
 def _fits(box: Box, analyzer: Analyzer) -> list[bool]:
-    """For each dimension, whether the box is known to lie inside the buffer, and to have an extent that does not change."""
+    """Returns for each dimension whether the box is known to be inside the buffer, with a constant extent."""
     return [
         analyzer.can_prove_ge0(low)
         and analyzer.can_prove_ge0(extent - 1 - high)
@@ -326,10 +328,10 @@ def _copy_block(
     *,
     into_copy: bool,
 ) -> tir.BlockOp:
-    """Loops and a block that copy a box, before `anchor` (None: at the end of `holder`).
+    """Creates loops and a block that copy a box, before `anchor` (None: at the end of `holder`).
 
-    The copy counts from the start of the box, over which the axes run. In a loop, where the box starts elsewhere in each
-    turn, it does not: axes are bound to the start plus a loop, and run over the whole dimension.
+    The copy counts from the start of the box, over which the axes run. In a loop, where the start of the box depends on the
+    iteration, it does not: axes are bound to the start plus a loop, and run over the whole dimension.
     """
     type_ = index_type(source)
     lows = [low for low, _ in box.dims]
@@ -365,7 +367,7 @@ def _copy_block(
 
 
 def retarget(block: tir.BlockOp, old: SSAValue, new: SSAValue, lows: Sequence[Expr] | None = None) -> None:
-    """Has everything inside a block use another buffer, which begins at `lows` of the old one."""
+    """Replaces a buffer inside a block by another one, which begins at `lows` of the old one."""
     shift = lows is not None and any(low != Expr((), 0) for low in lows)
     for op in list(walk_ops(block)):
         if old not in op.operands:

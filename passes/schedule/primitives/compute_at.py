@@ -1,6 +1,6 @@
-"""compute_at, reverse_compute_at: a block moves under a loop of the blocks that read, or make, its buffers.
+"""compute_at, reverse_compute_at: moves a block under a loop of its consumers or producers.
 
-The block then runs, in each turn of the loop, over just the instances that the turn needs: its axes' ranges are solved
+In each iteration of the loop the block then runs over just the instances that the iteration needs: its axes' ranges are solved
 from the regions that the blocks under the loop touch (TVM's `compute_at.cc`).
 """
 
@@ -58,7 +58,7 @@ from .moved_reduction import FROM_DTYPE, check_moved_reduction, const_count
 def compute_at(
     state: State, block: tir.BlockOp, loop: tir.ForOp | PlaceRV, preserve_unit_loops: bool = False, index: int = -1
 ) -> None:
-    """Moves a producer under a loop of its consumers, where it computes what each turn reads.
+    """Moves a producer under a loop of its consumers, where it computes what each iteration reads.
 
     for i, j in T.grid(8, 8):              for i in range(8):
         with T.block("B"): …                   for ax0 in range(8):
@@ -79,7 +79,7 @@ def compute_at(
 def check_compute_at(
     block: tir.BlockOp, loop: tir.ForOp, index: int = -1
 ) -> tuple[list[tir.BlockOp], Operation | None]:
-    """The readers of a block, and the op of `loop` before which it goes (None: at the end); raises when it may not move."""
+    """Returns a block's readers and the op of `loop` before which it goes, None for the end; or raises."""
     block, loop = require_block(block, "compute_at"), require_loop(loop, "compute_at")
     _check_places(block, loop, "compute_at")
     name, under = block.block_name.data, loop.var_name.data
@@ -115,7 +115,7 @@ def check_compute_at(
     earlier = producers(block)
     _check_inputs_precede(block, earlier, "compute_at")
     _check_shared_loops(block, loop, "compute_at")
-    # The loop stands behind the block, as its readers do, and so behind all that the block reads.
+    # The loop is after the block, as its readers are, and so after all writers of what the block reads.
     first = min(_position(loop, child_under(loop, r)) for r in readers)
     return readers, _place(loop, -1, first, index, "compute_at")
 
@@ -124,7 +124,7 @@ def check_compute_at(
 def reverse_compute_at(
     state: State, block: tir.BlockOp, loop: tir.ForOp | PlaceRV, preserve_unit_loops: bool = False, index: int = -1
 ) -> None:
-    """Moves a consumer under a loop of its producers, where it uses what each turn has made.
+    """Moves a consumer under a loop of its producers, where it uses what each iteration computes.
 
     for i, j in T.grid(8, 8):              for i in range(8):
         with T.block("B"): …                   for j in range(8):
@@ -132,7 +132,7 @@ def reverse_compute_at(
         with T.block("C"): …                   for ax0 in range(8):
                                                    with T.block("C"): vi = i; vj = ax0; …
 
-    `index` is the place among the loop's children: -1 as late as it may be, -2 right behind the last producer.
+    `index` is the place among the loop's children: -1 as late as it may be, -2 right after the last producer.
     """
     if isinstance(loop, PlaceRV):
         if loop.place == "inline":
@@ -194,7 +194,7 @@ def reverse_compute_at(
                 f"reverse_compute_at: block '{user.block_name.data}' reads what is in the output of block '{name}' before that writes it",
                 "the two must keep their order",
             )
-    # The block stands behind the loop, as it does behind its producers, and so do those that read what it writes.
+    # The block stays after the loop's producers, and so do the readers of what it writes.
     last = max(_position(loop, child_under(loop, m)) for m in inside)
     anchor = _place(loop, last, len(loop.body.block.ops), index, "reverse_compute_at")
     made = {b for m in joined for b in buffers_written(m)}
@@ -218,7 +218,7 @@ def _check_places(block: tir.BlockOp, loop: tir.ForOp, name: str) -> None:
 
 
 def _check_inputs_precede(block: tir.BlockOp, makers: Sequence[tir.BlockOp], name: str) -> None:
-    """What overwrites an input after the block has read it must stay behind it."""
+    """Raises where a writer of an input, which follows the block, would precede it."""
     for maker in makers:
         if not runs_before(maker, block):
             raise refuse(
@@ -229,14 +229,14 @@ def _check_inputs_precede(block: tir.BlockOp, makers: Sequence[tir.BlockOp], nam
 
 
 def _check_shared_loops(block: tir.BlockOp, loop: tir.ForOp, name: str) -> None:
-    """Raises where the block leaves loops that it shares with others, and what is read there may be of another iteration."""
+    """Raises where the block leaves shared loops and readers may then see another iteration's values."""
     reason = why_not_apart(block, loop)
     if reason is not None:
         raise refuse(block, f"{name}: {reason}", "choose a loop inside of those that the blocks share")
 
 
 def _check_whole(block: tir.BlockOp, name: str) -> None:
-    """Raises where a predicate leaves out values of the axes: the loops around the new place run for all of them."""
+    """Raises where a predicate excludes values of the axes: the new loops run over all of them."""
     reason = why_partial(block)
     if reason is not None:
         raise refuse(
@@ -258,7 +258,7 @@ def _check_kind(block: tir.BlockOp, name: str) -> None:
 
 
 def _check_finished(maker: tir.BlockOp, loop: tir.ForOp, consumer: str) -> None:
-    """One turn of `loop` must finish what the producer makes in it: no reduction runs across the loop or one around it."""
+    """Raises where an iteration of `loop` does not finish a producer's values: a reduction crosses it."""
     analyzer = Analyzer()
     around = {loop.loop_var} | {outer.loop_var for outer in all_loops_above(loop)}
     for axis, kind, binding in zip(maker.iter_names.data, axis_kinds(maker), maker.bindings, strict=True):
@@ -274,7 +274,7 @@ def _check_finished(maker: tir.BlockOp, loop: tir.ForOp, consumer: str) -> None:
 
 
 def _check_same_iterations(block: tir.BlockOp, maker: tir.BlockOp) -> None:
-    """Of loops that a consumer shares with its producer it stays in the iterations in which it is: it follows what it reads."""
+    """Raises where a consumer would change its iterations of the loops that it shares with its producer."""
     shared = common_holder(maker, block)
     reason = why_reads_others(block, maker) if isinstance(shared, tir.ForOp) else None
     if isinstance(shared, tir.ForOp) and reason is not None:
@@ -293,9 +293,9 @@ def _position(loop: tir.ForOp, child: Operation) -> int:
 
 
 def _place(loop: tir.ForOp, last: int, first: int, index: int, name: str) -> Operation | None:
-    """The op before which the block goes, behind child `last` of the loop and not behind `first`; None: at the end."""
+    """Returns the op before which the block goes, after child `last` and up to `first`; None: the end."""
     ops = list(loop.body.block.ops)
-    # Values that the reader's bindings need may stay behind: they do not depend on the moved block.
+    # Values that the reader's bindings need may stay after it: they do not depend on the moved block.
     if index == -1:
         return ops[first] if first < len(ops) else None
     if index == -2:
@@ -324,7 +324,7 @@ def _move(
     anchor: Operation | None,
     providing: bool,
 ) -> None:
-    """Solves the block's axes from what `others`, under the loop, touch of `buffers`; makes loops for them; moves it."""
+    """Moves a block under `loop`, with new loops for the axes that `others` in it need of `buffers`."""
     analyzer = analyzer_for([*all_loops_above(loop), loop])
     required: dict[SSAValue, Box] = {}
     for other in others:
@@ -363,9 +363,9 @@ def _check_made(
     domains: Mapping[SSAValue, Ends],
     analyzer: Analyzer,
 ) -> None:
-    """Where indices say nothing of the axes, a consumer must read no more than each iteration of the loop makes.
+    """Raises where indices do not determine axes and a consumer reads more than an iteration computes.
 
-    Elsewhere what was not there yet is computed anew in a later iteration.
+    Elsewhere elements that are missing are recomputed in a later iteration.
     """
     # Each axis as its first value and what is beyond: divisions then divide the first value alone.
     placed: dict[Atom, Expr] = {}
@@ -405,7 +405,7 @@ def _check_made(
 def _check_all_instances(
     block: tir.BlockOp, loop: tir.ForOp, domains: dict[SSAValue, Ends], analyzer: Analyzer
 ) -> None:
-    """Over all turns, a consumer must run for every value of its axes, those too for which it reads nothing (padding)."""
+    """Raises unless all iterations together run a consumer for every value of its axes, padding included."""
     turns = {analyzer.expr(each.loop_var).atom for each in (*all_loops_above(loop), loop)}
     variables = {atom for atom in turns if atom is not None}
     for name, axis, first, extent in zip(
@@ -516,12 +516,12 @@ def _rebuild(
 
 
 def _is_at_most(count: Expr, extent: Expr) -> bool:
-    """Whether both are numbers, and the first is not the greater one."""
+    """Returns whether both are numbers, and the first is not the greater one."""
     return count.value is not None and extent.value is not None and count.value <= extent.value
 
 
 def _clipped(ends: Ends, domain: Ends, analyzer: Analyzer) -> Ends:
-    """The range without what lies provably outside of the axis' domain."""
+    """Returns the range without the values that are provably outside of the axis' domain."""
     low, high = ends
     if analyzer.can_prove_ge0(domain[0] - low):
         low = domain[0]

@@ -76,7 +76,7 @@ def _only_zero(block: tir.BlockOp) -> list[SSAValue]:
 
 
 def check_compute_inline(block: tir.BlockOp) -> tuple[tir.StoreOp, list[tir.BlockOp], list[tir.LoadOp]]:
-    """The one store of a block, the blocks that read its output and their loads; raises when it may not be inlined."""
+    """Returns a block's only store, its readers and their loads; raises when it may not be inlined."""
     block = require_block(block, "compute_inline")
     store, buffer = _single_store(block, "compute_inline")
     _require_intermediate(block, buffer, "compute_inline")
@@ -351,7 +351,7 @@ def _require_intermediate(block: tir.BlockOp, buffer: SSAValue, primitive_name: 
 
 
 def _loads_outside(buffer: SSAValue, block: tir.BlockOp, primitive_name: str) -> list[tir.LoadOp]:
-    """All loads of a buffer outside of the block that writes it; raises for other uses than loads, and stores in other blocks."""
+    """Returns all loads of a buffer outside of its writer; raises for other uses, and for other writers."""
     loads: list[tir.LoadOp] = []
     for use in buffer.uses:
         op = use.operation

@@ -1,4 +1,4 @@
-"""Primitives that change nothing of the program: which function names refer to, where postprocessing begins."""
+"""Primitives that change nothing: which function names refer to, where postprocessing begins."""
 
 from __future__ import annotations
 

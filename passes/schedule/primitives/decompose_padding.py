@@ -1,4 +1,4 @@
-"""decompose_padding: a block that pads becomes one that fills with the padding, and one that copies what is inside.
+"""decompose_padding: replaces a padding block by one that fills and one that copies the inside.
 
 After TVM's `decompose_padding.cc`.
 """
@@ -31,7 +31,7 @@ from .common.loops import name_value, require_block, require_loop, require_own_v
 
 @primitive
 def decompose_padding(state: State, block: tir.BlockOp, loop: tir.ForOp) -> Operation:
-    """Fills the whole of a padded buffer before `loop`, and copies in the loop only what is inside; returns the filling block.
+    """Fills a padded buffer before `loop`, and copies only the inside in it; returns the filling block.
 
                                             for i in range(140):
                                                 with T.block("P_pad_const"):
@@ -52,7 +52,7 @@ def decompose_padding(state: State, block: tir.BlockOp, loop: tir.ForOp) -> Oper
 
 @dataclass(frozen=True)
 class _Plan:
-    """What was found to be legal."""
+    """The checked rewrite of decompose_padding."""
 
     block: tir.BlockOp
     loop: tir.ForOp
@@ -97,7 +97,7 @@ def _planned(block: tir.BlockOp, loop: tir.ForOp) -> _Plan:
 
 
 def choice_of(block: tir.BlockOp) -> tuple[tir.StoreOp, SSAValue, SSAValue]:
-    """The store of a block, what it is chosen by, and the padding; raises where the block does something else."""
+    """Returns a block's store, the condition of its choice and the padding; raises for other blocks."""
     name = block.block_name.data
     note = "it must be P[…] = T.if_then_else(condition, value, padding)"
     stores: list[tir.StoreOp] = []
@@ -142,7 +142,7 @@ def choice_of(block: tir.BlockOp) -> tuple[tir.StoreOp, SSAValue, SSAValue]:
 
 
 def inside_of(block: tir.BlockOp, condition: SSAValue, analyzer: Analyzer) -> dict[int, tuple[Expr, Expr]]:
-    """Where the condition holds: a range for each axis that it bounds."""
+    """Returns a range for each axis that the condition bounds."""
     name = block.block_name.data
     axes = axes_of(block, analyzer)
     found: dict[int, tuple[Expr, Expr]] = {}
@@ -196,7 +196,7 @@ def _greater(a: Expr, b: Expr, analyzer: Analyzer) -> Expr:
 
 
 def _check_others(block: tir.BlockOp, loop: tir.ForOp, target: SSAValue) -> None:
-    """Filling before `loop` must change nothing for the other blocks in it: what they read, the same turn has written."""
+    """Raises where filling before `loop` changes what other blocks in it read of the buffer."""
     name, buffer, under = block.block_name.data, tir.buffer_name(target), loop.var_name.data
     scope = scope_of(block)
     others: dict[tir.BlockOp, None] = {}
@@ -218,7 +218,7 @@ def _check_others(block: tir.BlockOp, loop: tir.ForOp, target: SSAValue) -> None
 
 
 def _covers(block: tir.BlockOp, reader: tir.BlockOp, holder: tir.ForOp, target: SSAValue) -> bool:
-    """Whether in each turn of `holder` the block runs before the reader, and writes all that this reads."""
+    """Returns whether in each iteration of `holder` the block precedes the reader and writes all it reads."""
     current = child_under(holder, block).next_op
     while current is not None and current is not child_under(holder, reader):
         current = current.next_op
@@ -248,7 +248,7 @@ def _covers(block: tir.BlockOp, reader: tir.BlockOp, holder: tir.ForOp, target: 
 def _trimmed(
     block: tir.BlockOp, loop: tir.ForOp, inside: dict[int, tuple[Expr, Expr]], analyzer: Analyzer
 ) -> dict[int, tir.ForOp]:
-    """The loops from `loop` on that hold the block alone and drive nothing but one axis, which the condition bounds."""
+    """Returns the loops from `loop` on that hold only the block and drive only one axis that is bounded."""
     axes = axes_of(block, analyzer)
     found: dict[int, tir.ForOp] = {}
     below: Operation = block
@@ -308,7 +308,7 @@ def _filling_block(state: State, plan: _Plan) -> tir.BlockOp:
 
 
 def _keep_inside(state: State, plan: _Plan) -> None:
-    """Has the block run over the inside alone."""
+    """Restricts the block to the inside."""
     block, analyzer = plan.block, plan.analyzer
     builder = builder_before(block)
     conditions: list[SSAValue] = [] if block.predicate is None else [block.predicate]
@@ -353,7 +353,7 @@ def _keep_inside(state: State, plan: _Plan) -> None:
 
 
 def _run_over(loop: tir.ForOp, extent: Expr) -> None:
-    """Has a loop run from 0 over `extent` values."""
+    """Sets the range of a loop to start at 0 and have `extent` iterations."""
     before = [loop.min, loop.extent]
     builder, type_ = builder_before(loop), loop.loop_var.type
     loop.operands[0] = Analyzer().to_ssa(ZERO, builder, type_)

@@ -119,10 +119,10 @@ def _check_predicate(block: tir.BlockOp, loops: Sequence[tir.ForOp], place: int,
 
 
 def _check_others(block: tir.BlockOp, loop: tir.ForOp) -> None:
-    """Raises where another block in `loop` may read what was in the outputs before the reduction began.
+    """Raises where another block in `loop` may read the outputs' values from before the reduction.
 
-    The init comes to stand before all iterations of the loop. Readers behind the block are none, of buffers that nobody
-    else writes.
+    The init is moved before all iterations of the loop. Readers after the block do not matter, of buffers that no other block
+    writes.
     """
     name, scope = block.block_name.data, scope_of(block)
     for buffer in dict.fromkeys(buffers_written(block)):
@@ -162,7 +162,7 @@ def _check_values(block: tir.BlockOp, init: tir.InitOp) -> None:
 
 
 def declare_update(block: tir.BlockOp) -> None:
-    """What the update now reads of its output is a read like any other."""
+    """Declares the update's read of its output like any other read."""
     reads = block.find(tir.ReadsOp)
     writes = block.find(tir.WritesOp)
     if not isinstance(reads, tir.ReadsOp) or not isinstance(writes, tir.WritesOp):
@@ -170,7 +170,7 @@ def declare_update(block: tir.BlockOp) -> None:
         return
     buffers = {r.owner.buffer for r in reads.operands if isinstance(r.owner, tir.BufferRegionOp)}
     own = [r for r in writes.operands if isinstance(r.owner, tir.BufferRegionOp) and r.owner.buffer not in buffers]
-    # The regions of the writes stand before the reads or after them: the reads are put behind all regions.
+    # The regions of the writes may be after the reads: the reads are put after all regions.
     last: Operation = reads
     for value in own:
         owner = value.owner
@@ -213,7 +213,7 @@ def _init_block(
     inner: list[tir.ForOp],
     analyzer: Analyzer,
 ) -> tir.BlockOp:
-    """The block of the init, in copies of those of the `inner` loops that drive spatial axes, before `loop`."""
+    """Creates the block of the init before `loop`, in copies of the `inner` loops of spatial axes."""
     location = init.location
     spatial = _loops_of(block, "S", analyzer)
     holder = Block()
@@ -272,7 +272,7 @@ def _init_block(
 
 
 def _runs_first(block: tir.BlockOp, reducing: Sequence[tir.ForOp], analyzer: Analyzer) -> Expr:
-    """The condition under which a block runs in the first iterations of the loops of its reduction, where T.init() does.
+    """Returns the condition for a block to run in its reduction's first iterations, where T.init() does.
 
     T.where(i * 4 + j < n and k * 4 + l < m), k and l over the reduction, k of (m + 3) // 4 iterations  →  i * 4 + j < n
     T.where(i + k < n), k over the reduction  →  i < n
@@ -307,7 +307,7 @@ def _runs_first(block: tir.BlockOp, reducing: Sequence[tir.ForOp], analyzer: Ana
 
 
 def _know_at_least(prover: Analyzer, value: Expr, least: int) -> None:
-    """Has an analyzer know that a value, which may be a quotient, is not less than a number: (n + 3) // 4 >= 1 where n >= 1."""
+    """Tells an analyzer a lower bound of a value, which may be a quotient: (n + 3) // 4 >= 1 if n >= 1."""
     while True:
         prover.constraint(ge(value, number(least)))
         atom = value.atom

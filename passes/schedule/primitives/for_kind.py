@@ -1,4 +1,4 @@
-"""parallel, vectorize, unroll, bind: how the turns of a loop are run."""
+"""parallel, vectorize, unroll, bind: how the iterations of a loop are run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .common.loops import require_loop
 
 @primitive
 def parallel(state: State, loop: tir.ForOp) -> None:
-    """The turns of a loop are spread over threads.
+    """Spreads the iterations of a loop over threads.
 
     for i in range(64): …   →   for i in T.parallel(64): …
     """
@@ -30,7 +30,7 @@ def parallel(state: State, loop: tir.ForOp) -> None:
 
 @primitive
 def vectorize(state: State, loop: tir.ForOp) -> None:
-    """The turns of a loop become the lanes of vectors.
+    """Makes the iterations of a loop the lanes of vectors.
 
     for i in range(16): …   →   for i in T.vectorized(16): …
     """
@@ -39,7 +39,7 @@ def vectorize(state: State, loop: tir.ForOp) -> None:
 
 @primitive
 def unroll(state: State, loop: tir.ForOp) -> None:
-    """The turns of a loop are written out one after the other.
+    """Writes out the iterations of a loop one after the other.
 
     for i in range(4): …   →   for i in T.unroll(4): …
     """
@@ -50,7 +50,7 @@ def unroll(state: State, loop: tir.ForOp) -> None:
 
 @primitive
 def bind(state: State, loop: tir.ForOp, thread_axis: str) -> None:
-    """The turns of a loop are run by the threads of a GPU's axis.
+    """Runs the iterations of a loop by the threads of a GPU's axis.
 
     for i in range(32): …   →   for i in T.thread_binding(32, thread="threadIdx.x"): …
     """
@@ -83,7 +83,7 @@ def _set_kind(loop: tir.ForOp, name: str, kind: str, thread: str | None = None) 
 
 
 def _check(loop: tir.ForOp, block: tir.BlockOp, name: str, thread: str | None) -> None:
-    """Turns of the loop must not meet in the block: it only drives spatial axes (reduction axes for threadIdx)."""
+    """Raises unless the loop only drives spatial axes of the block (for threadIdx also reduction axes)."""
     called, var = block.block_name.data, loop.var_name.data
     # Turns of a loop over spatial axes are apart whether the block starts its sums or adds to others'.
     reasons = why_neither(block, loop, started=False)
@@ -116,12 +116,12 @@ def _check(loop: tir.ForOp, block: tir.BlockOp, name: str, thread: str | None) -
 
 
 def _is_of_threads(thread: str | None) -> bool:
-    """Whether iterations are run by threads of one group, which can wait for each other."""
+    """Returns whether iterations are run by threads of one group, which can wait for each other."""
     return thread is not None and thread.startswith("threadIdx")
 
 
 def _waits(loop: tir.ForOp, thread: str | None) -> Callable[[tir.BlockOp, SSAValue], bool]:
-    """Returns whether threads wait for what a block writes: to memory that they share, or as a sum that all of them add to."""
+    """Returns a test whether threads wait for what a block writes: to shared memory, or into a common sum."""
     analyzer = Analyzer()
 
     def is_waited_for(block: tir.BlockOp, buffer: SSAValue) -> bool:
@@ -139,7 +139,7 @@ def _waits(loop: tir.ForOp, thread: str | None) -> Callable[[tir.BlockOp, SSAVal
 
 
 def _spatial_loops(block: tir.BlockOp) -> str:
-    """The loops around a block that a person may turn to instead."""
+    """Returns the loops around the block that drive only spatial axes, for a note."""
     analyzer = Analyzer()
     used = {
         atom.payload

@@ -1,5 +1,6 @@
-"""What transform_layout does with the elements of a new layout that hold none of the old: who writes them, or that they are
-known. As TVM's `layout_transformation.cc` has it.
+"""The padding of a new layout in transform_layout: which block writes it, or that it is assumed.
+
+As TVM's `layout_transformation.cc` has it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from .common.loops import name_value
 
 @dataclass(frozen=True)
 class PadValue:
-    """What padding holds: a number, or an expression of the new indices, which `symbols` stand for."""
+    """The value of padding: a number, or an expression of the new indices, which `symbols` represent."""
 
     value: Expr | int | float
     symbols: Sequence[Expr]
@@ -52,7 +53,7 @@ class PadValue:
 
 
 def pad_value_of(buffer: SSAValue, given: object, rank: int) -> PadValue:
-    """What padding of a buffer holds; raises when that is no value of its dtype."""
+    """Returns the padding's value for a buffer; raises when it is not a value of its dtype."""
     type_ = buffer.type
     assert isinstance(type_, tir.BufferType)
     name, dtype = tir.buffer_name(buffer), type_to_dtype(type_.dtype)
@@ -105,13 +106,13 @@ def _holds(type_: tir.types.IntegerType, value: int) -> bool:
 
 
 def described(padding: Sequence[Sequence[Comparison]]) -> str:
-    """Where padding is, in words of a program."""
+    """Returns the place of padding as a program's condition."""
     parts = [" and ".join(f"{e!r} {sign} {n}" for sign, e, n in each) for each in padding]
     return " or ".join(parts)
 
 
 def _condition(builder: Builder, padding: Sequence[Sequence[Comparison]], type_: Attribute) -> SSAValue:
-    """Whether an element is padding."""
+    """Builds the condition under which an element is padding."""
     analyzer = Analyzer()
 
     def compare(sign: str, e: Expr, n: int) -> SSAValue:
@@ -141,7 +142,7 @@ def _condition(builder: Builder, padding: Sequence[Sequence[Comparison]], type_:
 
 @dataclass(frozen=True)
 class Writer:
-    """A block that writes each element of a buffer in order: `loops` run over its dimensions, `axes` (by number) index it."""
+    """A block that writes a buffer in row-major order: `loops` over its dimensions, indexed by `axes`."""
 
     block: tir.BlockOp
     loops: Sequence[tir.ForOp]
@@ -150,7 +151,7 @@ class Writer:
 
 
 def row_major_writer(accesses: Sequence[AccessOp], buffer: SSAValue) -> Writer | None:
-    """The block that alone writes a buffer, one element of it an instance, in loops over its dimensions; None if there is none."""
+    """Returns a buffer's only writer if it stores one element per iteration in order; otherwise None."""
     stores = [op for op in accesses if isinstance(op, tir.StoreOp)]
     block = stores[0].parent_op()
     while block is not None and not isinstance(block, tir.BlockOp):
@@ -196,7 +197,7 @@ def row_major_writer(accesses: Sequence[AccessOp], buffer: SSAValue) -> Writer |
 def write_in_order(
     state: State, writer: Writer, layout: LayoutMap, pad_value: PadValue, index_names: Sequence[str]
 ) -> None:
-    """Has the block that writes the buffer (of the new type already) run over the new layout, padding included."""
+    """Extends the block that writes the buffer, already of the new type, over the new layout's padding."""
     old, store = writer.block, writer.store
     target = store.buffer
     type_ = index_type(target)
@@ -246,7 +247,7 @@ def write_in_order(
 
 
 def _guard(store: tir.StoreOp, layout: LayoutMap, pad_value: PadValue, indices: Sequence[SSAValue]) -> None:
-    """Stores the padding where it is, else the value, which only then is computed."""
+    """Stores the padding where it is, otherwise the value, which only then is computed."""
     builder = builder_before(store)
     where = layout.padding([Analyzer().expr(v) for v in indices])
     condition = _condition(builder, where, indices[0].type)
@@ -275,7 +276,7 @@ def write_behind(
     pad_value: PadValue,
     names: Sequence[str],
 ) -> None:
-    """A block behind the last that writes the buffer writes its padding."""
+    """Writes the padding by a block after the last writer of the buffer."""
     scope = _home(buffer)
     writers = {child_under(scope, op) for op in accesses if isinstance(op, tir.StoreOp)}
     # The scope is walked only when there are several.
@@ -352,7 +353,7 @@ def _nest(
     layout: LayoutMap,
     names: Sequence[str],
 ) -> tuple[tir.BlockOp, list[tir.ForOp], Builder]:
-    """Loops over a layout before `anchor` in a scope, and a block in them; the builder is at the end of its body."""
+    """Creates loops over a layout before `anchor` in a scope, and a block in them for a builder to fill."""
     type_ = index_type(buffer)
     holder = Block()
     loops = _loops(builder_at_end(holder, scope.location), layout.shape, names, type_)

@@ -1,4 +1,4 @@
-"""loop_partition: the turns of a loop in several loops, one behind the other."""
+"""loop_partition: distributes the iterations of a loop over several consecutive loops."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .decompose_reduction import declare_update
 def loop_partition(
     state: State, loop: tir.ForOp, factors: Sequence[int | None], preserve_unit_iters: bool = True
 ) -> list[Operation]:
-    """Runs the first `factors[0]` turns of a loop in one loop, the next `factors[1]` in another, and so on.
+    """Runs the first `factors[0]` iterations of a loop in one loop, the next `factors[1]` in another, etc.
 
     One factor may be None and takes what the others leave; without one, what is left is a further loop.
 
@@ -85,7 +85,7 @@ def loop_partition(
 
 
 def _sizes(loop: tir.ForOp, factors: list[int | None], extent: int) -> list[int]:
-    """How many turns each part has."""
+    """Returns the trip count of each part."""
     name = loop.var_name.data
     if not factors:
         raise refuse(loop, f"loop_partition: loop '{name}' needs at least one factor")

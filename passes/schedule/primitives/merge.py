@@ -1,4 +1,4 @@
-"""merge: loop nests that stand one behind the other become one nest with both bodies."""
+"""merge: replaces consecutive loop nests by one nest with both bodies."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from .reorder import clear_between, only_child_loop
 
 @primitive
 def merge(state: State, *loops: tir.ForOp) -> Operation:
-    """Runs the bodies of loops turn by turn in one loop; the loops around them, up to what holds all, are merged, too.
+    """Interleaves the bodies of loops in one; their outer loops, up to a common ancestor, merge too.
 
     for i in range(8):                     for i_m in range(8):
         with T.block("B"): …       →           with T.block("B"): …
     for i in range(8):                         with T.block("C"): …
         with T.block("C"): …
 
-    The nests have the same extents and stand directly one behind the other. No turn of a nest may need what a later turn
-    of a nest before it makes. Gives the innermost merged loop.
+    The nests have the same extents and are consecutive. No iteration of a nest may need what a later iteration
+    of a nest before it computes. Returns the innermost merged loop.
     """
     if len(loops) < 2:
         raise refuse(loops[0] if loops else None, "merge: there must be at least two loops")
@@ -116,7 +116,7 @@ def _check_shape(one: Sequence[tir.ForOp], other: Sequence[tir.ForOp]) -> None:
 
 
 def _check_neighbours(one: tir.ForOp, other: tir.ForOp) -> None:
-    """Nothing but values stands between two nests."""
+    """Raises where anything except values is between two nests."""
     following = one.next_op
     while following is not None and following is not other:
         if not following.results or following.regions:

@@ -1,4 +1,4 @@
-"""A reduction that moves under a loop of its producers: each instance once, the first of each sum first."""
+"""Legality of moving a reduction under a loop of its producers: each instance once, first ones first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FROM_DTYPE = 1 << 16
 
 
 def const_count(ends: Ends, analyzer: Analyzer) -> Expr:
-    """How many values a range has: a number where there is an upper bound of it."""
+    """Returns the number of values of a range: a constant where there is an upper bound of it."""
     count = analyzer.simplify(ends[1] - ends[0] + 1)
     if count.value is None:
         bound = analyzer.const_int_bound(count)
@@ -39,9 +39,10 @@ def check_moved_reduction(
     domains: Mapping[SSAValue, Ends],
     analyzer: Analyzer,
 ) -> None:
-    """Raises unless a reduction block that runs over `domains` (its whole axes else) in each turn of `loop` and of those
-    around it adds up the same as before: the turns partition its instances, and come in an order that begins each sum
-    where `T.init` does.
+    """Raises unless a reduction that moves under `loop` still adds up the same values, in a valid order.
+
+    In each iteration of `loop` and its outer loops the block runs over `domains`, or over its whole other axes: these must partition
+    its instances, and come in an order that begins each sum where `T.init` does.
     """
     name, under = block.block_name.data, loop.var_name.data
     loops = [*loops_above(loop), loop]
@@ -60,7 +61,7 @@ def check_moved_reduction(
         start = analyzer.expr(first)
         end = start + analyzer.expr(extent)
         low, high = domains.get(axis, (start, end - 1))
-        # The last turn may be a part of one, which ends with the axis.
+        # The last iteration may be a partial one, which ends with the axis.
         size = const_count((low, high), analyzer)
         inner = symbol("ax")
         analyzer.bind(inner, 0, size)
@@ -83,7 +84,7 @@ def check_moved_reduction(
 
 
 def _check_readers(block: tir.BlockOp, loops: Sequence[tir.ForOp], places: Sequence[Expr], analyzer: Analyzer) -> None:
-    """What reads the sums is outside of the loops that drive the reduction."""
+    """Raises where a reader of the sums is inside of a loop that drives the reduction."""
     reduced = (place for kind, place in zip(block.iter_types.data, places, strict=True) if kind.data == "R")
     driving = {atom for place in reduced for atom in free_vars(place)}
     first = next((each for each in loops if analyzer.expr(each.loop_var).atom in driving), None)

@@ -1,4 +1,4 @@
-"""omit_padding: turns of a loop in which a sum of products multiplies by padding alone are left out."""
+"""omit_padding: skips iterations of a loop in which a sum of products multiplies by padding alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SUM = "it must be C[…] = C[…] + A[…] * B[…], its T.init decomposed"
 
 @primitive
 def omit_padding(state: State, block: tir.BlockOp, loop: tir.ForOp) -> None:
-    """Leaves out the turns of `loop` in which all that a sum of products reads of a padded buffer is padding, which is zero.
+    """Skips the iterations of `loop` in which a sum of products reads only zeros of a padded buffer.
 
     for i, k in T.grid(8, 5):          for i in range(8):
         with T.block("C_update"):          for k in range(5):
@@ -35,8 +35,8 @@ def omit_padding(state: State, block: tir.BlockOp, loop: tir.ForOp) -> None:
 
     sch.omit_padding(C_update, k)
 
-    What is padded is what a block before makes as `P[v] = T.if_then_else(2 <= v and v < 10, A[v - 2], 0)`. Zero times what is no
-    finite number counts as zero.
+    The padded buffer is computed by an earlier block as `P[v] = T.if_then_else(2 <= v and v < 10, A[v - 2], 0)`. Zero times infinity
+    or NaN counts as zero.
     """
     block, loop = require_block(block, NAME), require_loop(loop, NAME)
     condition, analyzer = _condition(block, loop)
@@ -50,7 +50,7 @@ def omit_padding(state: State, block: tir.BlockOp, loop: tir.ForOp) -> None:
 
 
 def _condition(block: tir.BlockOp, loop: tir.ForOp) -> tuple[Expr, Analyzer]:
-    """What holds in the turns of the loop that read more than padding, as far as it depends on the loop."""
+    """Returns the condition of iterations that read more than padding, as far as it depends on the loop."""
     name, under = block.block_name.data, loop.var_name.data
     if child_blocks(loop) != [block]:
         raise refuse(
@@ -123,7 +123,7 @@ def _factors(block: tir.BlockOp) -> set[SSAValue]:
 
 
 def _plain(value: SSAValue) -> object:
-    """What makes a value, casts apart."""
+    """Returns the op that computes a value, seen through casts."""
     owner = value.owner
     while isinstance(owner, tir.CastOp):
         owner = owner.value.owner
@@ -131,8 +131,10 @@ def _plain(value: SSAValue) -> object:
 
 
 def padding_of(buffer: SSAValue) -> dict[int, tuple[Expr, Expr]]:
-    """For each dimension that zeros pad the least and the greatest place that is no padding; empty for a buffer that is not made so,
-    by one block, wherever it is."""
+    """Returns, for each dimension padded with zeros, the least and the greatest index inside the padding.
+
+    The result is empty for a buffer that is not written so by one block, wherever it is.
+    """
     uses = [use.operation for use in buffer.uses]
     makers = {op.parent_op() for op in uses if isinstance(op, tir.StoreOp)}
     maker = makers.pop() if len(makers) == 1 else None

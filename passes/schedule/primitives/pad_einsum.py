@@ -148,7 +148,7 @@ def pad_einsum(state: State, block: tir.BlockOp, padding: Sequence[int]) -> None
 
 
 def _require_own_loop(block: tir.BlockOp, loop: tir.ForOp, label: str) -> None:
-    """Raises unless an axis of `block` is all that a loop drives: what else the loop holds would run too often."""
+    """Raises unless `loop` drives only an axis of `block`: other things in it would run too often."""
     name, var = block.block_name.data, loop.var_name.data
     other = next((b for b in child_blocks(loop) if b is not block), None)
     if other is not None:
@@ -203,7 +203,7 @@ def _require_whole_outputs(block: tir.BlockOp) -> None:
 
 
 def _check_accesses(block: tir.BlockOp, grown: dict[SSAValue, Expr], analyzer: Analyzer) -> None:
-    """Raises unless padded axes index alone, in blocks within `block`, too: what it declares may be true of the old extents only.
+    """Raises unless padded axes index alone, also in inner blocks.
 
     with T.block("o"): T.writes(B[0, vo])    # vo in range(2), of which the block within makes B[vo // 2, vo % 2]
     """

@@ -1,4 +1,4 @@
-"""read_at, write_at: in each turn of a loop, one block copies what the turn reads, or has written, of a buffer.
+"""read_at, write_at: copies what each iteration of a loop reads, or writes, of a buffer, by one block.
 
 The block bears the annotation `auto_copy`: later stages choose how it is done (by the threads of a block together, say).
 After TVM's `read_write_at.cc`.
@@ -47,7 +47,7 @@ from .set_scope import read_buffer, require_scope, rescope_matches, written_buff
 def read_at(
     state: State, loop: tir.ForOp, block: tir.BlockOp, read_buffer_index: int | str, storage_scope: str
 ) -> Operation:
-    """Copies what each turn of a loop reads of a buffer to a new one in `storage_scope`, before the first reader in it.
+    """Copies what each iteration of a loop reads of a buffer to one in `storage_scope`, before its use.
 
                                               for i in range(8):
                                                   with T.block("A_shared"):
@@ -117,7 +117,7 @@ def read_at(
 def write_at(
     state: State, loop: tir.ForOp, block: tir.BlockOp, write_buffer_index: int | str, storage_scope: str
 ) -> Operation:
-    """Has a block write a new buffer in `storage_scope`, and copies in each turn of a loop what the turn wrote.
+    """Lets a block write a buffer in `storage_scope`, which each iteration of a loop copies back.
 
                                               for i in range(8):
                                                   for j in range(16):
@@ -214,15 +214,15 @@ def _numbers(loop: tir.ForOp) -> dict[Operation, int]:
 
 
 def _shared_threads(loop: tir.ForOp, storage_scope: str) -> list[tir.ForOp]:
-    """Of a loop and those around it in its block, which are bound to threads that share memory of this scope, outermost first.
+    """Returns the loops of a scope, up to `loop`, bound to threads that share the memory, outermost first.
 
-    The buffer is allocated in that block: those around the block have one each.
+    The buffer is allocated in the scope's block: blocks around `loop` have one each.
     """
     return [each for each in (*loops_above(loop), loop) if share_memory(each, storage_scope)]
 
 
 def _sizes(block: tir.BlockOp, box: Box, analyzer: Analyzer, name: str) -> list[Expr]:
-    """How far a box reaches in each dimension; raises where that is not the same in all turns."""
+    """Returns the extents of a box; raises where one is not the same in all iterations."""
     sizes = [analyzer.simplify(high - low + 1) for low, high in box.dims]
     turns = {analyzer.expr(each.loop_var).atom for each in all_loops_above(block)}
     for number, size in enumerate(sizes):
@@ -258,7 +258,7 @@ def _copying_block(
     sizes: Sequence[Expr],
     analyzer: Analyzer,
 ) -> tir.BlockOp:
-    """The block that copies a box in each turn of `loop`, before `anchor` in it (None: at its end).
+    """Creates the block that copies a box in each iteration of `loop`, before `anchor` (None: at its end).
 
     The loops that the start of the box depends on are its axes; the loops over the box are inside of it.
     """

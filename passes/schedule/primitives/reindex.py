@@ -1,4 +1,4 @@
-"""reindex, reindex_cache_read, reindex_cache_write: a block accesses a buffer of its own, indexed by its axes.
+"""reindex, reindex_cache_read, reindex_cache_write: a block accesses a copy, indexed by its axes.
 
 The block must access the old buffer at one place, `B[f(axes)]`, and accesses `B_new[g(axes)]` instead; a block of copies
 moves the elements between the two, one for each value of the axes that f and g use.
@@ -96,7 +96,7 @@ def reindex_cache_read(
 def reindex_cache_write(
     state: State, block: tir.BlockOp, write_buffer_index: int | str, storage_scope: str, index_map: AxesMap
 ) -> Operation:
-    """A block writes a buffer in `storage_scope`, at indices that `index_map` makes of its axes, which is then copied.
+    """Lets a block write a buffer in `storage_scope` at `index_map` of its axes, which is copied after it.
 
     for i, j in T.grid(8, 4):               for i, j in T.grid(8, 4):
         with T.block("B"): B[vi, vj] = …  →     with T.block("B"): B_local[vj, vi] = …
@@ -162,7 +162,7 @@ class _Point:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What was found to be legal."""
+    """The checked rewrite of a reindexing primitive."""
 
     block: tir.BlockOp
     target: SSAValue
@@ -181,7 +181,7 @@ class _Plan:
 
 
 def _point(block: tir.BlockOp, target: SSAValue, primitive_name: str) -> _Point:
-    """Where a block accesses a buffer; raises unless it is one element, that the axes choose."""
+    """Returns the element of a buffer that a block accesses; raises unless the axes choose only one."""
     name, called = tir.buffer_name(target), block.block_name.data
     analyzer = Analyzer()
     bind_long_axes(analyzer, block)
@@ -218,7 +218,7 @@ def _point(block: tir.BlockOp, target: SSAValue, primitive_name: str) -> _Point:
 
 
 def _is_inside_scope(owner: Operation | Block | None, block: tir.BlockOp) -> bool:
-    """Whether a value comes from loops around a block or from inside of it, rather than from outside of its scope."""
+    """Returns whether a value is defined by loops around a block or in it, not outside of its scope."""
     if isinstance(owner, Block):
         owner = owner.parent_op()
         if isinstance(owner, tir.PrimFuncOp):
@@ -285,7 +285,7 @@ def _planned(
 def _shape(
     block: tir.BlockOp, target: SSAValue, indices: list[Expr], analyzer: Analyzer, primitive_name: str
 ) -> list[Expr]:
-    """How far each new index reaches."""
+    """Returns the extent of each new index."""
     variables = {a.atom for a in axes_of(block, analyzer)}
     shape: list[Expr] = []
     for number, e in enumerate(indices):
@@ -306,9 +306,9 @@ def _shape(
 
 
 def _holder(block: tir.BlockOp, target: SSAValue, written: bool, primitive_name: str) -> Scope | tir.ForOp:
-    """Where the copies stand, next to what holds the block: as far out as no other block there shares the buffer.
+    """Returns the scope or loop of the copies: the outermost without other users of the buffer in it.
 
-    Reading, that is no writer of the buffer; writing, no block at all that uses it.
+    Reading, other writers of the buffer count; writing, all other blocks that use it.
     """
     scope = scope_of(block)
     name = tir.buffer_name(target)
@@ -344,7 +344,7 @@ def _turns(
     written: bool,
     primitive_name: str,
 ) -> tuple[list[Expr], list[Expr]]:
-    """(starts, extents) of the values of the axes that are copied in each turn of the holder.
+    """Returns (starts, extents) of the axes' values that are copied in each iteration of the holder.
 
     What is read may be copied whole. Of what is written, exactly that is copied which the block has then written.
     """
@@ -367,7 +367,7 @@ def _turns(
 
 
 def _run(total: IterSumExpr, analyzer: Analyzer) -> tuple[Expr, Expr] | None:
-    """(start, extent) of the values of one index of a map; None when they are no run of a length that is known."""
+    """Returns (start, extent) of the values of one index; None when they are not a run of known length."""
     if not total.args:
         return analyzer.simplify(total.base), ONE
     (split,) = total.args
@@ -435,7 +435,7 @@ def _apply(state: State, plan: _Plan, name: str, block_name: str, storage_scope:
 
 
 def _retarget(plan: _Plan, buffer: SSAValue) -> None:
-    """Has the block access and declare the new buffer."""
+    """Replaces the block's accesses and declarations by those of the new buffer."""
     block, analyzer = plan.block, Analyzer()
     type_ = index_type(buffer)
     for op in plan.point.accesses:

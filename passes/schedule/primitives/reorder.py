@@ -35,7 +35,7 @@ def only_child_loop(loop: tir.ForOp) -> tir.ForOp | None:
 
 
 def _is_value(op: Operation) -> bool:
-    """Whether the op only computes, so that it may stand further out."""
+    """Returns whether the op only computes, so that it may move to an outer loop."""
     return bool(op.results) and type(op) is not tir.LoadOp and is_side_effect_free(op)
 
 
@@ -69,7 +69,7 @@ def clear_between(chain: Sequence[tir.ForOp]) -> None:
 
 @primitive
 def reorder(state: State, *ordered_loops: tir.ForOp) -> None:
-    """Gives loops of one nest the order in which they are listed; other loops between them stay where they are.
+    """Orders loops of one nest as they are listed; other loops between them stay at their places.
 
     for i, j, k in T.grid(8, 8, 8): …   →   for k, j, i in T.grid(8, 8, 8): …      sch.reorder(k, i)
     """
@@ -101,7 +101,7 @@ def reorder(state: State, *ordered_loops: tir.ForOp) -> None:
 
 
 def _chain(loops: Sequence[tir.ForOp]) -> list[tir.ForOp]:
-    """The loops from the outermost of `loops` to the innermost, with those between; raises when they are no chain."""
+    """Returns the loops from the outermost of `loops` to the innermost; raises unless they are one chain."""
     wanted = set(loops)
     top = loops[0]
     for loop in loops[1:]:
@@ -152,7 +152,10 @@ def _check_bounds(chain: Sequence[tir.ForOp], target: Sequence[tir.ForOp]) -> No
 
 
 def _check_blocks(chain: Sequence[tir.ForOp], target: Sequence[tir.ForOp]) -> None:
-    """Every block inside must compute each of its instances apart from the order: spatial and reduction axes, affine bindings."""
+    """Raises unless every block inside has affine bindings of spatial and reduction axes only.
+
+    Its instances can then run in any order.
+    """
     top = chain[0]
     for block in child_blocks(top):
         name = block.block_name.data
@@ -182,7 +185,7 @@ def _check_blocks(chain: Sequence[tir.ForOp], target: Sequence[tir.ForOp]) -> No
 
 
 def _why_init_late(block: tir.BlockOp, chain: Sequence[tir.ForOp], target: Sequence[tir.ForOp]) -> str | None:
-    """Returns why another instance of a reduction may run before its first one; None where the first loops' iterations are first.
+    """Returns why another instance of a reduction may run before its first one; None where it cannot.
 
     Of a loop that was fused from a spatial axis and a reduction axis, and split again, no part begins both.
     """
@@ -218,7 +221,7 @@ def rebuild(chain: Sequence[tir.ForOp], target: Sequence[tir.ForOp]) -> None:
 
 @primitive
 def fuse(state: State, *loops: tir.ForOp, preserve_unit_iters: bool = True) -> Operation:
-    """Fuses loops, each the only thing in the one before, into one that runs over all their turns.
+    """Fuses loops, each the only op in the one before, into one over all of their iterations.
 
     for i, j in T.grid(8, 4):                    for i_j_fused in range(32):
         with T.block("B"):                →          with T.block("B"):
@@ -280,7 +283,7 @@ def fuse(state: State, *loops: tir.ForOp, preserve_unit_iters: bool = True) -> O
         rest = fresh.expr(fused.loop_var)
         empty = next((loop for loop in loops if const_int(loop.extent) == 0), None)
         if empty is not None:
-            # There is no iteration, but still a loop that drives what `empty` did: a reduction may be over it.
+            # There are no iterations, but a loop still drives what `empty` did: a reduction may be over it.
             for loop in loops:
                 value = fresh.expr(loop.min) if loop is not empty else rest
                 loop.loop_var.replace_all_uses_with(fresh.to_ssa(value, at, loop.loop_var.type))
@@ -297,7 +300,7 @@ def fuse(state: State, *loops: tir.ForOp, preserve_unit_iters: bool = True) -> O
 
 
 def depends_on(inner: tir.ForOp, outer: tir.ForOp) -> bool:
-    """Whether the bounds of one loop are computed from the variable of another."""
+    """Returns whether the bounds of one loop are computed from the variable of another."""
     from ....dialects.arith.expr import free_vars
 
     analyzer = Analyzer()

@@ -1,4 +1,4 @@
-"""rfactor: a reduction becomes partial reductions, one for each turn of a loop, and a reduction of those."""
+"""rfactor: splits a reduction into partial reductions, one per iteration of a loop, and their total."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from .common.loops import name_value, require_loop, require_own_values
 
 @primitive
 def rfactor(state: State, loop: tir.ForOp, factor_axis: int) -> Operation:
-    """Reduces in two steps: each turn of `loop` by itself, into a new dimension `factor_axis` of a new buffer, then all turns.
+    """Reduces in two steps: each iteration of `loop` into a new dimension of a new buffer, then these.
 
                                                     for i, k0, k1 in T.grid(8, 4, 16):
                                                         with T.block("B_rf"):
@@ -58,7 +58,8 @@ def rfactor(state: State, loop: tir.ForOp, factor_axis: int) -> Operation:
     sch.rfactor(k0, 0)                                      with T.init(): B[vi] = 0
                                                             B[vi] = B[vi] + B_rf[vk0, vi]
 
-    Returns the block of the partial results, whose axis over `loop` is spatial: that loop may then run in parallel.
+    The new dimension is number `factor_axis`. Returns the block of the partial results, whose axis over `loop` is spatial: that
+    loop may then run in parallel.
     """
     loop = require_loop(loop, "rfactor")
     plan = _planned(loop, factor_axis)
@@ -67,13 +68,13 @@ def rfactor(state: State, loop: tir.ForOp, factor_axis: int) -> Operation:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What was found to be legal."""
+    """The checked rewrite of rfactor."""
 
     block: tir.BlockOp
     loop: tir.ForOp
     loops: list[tir.ForOp]
     reducing: list[tir.ForOp]
-    """The loops of the reduction but for `loop`."""
+    """The loops of the reduction except `loop`."""
     reduction: Reduction
     dimension: int
     analyzer: Analyzer
@@ -155,7 +156,7 @@ def _planned(loop: tir.ForOp, factor_axis: int) -> _Plan:
 
 
 def _reducing(block: tir.BlockOp, loop: tir.ForOp, loops: list[tir.ForOp]) -> list[tir.ForOp]:
-    """The loops that drive reduction axes, but for `loop`, which must be one of them too."""
+    """Returns the loops of reduction axes except `loop`; raises unless `loop` is one of them too."""
     name, called = block.block_name.data, loop.var_name.data
     analyzer = Analyzer()
     touched: dict[SSAValue, dict[str, str]] = {each.loop_var: {} for each in loops}
@@ -204,7 +205,7 @@ def _reducing(block: tir.BlockOp, loop: tir.ForOp, loops: list[tir.ForOp]) -> li
 
 
 def _require_inputs(block: tir.BlockOp) -> None:
-    """The partial results are computed before all loops around the block: nothing in those may make its inputs."""
+    """Raises where the loops around the block compute its inputs: partial results come before the loops."""
     scope = scope_of(block)
     nest = child_under(scope, block)
     name = block.block_name.data
@@ -291,7 +292,7 @@ def _partial_axes(
 
 
 def _require_affine_results(plan: _Plan) -> None:
-    """A predicate that bounds loops which are taken apart leaves blocks that no other primitive can work on."""
+    """Raises where a predicate bounds loops that are separated: no primitive could edit the blocks."""
     for axes, loops, predicate in (
         (plan.partial, plan.loops, plan.predicate),
         (plan.final, [each for each in plan.loops if each not in plan.reducing], plan.final_predicate),
@@ -434,7 +435,10 @@ def _partial_block(state: State, plan: _Plan, nest: Operation, partials: list[SS
 def _fill(
     block: tir.BlockOp, plan: _Plan, targets: Sequence[tuple[SSAValue, Sequence[Expr]]], new: Leaf, suffix: str
 ) -> None:
-    """Writes the body of a block that reduces what `new` gives into the targets; without reduction axes, stores it once."""
+    """Writes the body of a block that reduces the values of `new` into the targets.
+
+    Without reduction axes it stores each value once.
+    """
     outputs = plan.reduction.outputs
     builder = builder_at_end(block.body.block, plan.block.location)
     reduces = "R" in axis_kinds(block)

@@ -1,8 +1,8 @@
-"""rolling_buffer: a buffer keeps only what one turn of a loop needs, and what turns share is not computed again.
+"""rolling_buffer: a buffer keeps only the window of one iteration; overlaps are not recomputed.
 
-Turn t of a loop computes and uses the window `[low(t), low(t) + extent)` of a dimension, where `low` grows by at most
-`step`. Element x of the dimension then stays at `x % extent` from the first turn that needs it to the last, and the first
-`extent - step` elements of a window are in the window of the turn before. After TVM's `rolling_buffer.cc`.
+Iteration t of a loop computes and uses the window `[low(t), low(t) + extent)` of a dimension, where `low` grows by at most
+`step`. Element x of the dimension then stays at `x % extent` from the first iteration that needs it to the last, and the first
+`extent - step` elements of a window are in the window of the iteration before. After TVM's `rolling_buffer.cc`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from .set_scope import written_buffer
 
 @primitive
 def rolling_buffer(state: State, block: tir.BlockOp, write_buffer_index: int | str) -> None:
-    """Keeps of a buffer the window that one turn of a loop uses, and computes in each turn only what is new in it.
+    """Shrinks a buffer to the window that one iteration of a loop uses, and computes only new elements.
 
     B = T.alloc_buffer((130,))                       B = T.alloc_buffer((18,))
     for i_0 in range(8):                             for i_0 in range(8):
@@ -62,7 +62,7 @@ def rolling_buffer(state: State, block: tir.BlockOp, write_buffer_index: int | s
     sch.rolling_buffer(B, 0)
 
     The dimension that the outermost loop moves along is the one that rolls. The block is computed at a loop of all its
-    readers (compute_at), and the loops run one turn after the other.
+    readers (compute_at), and the iterations of the loops run in order.
     """
     block = require_block(block, "rolling_buffer")
     buffer = written_buffer(block, write_buffer_index, "rolling_buffer")
@@ -71,7 +71,7 @@ def rolling_buffer(state: State, block: tir.BlockOp, write_buffer_index: int | s
 
 @dataclass(frozen=True)
 class _Window:
-    """How one dimension moves: turn `loop` of it needs `extent` elements from `low` on, at most `step` of them new."""
+    """The window of a dimension in an iteration of `loop`: `extent` elements from `low`, up to `step` new."""
 
     dim: int
     loop: tir.ForOp
@@ -81,13 +81,13 @@ class _Window:
 
     @property
     def overlap(self) -> int:
-        """How many elements at the beginning of a window were in the one before."""
+        """Returns the number of elements at the beginning of a window that were in the one before."""
         return self.extent - self.step
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """What was found to be legal."""
+    """The checked rewrite of rolling_buffer."""
 
     block: tir.BlockOp
     users: Sequence[tir.BlockOp]
@@ -173,7 +173,7 @@ def _planned(block: tir.BlockOp, buffer: SSAValue) -> _Plan:
 
 
 def _check_init(block: tir.BlockOp, loop: tir.ForOp) -> None:
-    """No reduction that T.init() begins is driven by the rolling loop: an opaque axis begins nothing, and T.init() would run each time."""
+    """Raises where the rolling loop drives a reduction: with opaque axes its T.init() would run each time."""
     analyzer = Analyzer()
     for axis, kind, binding in zip(block.iter_names.data, block.iter_types.data, block.bindings, strict=True):
         drives = kind.data == "R" and any(v.payload is loop.loop_var for v in free_vars(analyzer.expr(binding)))
@@ -213,7 +213,7 @@ def _accesses(block: tir.BlockOp, buffer: SSAValue) -> list[AccessOp]:
 
 
 def _check_order(block: tir.BlockOp, users: Sequence[tir.BlockOp], around: tir.ForOp, name: str) -> None:
-    """In each turn of `around` the block runs before all its readers, under no condition."""
+    """Raises unless in each iteration of `around` the block precedes all its readers, under no condition."""
     mine = child_under(around, block)
     theirs = {child_under(around, user) for user in users}
     behind: set[Operation] = set()
@@ -242,7 +242,7 @@ def _check_order(block: tir.BlockOp, users: Sequence[tir.BlockOp], around: tir.F
 
 
 def _window(dim: int, low: Expr, high: Expr, outer: Sequence[tir.ForOp], analyzer: Analyzer) -> _Window | None:
-    """How a dimension moves with a loop; None when it does not, or not in steps of a known size."""
+    """Returns how a dimension moves with a loop; None when it does not, or not in steps of a known size."""
     extent = analyzer.simplify(high - low + 1).value
     used = free_vars(low)
     loops = [loop for loop in outer if analyzer.expr(loop.loop_var).atom in used]
@@ -261,7 +261,7 @@ def _window(dim: int, low: Expr, high: Expr, outer: Sequence[tir.ForOp], analyze
 
 
 def _growth(atom: Atom, variable: Atom | None) -> int | None:
-    """By how much at most `variable`, or a quotient of a multiple of it, grows from one turn to the next."""
+    """Returns the most that `variable`, or a quotient of a multiple of it, grows in one iteration."""
     if atom is variable:
         return 1
     if atom.kind is not Kind.FLOORDIV or variable is None:
@@ -278,7 +278,7 @@ def _growth(atom: Atom, variable: Atom | None) -> int | None:
 def _check_turns(
     block: tir.BlockOp, moving: Sequence[_Window], box: Box, around: tir.ForOp, analyzer: Analyzer
 ) -> None:
-    """The turns come one after the other, and a window depends on no loop but its own."""
+    """Raises unless the iterations run in order, and each window depends on no loop but its own."""
     name = tir.buffer_name(box.buffer)
     for loop in (*all_loops_above(around), around):
         if loop.kind.data not in ("serial", "unrolled"):
@@ -307,7 +307,7 @@ def _check_turns(
 
 
 def _check_reads(user: tir.BlockOp, box: Box, around: tir.ForOp, name: str, analyzer: Analyzer) -> None:
-    """A reader uses no more of the buffer in a turn than the turn computes."""
+    """Raises where a reader uses more of the buffer in an iteration than the iteration computes."""
     if not _reads_within(user, box, around, analyzer):
         raise refuse(
             user,
@@ -317,7 +317,7 @@ def _check_reads(user: tir.BlockOp, box: Box, around: tir.ForOp, name: str, anal
 
 
 def _reads_within(user: tir.BlockOp, box: Box, around: tir.ForOp, analyzer: Analyzer) -> bool:
-    """Whether all that a block reads of the box's buffer in a turn of the loop `around` is in the box."""
+    """Returns whether a block reads only elements of the box, of its buffer, in an iteration of `around`."""
     inner = loops_between(user, around)
     for loop in inner:
         analyzer.bind(loop.loop_var, loop.min, loop.extent)
@@ -337,7 +337,7 @@ def _reads_within(user: tir.BlockOp, box: Box, around: tir.ForOp, analyzer: Anal
 def _check_predicate(
     block: tir.BlockOp, moving: Sequence[_Window], inner: Sequence[tir.ForOp], analyzer: Analyzer
 ) -> None:
-    """Whether an instance runs at all must not depend on the turn in which an element comes up."""
+    """Raises where an instance runs or not depending on the iteration that computes an element."""
     if block.predicate is None:
         return
     turning = {analyzer.expr(w.loop.loop_var).atom for w in moving} | {
@@ -356,7 +356,7 @@ def _check_predicate(
 
 
 def _check_values(block: tir.BlockOp, first: tir.ForOp, users: Sequence[tir.BlockOp], name: str) -> None:
-    """An element that was computed in one turn is what the next turn would compute: nothing that it is made of changes."""
+    """Raises where an element's inputs change: the next iteration would then compute another value."""
     pending, seen = [block], {block}
     for each in pending:
         # A reduction must be over before anything reads it.
@@ -391,7 +391,7 @@ def _check_values(block: tir.BlockOp, first: tir.ForOp, users: Sequence[tir.Bloc
 
 
 def _is_there(reader: tir.BlockOp, writer: tir.BlockOp, buffer: SSAValue) -> bool:
-    """Whether all that a block reads of a buffer is written by another one before, in the same turn of the loops around both."""
+    """Returns whether a writer precedes a reader in the same iteration and writes all elements it reads."""
     around = next(loop for loop in reversed(loops_above(writer)) if is_inside(reader, loop))
     if not runs_before(writer, reader):
         return False
@@ -457,7 +457,7 @@ def _declaring(plan: _Plan) -> Iterable[tir.BlockOp]:
 
 
 def _skip_what_is_there(plan: _Plan) -> None:
-    """Has the block run only for the elements that are new in a turn."""
+    """Restricts the block to the elements that are new in an iteration."""
     block, analyzer = plan.block, plan.analyzer
     (region,) = write_regions(block)
     bound = bindings_of(block, analyzer)

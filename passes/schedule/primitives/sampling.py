@@ -1,6 +1,6 @@
-"""sample_categorical, sample_perfect_tile, sample_partitioned_tile, sample_compute_location: decisions drawn at random.
+"""sample_categorical, sample_perfect_tile, sample_partitioned_tile, sample_compute_location.
 
-What was drawn is the decision that the trace keeps. Given as `decision`, it is taken instead of drawing.
+Random draws of a schedule. The trace keeps each as a decision; passed as `decision`, it is taken instead of drawing.
 """
 
 from __future__ import annotations
@@ -101,13 +101,12 @@ def sample_partitioned_tile(
     innerpart_factor: int = 1,
     decision: Sequence[int] | None = None,
 ) -> list[int]:
-    """Draws n factors whose product is a loop's extent; the product of those from `partition_pos` on is a multiple of
-    `innerpart_factor`.
+    """Draws n factors of a loop's extent, from `partition_pos` on a multiple of `innerpart_factor`.
 
     i0, i1, i2 = sch.sample_partitioned_tile(i, n=3, partition_pos=1, innerpart_factor=4)     # of 24, say: 2, 3, 4
     sch.split(i, [i0, i1, i2])
 
-    A loop whose extent is no multiple of `innerpart_factor` stays one: its extent, 1, 1, …
+    A loop whose extent is not a multiple of `innerpart_factor` stays one: its extent, 1, 1, …
     """
     extent = _extent(loop, n, "sample_partitioned_tile")
     if not 0 <= partition_pos < n or innerpart_factor < 1:
@@ -141,13 +140,13 @@ def sample_partitioned_tile(
 
 @primitive
 def sample_compute_location(state: State, block: tir.BlockOp, decision: int | None = None) -> Any:
-    """Draws a place where a producer may be computed: a loop of its first consumer, or none, or in its consumers.
+    """Draws a place for a producer: a loop of its first consumer, where it is, or in its consumers.
 
     place = sch.sample_compute_location(B)
     sch.compute_at(B, place)
 
     The decision is the number of the loop among those around the first consumer, -1 for where the block is (compute_at then
-    does nothing), -2 for in its consumers (compute_at is compute_inline then). Loops of one turn are not drawn. A
+    does nothing), -2 for in its consumers (compute_at is compute_inline then). Loops of one iteration are not drawn. A
     decision that is not possible any more becomes the next one further out.
     """
     block = require_block(block, "sample_compute_location")
@@ -256,14 +255,14 @@ def _divisors(number: int) -> list[int]:
 
 
 def _ways(number: int, parts: int) -> int:
-    """How many lists of `parts` factors have this product."""
+    """Returns the number of lists of `parts` factors with this product."""
     if parts == 0:
         return int(number == 1)
     return prod(comb(exponent + parts - 1, parts - 1) for exponent in _primes(number).values())
 
 
 def _factoring(number: int, parts: int, generator: random.Random) -> list[int]:
-    """One of these lists, all equally likely: for each prime, its exponent is cut into `parts` by bars among stars."""
+    """Returns one of these lists, uniformly: stars and bars divide each prime's exponent into `parts`."""
     found = [1] * parts
     if parts == 0:
         return found

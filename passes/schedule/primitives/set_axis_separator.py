@@ -22,11 +22,12 @@ from .set_scope import chosen_buffer
 def set_axis_separator(
     state: State, block: tir.BlockOp, buffer: str | tuple[str, int], axis_separators: Sequence[int] | None
 ) -> None:
-    """Cuts a buffer's dimensions into groups, each flattened to one dimension of memory; a separator is the first of a group.
+    """Divides a buffer's dimensions into groups, each flattened to one dimension of memory.
 
     B = T.alloc_buffer((128, 128))   →   B = T.alloc_buffer((128, 128), axis_separators=[1])
 
-    `buffer` is the buffer's name, or ("read", k) or ("write", k). A parameter becomes a handle with a `T.match_buffer`.
+    A separator is the first dimension of a group. `buffer` is the buffer's name, or ("read", k) or ("write", k). A parameter becomes
+    a handle with a `T.match_buffer`.
     """
     block = require_block(block, "set_axis_separator")
     target = chosen_buffer(block, buffer, "set_axis_separator")
@@ -46,7 +47,7 @@ def set_axis_separator(
 
 
 def separate(function: tir.PrimFuncOp, buffer: SSAValue, separators: Sequence[int]) -> None:
-    """Gives a buffer of the function these separators, and the buffers that are matched to regions of it, too."""
+    """Sets the separators of a buffer of the function, and of the buffers matched to regions of it."""
     if isinstance(buffer, BlockArgument):
         if not separators:
             return  # A parameter that is a buffer has none; a handle matched to the same would print as the buffer.

@@ -1,4 +1,4 @@
-"""set_scope: where a buffer lies."""
+"""set_scope: sets the memory of a buffer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_buffer(block: tir.BlockOp, index: int | str, name: str) -> SSAValue:
 
 
 def chosen_buffer(block: tir.BlockOp, buffer: str | tuple[str, int], name: str) -> SSAValue:
-    """The buffer of that name that a block writes or reads, or number k of its reads or writes: ("read", k), ("write", k)."""
+    """Returns the buffer of that name that a block accesses, or that of ("read", k) or ("write", k)."""
     if isinstance(buffer, str):
         names = [tir.buffer_name(region.buffer) for region in write_regions(block)]
         choose = written_buffer if buffer in names else read_buffer
@@ -69,7 +69,7 @@ SCOPES = (
 
 
 def require_scope(where: tir.BlockOp, scope: str, name: str) -> None:
-    """Raises for a storage scope that does not exist; `global.x` and the like are memories that a target adds."""
+    """Raises for an unknown storage scope; `global.x` and the like are memories that a target adds."""
     known = scope in SCOPES or scope.partition(".")[0] in ("global", "shared", "local", "texture")
     if not known:
         raise refuse(where, f"{name}: there is no storage scope '{scope}'", f"there are {', '.join(SCOPES)}")
@@ -113,7 +113,7 @@ def set_scope(state: State, block: tir.BlockOp, buffer_index: int | str, storage
 
 
 def rescope_matches(buffer: SSAValue, scope: str) -> None:
-    """Buffers matched to regions of a buffer lie where it lies."""
+    """Sets the scope of buffers that are matched to regions of a buffer to its scope."""
     for use in list(buffer.uses):
         if not isinstance(use.operation, tir.BufferRegionOp):
             continue

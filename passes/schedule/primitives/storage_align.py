@@ -1,4 +1,4 @@
-"""storage_align: the stride of a dimension of a buffer, so that rows begin in different banks or cache lines."""
+"""storage_align: sets a stride of a buffer, so that rows begin in different banks or cache lines."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ BUFFER_DIM_ALIGN = "buffer_dim_align"
 def storage_align(
     state: State, block: tir.BlockOp, buffer_index: int | str, axis: int, factor: int, offset: int
 ) -> None:
-    """Asks that the stride of dimension `axis` of a buffer that the block writes be k * factor + offset, for the least k.
+    """Requests a stride of k * factor + offset, k as small as possible, for dimension `axis` of a buffer.
 
     with T.block("B"):          with T.block("B"):
         …                   →       T.block_attr({"buffer_dim_align": [[0, 0, 128, 127]]})
                                     …
 
-    The buffer must be one that the function allocates; its layout follows when allocations are compacted. Asked again for
-    the same dimension, the last word counts.
+    The buffer must be one that the function allocates; its layout follows when allocations are compacted. A later request for
+    the same dimension replaces the first.
     """
     block = require_block(block, "storage_align")
     buffer = written_buffer(block, buffer_index, "storage_align")

@@ -30,8 +30,7 @@ from .common.blockizing import OuterAxes, Part, inner_axes, wrap
 
 @primitive
 def tensorize(state: State, block_or_loop: Operation, tensor_intrin: str, preserve_unit_iters: bool = True) -> None:
-    """Puts an intrinsic's implementation where the program is what its description says: loops, which become one block,
-    or the inside of a block.
+    """Replaces loops, or a block's inside, that match an intrinsic's description by its implementation.
 
     for i0, j0 in T.grid(4, 4):                 for i0, j0 in T.grid(4, 4):
         for i1, j1 in T.grid(16, 16):               with T.block("C_o"):
@@ -40,7 +39,7 @@ def tensorize(state: State, block_or_loop: Operation, tensor_intrin: str, preser
                                                         T.call_extern("double_tile", C_1.data, A_1.data)
     sch.tensorize(i1, "double_tile")
 
-    An intrinsic is a pair of prim_funcs: see `TensorIntrin`.
+    Loops become one block. An intrinsic is a pair of prim_funcs: see `TensorIntrin`.
     """
     intrinsic = find_intrinsic(state.module, tensor_intrin, block_or_loop)
     ops, _ = statements(intrinsic.desc)
@@ -103,7 +102,7 @@ def _require_whole(part: Part, intrinsic: TensorIntrin) -> None:
 
 
 def _regions(matcher: Matcher, intrinsic: TensorIntrin, block: tir.BlockOp) -> list[Region]:
-    """For each parameter of the intrinsic, the part of a buffer that it is; raises when one cannot be that."""
+    """Returns the region of the program for each parameter of the intrinsic; raises when there is none."""
     desc = parameter_buffers(intrinsic.desc, intrinsic.name)
     written = {op.buffer for op in walk_ops(intrinsic.desc) if isinstance(op, tir.StoreOp)}
     found: list[Region] = []
@@ -130,7 +129,7 @@ def _regions(matcher: Matcher, intrinsic: TensorIntrin, block: tir.BlockOp) -> l
 
 
 def _require_inside(matcher: Matcher, param: SSAValue, region: Region, block: tir.BlockOp) -> None:
-    """The part that the parameter stands for must lie in its buffer, whatever of it the description accesses."""
+    """Raises unless a parameter's region is inside its buffer, including parts that are not accessed."""
     analyzer = matcher.analyzer
     sizes = _sizes(param, region)
     for number, (start, size, extent) in enumerate(
@@ -178,7 +177,7 @@ def _implement(
     parts: Sequence[tuple[SSAValue, list[Expr]]],
     keeps_init: bool,
 ) -> None:
-    """Replaces the statements of a block by those of the implementation, which works on the given parts of buffers."""
+    """Replaces a block's statements by the implementation, which works on the given regions of buffers."""
     body = body_of(block)
     why = f"tensor intrinsic '{intrinsic.name}' took its place"
     kept = (tir.ReadsOp, tir.WritesOp, tir.InitOp) if keeps_init else (tir.ReadsOp, tir.WritesOp)

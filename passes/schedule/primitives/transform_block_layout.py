@@ -32,7 +32,7 @@ IndexMap = Callable[..., Sequence[object]]
 
 @primitive
 def transform_block_layout(state: State, block: tir.BlockOp, index_map: IndexMap) -> None:
-    """Gives a block the axes that `index_map` makes of its own, with a loop for each in the place of its loops.
+    """Replaces a block's axes by `index_map` of them, and its loops by one for each new axis.
 
     for i, j in T.grid(8, 4):                       for ax0 in range(32):
         with T.block("B"):                              with T.block("B"):
@@ -134,7 +134,7 @@ def _replace_axes(
     sizes: Sequence[int],
     results: Sequence[Expr],
 ) -> None:
-    """Has the moved body use the old axes as the inverse of the map gives them."""
+    """Replaces the old axes in the moved body by the inverse of the map."""
     analyzer = Analyzer()
     outputs = [analyzer.expr(variable) for variable in new.iter_vars]
     for variable, size in zip(new.iter_vars, sizes, strict=True):
@@ -155,7 +155,7 @@ def _replace_axes(
 
 
 def _own_loops(block: tir.BlockOp) -> list[tir.ForOp]:
-    """The loops around a block, which hold nothing else and drive one axis each; raises where that is not so."""
+    """Returns the loops around a block; raises unless each holds only the block and drives one axis."""
     name = block.block_name.data
     if block.predicate is not None:
         raise refuse(

@@ -34,7 +34,7 @@ IndexMap = Callable[..., Sequence[object]]
 
 
 class AxisSeparator:
-    """What stands between the indices of a map where a group of dimensions ends (`IndexMap.AXIS_SEPARATOR`)."""
+    """A separator of groups of dimensions between the indices of a map (`IndexMap.AXIS_SEPARATOR`)."""
 
     def __repr__(self) -> str:
         return "AXIS_SEPARATOR"
@@ -61,10 +61,10 @@ def transform_layout(
 
     Where the new layout has more elements, `pad_value` (a number, or a function of the new indices) says what they hold:
     the block that writes the buffer element by element writes them too (`T.if_then_else(i == 8 and 2 <= j, 0, …)`),
-    else a block behind the last writer does; of a buffer that is only read it is assumed. Keyword-only parameters of
+    otherwise a block after the last writer does; of a buffer that is only read it is assumed. Keyword-only parameters of
     a map take the last indices: `lambda *indices, k: [*indices, k // 4, k % 4]`.
 
-    `IndexMap.AXIS_SEPARATOR` between indices cuts the dimensions into groups, as set_axis_separator does.
+    `IndexMap.AXIS_SEPARATOR` between indices divides the dimensions into groups, as set_axis_separator does.
     """
     block = require_block(block, "transform_layout")
     target = chosen_buffer(block, buffer, "transform_layout")
@@ -155,7 +155,7 @@ def _padded(target: SSAValue, extents: dict[Expr, int], results: Sequence[Expr],
 
 
 def _padding(target: SSAValue, layout: LayoutMap, given: object, rank: int) -> PadValue | None:
-    """What padding of the new layout holds; None where there is none. Raises where there is, and it is not said what it holds."""
+    """Returns the padding's value, None without padding. Raises if the layout pads and no value is given."""
     value = None if given is None else pad_value_of(target, given, rank)
     if not layout.pads:
         return None
@@ -181,8 +181,10 @@ def _padding(target: SSAValue, layout: LayoutMap, given: object, rank: int) -> P
 def _kept_whole(
     block: tir.BlockOp, name: str, type_: tir.BufferType, symbols: Sequence[Expr], results: Sequence[Expr]
 ) -> list[Expr]:
-    """The variables of the dimensions whose extents are symbolic. Each must be an index of the new layout by itself, in
-    the old order."""
+    """Returns the variables of symbolic dimensions.
+
+    Raises unless each is an index of the new layout by itself, in the old order.
+    """
     kept = [s for s, dim in zip(symbols, type_.shape.data, strict=True) if not isinstance(dim, IntegerAttr)]
     atoms = {s.atom for s in kept}
     if [e for e in results if any(v in atoms for v in free_vars(e))] != kept:
@@ -244,7 +246,7 @@ def _retyped(buffer: SSAValue, type_: tir.BufferType) -> SSAValue:
 def _follow(
     access: AccessOp, symbols: Sequence[Expr], results: Sequence[Expr], touched: dict[tir.BlockOp, None]
 ) -> None:
-    """Has one access use the new layout."""
+    """Rewrites one access to the new layout."""
     analyzer = analyzer_for(all_loops_above(access))
     parent = access.parent_op()
     around: list[tir.BlockOp] = []

@@ -1,4 +1,4 @@
-"""Axes of blocks: blocks made with given axes, and block bodies whose axes become expressions of others."""
+"""Axes of blocks: creates blocks with given axes, and rewrites block bodies in terms of other axes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_ANNOTATIONS = DictionaryAttr({})
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """An axis of a block to be made: `symbol` stands for it until the block is there."""
+    """An axis of a block to be created: `symbol` represents it until the block exists."""
 
     name: str
     kind: str
@@ -115,7 +115,7 @@ def bind_long_axes(analyzer: Analyzer, block: tir.BlockOp) -> None:
 
 
 def move_body(old: tir.BlockOp, new: tir.BlockOp) -> None:
-    """Moves the statements of a block to the end of another; what they use of the old axes is still to be replaced."""
+    """Moves a block's statements to the end of another; uses of the old axes are still to be replaced."""
     move_to_end(old.body.block.ops, new.body.block)
 
 
@@ -129,7 +129,7 @@ def variable_of(e: Expr) -> SSAValue | None:
 
 
 def replace_variables(root: Operation, values: Mapping[SSAValue, Expr], analyzer: Analyzer) -> None:
-    """Has the ops in `root` use expressions instead of variables, which are gone from it afterwards.
+    """Replaces variables by expressions in the ops in `root`.
 
     Where a variable is part of index arithmetic, all of that arithmetic is simplified with what `analyzer` knows.
     """
@@ -167,7 +167,7 @@ def _is_index_arithmetic(op: Operation) -> bool:
 
 
 def _replace_rest(root: Operation, moved: Mapping[Atom, Expr], analyzer: Analyzer) -> None:
-    """Replaces uses that are not part of arithmetic that the analyzer sees through (of values too deep for it, say)."""
+    """Replaces uses outside of the arithmetic that the analyzer reads (in values too deep for it, say)."""
     for atom, e in moved.items():
         old = atom.payload
         assert isinstance(old, SSAValue)
@@ -178,13 +178,13 @@ def _replace_rest(root: Operation, moved: Mapping[Atom, Expr], analyzer: Analyze
 
 
 def variables_used(ops: Iterable[Operation], variables: Iterable[SSAValue]) -> set[SSAValue]:
-    """Which of the variables the ops use."""
+    """Returns those of the variables that the ops use."""
     wanted = set(variables)
     return {operand for op in ops for operand in op.operands if operand in wanted}
 
 
 def make_self_contained(part: Operation, block: Operation) -> None:
-    """Copies into `part`, which stands in `block`, the values that it uses of the block's body around it."""
+    """Clones into `part`, an op in `block`, the values that it uses of the block's body around it."""
     for op in list(walk_ops(part)):
         if op is part:
             continue

@@ -45,7 +45,7 @@ from .loops import name_value, require_own_values
 
 @dataclass
 class Part:
-    """A block that goes into an outer block, with the loops around it that go too (outermost first), and how it divides."""
+    """A block that goes into an outer block with its inner loops, and the division of its axes."""
 
     block: tir.BlockOp
     loops: list[tir.ForOp]
@@ -56,10 +56,10 @@ class Part:
 
 
 def part_under(block: tir.BlockOp, loops: list[tir.ForOp], primitive: str, preserve_unit_iters: bool) -> Part:
-    """Divides a block between `loops`, the innermost ones around it, and the others; raises when that cannot be."""
+    """Divides a block between `loops`, its innermost ones, and the outer ones; raises when it cannot."""
     name = block.block_name.data
     above = loops_above(block)
-    # A loop of one turn that is to stay in the bindings must not be known to be at its start.
+    # A loop of one iteration that is to stay in the bindings must not be replaced by its start.
     known = all_loops_above(block)
     analyzer = analyzer_for(
         loop for loop in known if not preserve_unit_iters or loop not in above or const_int(loop.extent) != 1
@@ -146,7 +146,7 @@ def _all(outer: Expr, extent: Expr, base: Expr) -> IndexDivision:
 
 
 def _require_bases(part: Part, primitive: str) -> None:
-    """An axis that starts elsewhere than at its domain's start never runs its T.init(): there is none to be moved."""
+    """Raises where an axis never has its domain's first value: T.init() never runs and cannot be moved."""
     block = part.block
     for name, kind, low, index in zip(
         block.iter_names.data, axis_kinds(block), block.dom_mins, part.division.indices, strict=True
@@ -233,7 +233,7 @@ def wrap(state: State, parts: Sequence[Part], outer: OuterAxes, name: str, nests
 
 
 def inner_axes(part: Part, outer: Mapping[Atom, Expr]) -> tuple[list[Axis], dict[SSAValue, Expr]]:
-    """The axes of the block inside, and the old ones in terms of those and of the values of the outer axes."""
+    """Returns the inner block's axes, and the old axes in terms of those and of the outer axes' values."""
     axes: list[Axis] = []
     values: dict[SSAValue, Expr] = {}
     for axis, index, above in zip(axes_of(part.block, part.analyzer), part.division.indices, part.outer, strict=True):
@@ -253,7 +253,7 @@ def inner_axes(part: Part, outer: Mapping[Atom, Expr]) -> tuple[list[Axis], dict
 
 
 def _inner_block(state: State, part: Part, outer: Mapping[Atom, Expr]) -> tir.BlockOp:
-    """The block with axes over the inner loops only, in the old one's place; handles of that stand for it."""
+    """Replaces the block by one with axes over the inner loops only, to which its handles move."""
     old = part.block
     axes, values = inner_axes(part, outer)
     new, made = make_block(
@@ -282,7 +282,7 @@ def _inner_block(state: State, part: Part, outer: Mapping[Atom, Expr]) -> tir.Bl
 
 
 def _covered(inner: tir.BlockOp, block: tir.BlockOp) -> tuple[list[Box], list[Box]]:
-    """What an inner block reads and writes over all of its axes, in terms of those of the block around."""
+    """Returns the regions of an inner block over all of its axes, in terms of the outer block's axes."""
     analyzer = Analyzer()
     bind_axes(analyzer, inner)
     bind_long_axes(analyzer, block)
@@ -303,7 +303,7 @@ def _covered(inner: tir.BlockOp, block: tir.BlockOp) -> tuple[list[Box], list[Bo
 
 
 def _move_init(state: State, block: tir.BlockOp, inner: tir.BlockOp, loops: Sequence[tir.ForOp]) -> None:
-    """The inner block's T.init() becomes the outer one's, in copies of the inner loops that drive spatial axes."""
+    """Moves the inner block's T.init() to the outer one, in copies of the inner loops of spatial axes."""
     init = inner.find(tir.InitOp)
     if not isinstance(init, tir.InitOp):
         return

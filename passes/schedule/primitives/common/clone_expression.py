@@ -13,7 +13,7 @@ from ...analysis.structure import is_inside
 
 
 def clone_value(value: SSAValue, values: Mapping[SSAValue, SSAValue], builder: Builder, inside: Operation) -> SSAValue:
-    """The expression of `value`, whose ops stand in `inside`, built again with other values for some of its leaves."""
+    """Clones the expression of `value`, whose ops are in `inside`, with other values for some leaves."""
     made: dict[SSAValue, SSAValue] = dict(values)
     return _clone(value, made, builder, inside)
 

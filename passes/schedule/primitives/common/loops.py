@@ -1,4 +1,4 @@
-"""What edits of loops share: checks that a loop is plain, constants beside a loop, new loops around a body."""
+"""Shared edits of loops: checks for plain loops, constants beside a loop, new loops around a body."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def require_plain(loop: tir.ForOp, primitive: str, from_zero: bool = True) -> No
 
 
 def require_countable(where: Operation, primitive: str, what: str, number: int | None, type: Attribute) -> None:
-    """Raises where a number (of turns, of elements) is more than the dtype that counts them holds; None is not known."""
+    """Raises where a count exceeds the dtype that holds it; None is an unknown count."""
     assert isinstance(type, tir.types.IntegerType)
     most = (1 << (type.width.data - 1)) - 1
     if number is not None and number > most:
@@ -81,13 +81,13 @@ def nest(loops: list[tir.ForOp], anchor: Operation, body: Iterable[Operation]) -
 
 
 def name_value(loop: tir.ForOp) -> None:
-    """Has the loop's variable bear its name in printed IR."""
+    """Names the loop variable's value after the loop in printed IR."""
     name = loop.var_name.data
     loop.loop_var.name_hint = name if SSAValue.is_valid_name(name) else None
 
 
 def require_own_values(block: tir.BlockOp, primitive: str) -> None:
-    """Raises when a block's body uses a loop variable that none of its axes is bound to: it cannot move out of that loop."""
+    """Raises when a block's body uses a loop variable without an axis of it: it cannot leave that loop."""
     for op in all_ops(block):
         if op is block:
             continue
@@ -102,7 +102,7 @@ def require_own_values(block: tir.BlockOp, primitive: str) -> None:
 
 
 def _leaves(values: Iterable[SSAValue], block: tir.BlockOp) -> Iterable[SSAValue]:
-    """What values that are computed outside of a block come from."""
+    """Yields the leaves of values that are computed outside of a block."""
     pending, seen = list(values), set[SSAValue]()
     while pending:
         value = pending.pop()
@@ -116,7 +116,7 @@ def _leaves(values: Iterable[SSAValue], block: tir.BlockOp) -> Iterable[SSAValue
 
 
 def carry_values(block: tir.BlockOp) -> None:
-    """Copies into a block the values that its body uses from the loops around it, which it is about to leave."""
+    """Clones into a block the values that its body uses from the surrounding loops, which it will leave."""
     scope = scope_of(block)
     nest = child_under(scope, block)
     made: dict[SSAValue, SSAValue] = {}

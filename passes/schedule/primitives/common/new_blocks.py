@@ -36,10 +36,10 @@ def elementwise_block(
     loop_prefix: str = "ax",
     location: LocationAttr | None = None,
 ) -> tir.BlockOp:
-    """`for ax0, … in T.grid(extents): with T.block(name): target[v0, …] = value(v0, …)` before `anchor` in `scope`.
+    """Creates `for ax0, … in T.grid(extents): with T.block(name): target[v0, …] = value(v0, …)`.
 
-    Axis k runs over `domains[k]` values (the target's dimension k) and is bound to `starts[k] + ax<k>`; the target is
-    stored to at the axes, or at `store_at` of them.
+    The nest is put before `anchor` in `scope`. Axis k runs over `domains[k]` values (the target's dimension k) and is bound to
+    `starts[k] + ax<k>`; the target is stored to at the axes, or at `store_at` of them.
     """
     where = scope.location if location is None else location
     holder = Block()

@@ -28,8 +28,7 @@ from .bounds import (
     modular_of_atom,
     modular_of_sum,
 )
-from .conditions import conjuncts, ge, logical_not
-from .expr import FALSE, TRUE, ZERO, Atom, Expr, Kind
+from .expr import FALSE, TRUE, ZERO, Atom, Expr, Kind, conjuncts, ge, logical_not
 from .from_ssa import from_ssa
 from .iter_map import IterMapLevel, IterMapResult, IterRange, detect_iter_map
 from .simplify import Simplifier

@@ -1,10 +1,12 @@
-"""The analyzer's own expressions: immutable, canonical, and apart from the IR.
+"""Defines the analyzer's own expressions and conditions: immutable, canonical, and apart from the IR.
 
 An `Expr` is a linear combination of atoms with integer coefficients plus a constant. An `Atom` is a variable or what is
 not linear: a floor division, a product of variables, a minimum, a comparison. Equal atoms are one object, so that
 expressions compare and hash by identity of their parts. Integers are unbounded, as TVM's arithmetic analyzer takes them
-(signed overflow is undefined); booleans are the integers 0 and 1. The constructors below simplify without any knowledge
-of ranges; `Analyzer.simplify` knows ranges.
+(signed overflow is undefined). The constructors below simplify without any knowledge of ranges; `Analyzer.simplify` knows ranges.
+
+Booleans are the integers 0 and 1. All orders are one atom, `operand >= 0`, both equalities are `operand == 0`, and a disjunction
+is a negated conjunction, so that conditions of equal meaning have one form.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from math import gcd
 from typing import NamedTuple, TypeAlias
 from weakref import WeakValueDictionary
 
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 
 class Kind(Enum):
@@ -466,8 +469,243 @@ def free_vars(*exprs: Expr) -> dict[Atom, None]:
     return found
 
 
-def format_expr(expr: Expr) -> str:
-    """The expression as a person writes it, for messages: larger coefficients first, the constant last."""
-    from .format import to_text
+def ge(a: Expr, b: Expr) -> Expr:
+    """a >= b, as 0 or 1."""
+    e = a - b
+    if not e.terms:
+        return as_expr(int(e.const >= 0))
+    common = gcd(*(k for _, k in e.terms))
+    if common > 1:
+        e = Expr(tuple((atom, k // common) for atom, k in e.terms), e.const // common)
+    return make_atom(Kind.GE, (e,))
 
-    return to_text(expr)
+
+def le(a: Expr, b: Expr) -> Expr:
+    """a <= b."""
+    return ge(b, a)
+
+
+def lt(a: Expr, b: Expr) -> Expr:
+    """a < b."""
+    return ge(b, a + 1)
+
+
+def gt(a: Expr, b: Expr) -> Expr:
+    """a > b."""
+    return ge(a, b + 1)
+
+
+def eq(a: Expr, b: Expr) -> Expr:
+    """a == b, as 0 or 1."""
+    e = a - b
+    if not e.terms:
+        return as_expr(int(e.const == 0))
+    common = gcd(*(k for _, k in e.terms))
+    if e.const % common:
+        return FALSE
+    if e.terms[0][1] < 0:
+        common = -common
+    if common != 1:
+        e = Expr(tuple((atom, k // common) for atom, k in e.terms), e.const // common)
+    return make_atom(Kind.EQ, (e,))
+
+
+def ne(a: Expr, b: Expr) -> Expr:
+    """a != b."""
+    return logical_not(eq(a, b))
+
+
+def logical_not(a: Expr) -> Expr:
+    """The negation of a bool; that of an order is an order."""
+    atom = a.atom
+    if atom is not None and atom.kind is Kind.GE:
+        return ge(-atom.operands[0] - 1, ZERO)
+    return ONE - a
+
+
+def logical_and(*values: Expr) -> Expr:
+    """All of the bools."""
+    parts: dict[Expr, None] = {}
+    for value in values:
+        for each in conjuncts(value):
+            if each == FALSE:
+                return FALSE
+            if each != TRUE:
+                parts[each] = None
+    if any(logical_not(each) in parts for each in parts):
+        return FALSE
+    if not parts:
+        return TRUE
+    if len(parts) == 1:
+        return next(iter(parts))
+    return make_atom(Kind.AND, tuple(sorted(parts, key=order_of)))
+
+
+def logical_or(*values: Expr) -> Expr:
+    """Any of the bools: a negated conjunction of negations."""
+    return logical_not(logical_and(*(logical_not(v) for v in values)))
+
+
+def conjuncts(condition: Expr) -> tuple[Expr, ...]:
+    """The conditions whose conjunction this is."""
+    atom = condition.atom
+    return atom.operands if atom is not None and atom.kind is Kind.AND else (condition,)
+
+
+def select(condition: Expr, if_true: Expr, if_false: Expr, lazy: bool = False) -> Expr:
+    """One of two values; `lazy` when the other must not be evaluated."""
+    if not condition.terms:
+        return if_true if condition.const else if_false
+    if if_true == if_false:
+        return if_true
+    return make_atom(Kind.SELECT, (condition, if_true, if_false), lazy)
+
+
+def rebuild(atom: Atom, operands: tuple[Expr, ...]) -> Expr:
+    """The atom with other operands, simplified by the constructors."""
+    match atom.kind:
+        case Kind.VAR:
+            return Expr(((atom, 1),), 0)
+        case Kind.PRODUCT:
+            total = ONE
+            for operand in operands:
+                total = total * operand
+            return total
+        case Kind.SELECT:
+            return select(operands[0], operands[1], operands[2], bool(atom.payload))
+        case Kind.CALL:
+            return call(atom.payload, operands)
+        case Kind.GE:
+            return ge(operands[0], ZERO)
+        case Kind.EQ:
+            return eq(operands[0], ZERO)
+        case _:
+            return _BUILDERS[atom.kind](*operands)
+
+
+_BUILDERS: dict[Kind, Callable[..., Expr]] = {
+    Kind.FLOORDIV: floordiv,
+    Kind.FLOORMOD: floormod,
+    Kind.TRUNCDIV: truncdiv,
+    Kind.TRUNCMOD: truncmod,
+    Kind.MIN: minimum,
+    Kind.MAX: maximum,
+    Kind.AND: logical_and,
+}
+
+
+def substitute(expr: Expr, values: dict[Atom, Expr], memo: dict[Atom, Expr] | None = None) -> Expr:
+    """`expr` with atoms (variables, say) replaced everywhere in it."""
+    if memo is None:
+        memo = dict(values)
+    total = as_expr(expr.const)
+    for atom, coefficient in expr.terms:
+        replaced = memo.get(atom)
+        if replaced is None:
+            operands = tuple(substitute(e, values, memo) for e in atom.operands)
+            same = all(a is b for a, b in zip(operands, atom.operands, strict=True))
+            replaced = Expr(((atom, 1),), 0) if same else rebuild(atom, operands)
+            memo[atom] = replaced
+        total += replaced.scaled(coefficient)
+    return expr if total == expr else total
+
+
+_INFIX = {Kind.FLOORDIV: " // ", Kind.FLOORMOD: " % ", Kind.PRODUCT: " * ", Kind.AND: " and "}
+_NAMED = {Kind.TRUNCDIV: "T.Div", Kind.TRUNCMOD: "T.truncmod", Kind.MIN: "T.min", Kind.MAX: "T.max"}
+
+
+def value_name(value: SSAValue) -> str:
+    """The name that the text gives a scalar value: of a loop, an axis, a parameter, a variable; else its hint."""
+    if isinstance(value, BlockArgument):
+        owner = value.block.parent_op()
+        if owner is not None:
+            for field in ("iter_names", "param_names"):
+                names = owner.properties.get(field)
+                if isinstance(names, ArrayAttr) and value.index < len(names.data):
+                    name = names.data[value.index]
+                    return name.data if isinstance(name, StringAttr) else "?"
+            name = owner.properties.get("var_name")
+            if isinstance(name, StringAttr):
+                return name.data
+    elif isinstance(value, OpResult):
+        name = value.op.properties.get("var_name")
+        if isinstance(name, StringAttr):
+            return name.data
+        if value.op.name == "tir.load":
+            from ..tir.buffer import buffer_name
+
+            return f"{buffer_name(value.op.operands[0])}[…]"
+    return value.name_hint or "_"
+
+
+def format_expr(expr: Expr) -> str:
+    """The expression, larger coefficients first, the constant last."""
+    if expr.const == 1 and len(expr.terms) == 1 and expr.terms[0][1] == -1 and _is_logic(expr.terms[0][0]):
+        return _negation_text(expr.terms[0][0])
+    parts: list[str] = []
+    for atom, coefficient in sorted(expr.terms, key=lambda t: (t[1] < 0, -abs(t[1]))):
+        text = _atom_text(atom)
+        if abs(coefficient) != 1:
+            text = f"{_wrapped(text) if atom.kind is not Kind.PRODUCT else text} * {abs(coefficient)}"
+        if not parts:
+            parts.append(f"-{_wrapped(text)}" if coefficient < 0 else text)
+        else:
+            parts.append(f" {'-' if coefficient < 0 else '+'} {_wrapped(text) if _is_logic(atom) else text}")
+    if expr.const or not parts:
+        sign = "-" if expr.const < 0 else "+"
+        parts.append(f" {sign} {abs(expr.const)}" if parts else str(expr.const))
+    return "".join(parts)
+
+
+def _is_logic(atom: Atom) -> bool:
+    return atom.kind in (Kind.AND, Kind.GE, Kind.EQ)
+
+
+def _negation_text(atom: Atom) -> str:
+    if atom.kind is Kind.EQ:
+        return _comparison(atom.operands[0], "!=")
+    if atom.kind is Kind.AND:
+        return " or ".join(_operand(logical_not(e)) for e in atom.operands)
+    return f"not ({_atom_text(atom)})"
+
+
+def _wrapped(text: str) -> str:
+    """In parentheses unless it is one name or call."""
+    return text if text.replace(".", "").replace("_", "").isalnum() or text.startswith("T.") else f"({text})"
+
+
+def _operand(expr: Expr) -> str:
+    return _wrapped(format_expr(expr))
+
+
+def _atom_text(atom: Atom) -> str:
+    kind, operands = atom.kind, atom.operands
+    if kind is Kind.VAR:
+        of = atom.payload
+        if isinstance(of, SSAValue):
+            return value_name(of)
+        return of.name if isinstance(of, Symbol) else str(of)
+    if kind in _INFIX:
+        return _INFIX[kind].join(map(_operand, operands))
+    if kind is Kind.GE or kind is Kind.EQ:
+        return _comparison(operands[0], "==" if kind is Kind.EQ else "")
+    if kind is Kind.SELECT:
+        return f"T.{'if_then_else' if atom.payload else 'Select'}({', '.join(map(format_expr, operands))})"
+    name = _NAMED.get(kind)
+    if name is None:
+        function: object = atom.payload
+        name = str(function.name) if isinstance(function, Function) else str(function)
+    return f"{name}({', '.join(map(format_expr, operands))})"
+
+
+def _comparison(expr: Expr, equality: str) -> str:
+    """`expr` >= 0 (or == 0, != 0 by `equality`) with the positive terms on the left and the negative on the right."""
+    left = Expr(tuple(t for t in expr.terms if t[1] > 0), 0)
+    right = Expr(tuple((a, -c) for a, c in expr.terms if c < 0), 0)
+    if equality:
+        return f"{format_expr(left)} {equality} {format_expr(right - expr.const)}"
+    if not left.terms:
+        return f"{format_expr(right)} < {expr.const + 1}"
+    if right.terms and expr.const == -1:
+        return f"{format_expr(right)} < {format_expr(left)}"
+    return f"{format_expr(right - expr.const)} <= {format_expr(left)}"

@@ -15,10 +15,8 @@ from ..tir.buffer import BufferGetOp, BufferOp
 from ..tir.expr import CallOp, CastOp, ConstOp, IfThenElseOp, LetOp, SelectOp, YieldOp
 from ..tir.intrinsics import Effect, intrinsic_effect
 from ..tir.types import I1, BufferType, is_unsigned
-from . import conditions
 from . import expr as x
-from .conditions import ne, select
-from .expr import Expr, Function
+from .expr import Expr, Function, ne, select
 
 
 def is_index_type(type: Attribute) -> bool:
@@ -28,8 +26,7 @@ def is_index_type(type: Attribute) -> bool:
 
 def _constructor(name: str) -> Callable[..., Expr]:
     """Returns the analyzer's constructor that a row of the table names: `floordiv`, `logical_and`, `Expr.__add__`."""
-    found = getattr(Expr, name.removeprefix("Expr."), None) if name.startswith("Expr.") else None
-    return found or getattr(x, name, None) or getattr(conditions, name)
+    return getattr(Expr, name.removeprefix("Expr.")) if name.startswith("Expr.") else getattr(x, name)
 
 
 CONSTRUCTORS: dict[type[Operation], Callable[..., Expr]] = {

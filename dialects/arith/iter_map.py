@@ -13,8 +13,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from . import expr as x
-from .conditions import conjuncts
-from .expr import ONE, TRUE, ZERO, Atom, Expr, Kind
+from .expr import ONE, TRUE, ZERO, Atom, Expr, Kind, conjuncts
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer, Value

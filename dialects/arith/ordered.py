@@ -18,7 +18,7 @@ from ..te.expr_mutator import map_children
 from ..te.value_numbering import Numbering
 from . import Analyzer
 from . import expr as x
-from .conditions import select
+from .expr import select
 from .from_ssa import ARITHMETIC, COMPARISONS, LOGIC
 
 INDEX_DTYPES = ("int32", "int64")

@@ -46,8 +46,7 @@ from ..tir.scalar_ops import BINARY_ROWS
 from ..tir.stmt import BlockOp, ForOp, IfOp, InitOp, ReadsOp, WritesOp
 from ..tir.types import I32, BufferType, RegionType, element_of
 from .analyzer import Analyzer
-from .conditions import conjuncts, logical_not
-from .expr import TRUE, Atom, Expr, Kind, as_expr, free_vars
+from .expr import TRUE, Atom, Expr, Kind, as_expr, conjuncts, free_vars, logical_not
 from .from_ssa import ARITHMETIC, from_ssa, is_index_type
 from .int_set import EVERYTHING, Ends, IntervalSet, division, extremum, product, union
 from .to_ssa import to_ssa

@@ -7,9 +7,7 @@ from operator import is_
 from typing import TYPE_CHECKING
 
 from . import expr as x
-from .conditions import logical_and, logical_not, select
-from .expr import FALSE, TRUE, ZERO, Atom, Expr, Kind
-from .substitution import rebuild
+from .expr import FALSE, TRUE, ZERO, Atom, Expr, Kind, logical_and, logical_not, rebuild, select
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from . import expr as x
-from .conditions import ge, logical_and, lt
-from .expr import ONE, TRUE, ZERO, Atom, Expr
+from .expr import ONE, TRUE, ZERO, Atom, Expr, ge, logical_and, lt
 from .iter_map import IterMapLevel, IterMark, IterRange, IterSplitExpr, IterSumExpr, detect_iter_map
 
 if TYPE_CHECKING:

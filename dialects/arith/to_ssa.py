@@ -30,8 +30,7 @@ from ..tir.expr import CallOp, CastOp, ConstOp, IfThenElseOp, SelectOp, YieldOp,
 from ..tir.scalar_ops import BINARY_ROWS
 from ..tir.types import I1, I32, I64, is_unsigned
 from . import expr as x
-from .conditions import logical_not
-from .expr import Atom, Expr, Function, Kind, Symbol
+from .expr import Atom, Expr, Function, Kind, Symbol, logical_not
 
 
 def to_ssa(

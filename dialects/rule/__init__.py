@@ -10,8 +10,15 @@ from xdsl.ir import Dialect
 from . import relay_functions as relay_functions
 from .functions import FUNCTIONS, RuleFunction, named_function
 from .ops import (
+    ATTR,
+    ATTRS,
+    OPERATION,
+    RUN,
+    VALUE,
     AnyOp,
     AttrOp,
+    AttrsType,
+    AttrType,
     BuildOp,
     ComputeOp,
     ConstantOp,
@@ -19,14 +26,16 @@ from .ops import (
     FoldOp,
     LiteralOp,
     MatchOp,
+    OperationType,
     ReplaceOp,
     RewriteOp,
     RulesetOp,
+    RunType,
     SelectOp,
+    ValueType,
     WhereOp,
+    rewrites_of,
 )
-from .types import ATTR, ATTRS, OPERATION, RUN, VALUE, AttrsType, AttrType, OperationType, RunType, ValueType
-from .verify import rewrites_of
 
 RULE = Dialect(
     "rule",

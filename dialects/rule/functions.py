@@ -272,17 +272,6 @@ def _type(value: SSAValue) -> Attribute:
     return value.type
 
 
-@named_function(arity=2, wants_values=True)
-def attribute(value: SSAValue, name: str) -> Any:
-    """an attribute of the op that gives a value, by its name; `%m.axis`"""
-    from .levels import level_of
-
-    owner = value.owner
-    if isinstance(owner, Block):
-        raise NoMatch
-    return level_of(owner.name).attribute(owner, name)
-
-
 @named_function(name="sqrt", arity=1)
 def _sqrt(x: Any) -> Any:
     """the square root"""
@@ -350,3 +339,13 @@ def _shaped(value: SSAValue) -> TensorType[Any] | VectorType[Any]:
     if not isinstance(value.type, TensorType | VectorType):
         raise NoMatch
     return value.type
+
+
+def type_text(type: Attribute) -> str:
+    """Returns a type as Relay writes it, or as MLIR does where Relay has no such type, for messages."""
+    from ..relay.text import type_text as relay_text
+
+    try:
+        return relay_text(type)
+    except (TypeError, KeyError, ValueError):
+        return str(type)

@@ -15,7 +15,7 @@ from xdsl.ir import Attribute
 
 from ..arith import Expr
 from ..arith import expr as x
-from ..arith.conditions import select
+from ..arith.expr import select
 from ..arith.from_ssa import CONSTRUCTORS
 
 SIZES = "mirstack.sizes"

@@ -24,7 +24,6 @@ PRELOADED = (
     "dialects.relay.operators.indexing.te_scatter",
     "dialects.relay.operators.sorting.te_sort",
     "dialects.rule.levels.relay",
-    "dialects.arith.format",
     "dialects.tir.attribute_values",
     "passes.schedule.primitives.common.new_blocks",
     "passes.schedule.analysis.layout_map",

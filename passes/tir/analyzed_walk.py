@@ -15,7 +15,7 @@ from xdsl.ir import Block, Operation, Region
 from ...dialects import tir
 from ...dialects.arith import Analyzer, Expr
 from ...dialects.arith import expr as x
-from ...dialects.arith.conditions import logical_not
+from ...dialects.arith.expr import logical_not
 from ...dialects.arith.from_ssa import is_index_type
 from ...dialects.tir.types import I1
 from ...support.edit import enclosing

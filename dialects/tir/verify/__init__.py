@@ -17,8 +17,7 @@ from ....support.deep_stack import in_deep_stack
 from ....support.diagnostics import Diagnostic, MirError, Sources
 from ...arith import Expr, Kind
 from ...arith import expr as x
-from ...arith.conditions import logical_not
-from ...arith.expr import Function
+from ...arith.expr import Function, logical_not
 from ..buffer import AllocBufferOp, LoadOp, MatchBufferOp, StoreOp
 from ..expr import CallOp, IfThenElseOp, VarOp, only_names
 from ..stmt import (

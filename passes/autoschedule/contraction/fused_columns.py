@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
-from ....dialects.arith.substitution import substitute
+from ....dialects.arith.expr import substitute
 from ....support.target import Target
 from ...schedule import BlockRV, Schedule
 from ...schedule.analysis.structure import buffers_read, const_int, consumers

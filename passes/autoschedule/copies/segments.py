@@ -13,8 +13,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
-from ....dialects.arith.conditions import conjuncts
-from ....dialects.arith.expr import Kind, free_vars
+from ....dialects.arith.expr import Kind, conjuncts, free_vars
 from ....support.walk import all_ops
 from ...tir.vectors.lane_permutation import Numbers, evaluate
 from ..block_shape import Shape

@@ -14,8 +14,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr, symbol
-from ....dialects.arith.expr import Atom, Kind, as_expr, floordiv, floormod, free_vars
-from ....dialects.arith.substitution import substitute
+from ....dialects.arith.expr import Atom, Kind, as_expr, floordiv, floormod, free_vars, substitute
 from ...tir.rewriting import ops_of
 from ...tir.vectors.lane_permutation import flat_index, window_of
 from ..block_shape import Shape, static_extents

@@ -210,7 +210,7 @@ class RuleDriver:
         """Raises MirError where a value would get another type."""
         for root, value in zip(roots, values, strict=True):
             if value.type != root.results[0].type:
-                from ....dialects.rule.text import type_text
+                from ....dialects.rule.functions import type_text
 
                 message = (
                     f"rule @{program.name} would change the type of a value from {type_text(root.results[0].type)}"

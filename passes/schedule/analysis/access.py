@@ -9,10 +9,9 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Atom, Expr
-from ....dialects.arith.expr import free_vars
+from ....dialects.arith.expr import free_vars, substitute
 from ....dialects.arith.int_set import Ends, join, relax
 from ....dialects.arith.regions import BlockReadWriteDetector, Head
-from ....dialects.arith.substitution import substitute
 from ....dialects.tir.stmt import RegionsOp
 from ....support.edit import builder_at_end, detach, erase_op, insert_op_before
 from ....support.walk import ops_in

@@ -13,11 +13,9 @@ from xdsl.ir import Operation, OpResult, SSAValue
 from ....dialects import tir
 from ....dialects.arith import INF, Analyzer, Atom, Expr, Kind
 from ....dialects.arith.analyzer import Value
-from ....dialects.arith.conditions import conjuncts, logical_and
-from ....dialects.arith.expr import TRUE, free_vars
+from ....dialects.arith.expr import TRUE, conjuncts, free_vars, logical_and, substitute
 from ....dialects.arith.int_set import relax
 from ....dialects.arith.iter_map import IterMapLevel
-from ....dialects.arith.substitution import substitute
 from ....dialects.tir.types import I1
 from ....support.edit import builder_before
 from ....support.walk import all_ops, op_around

@@ -16,10 +16,8 @@ from xdsl.ir import Operation, SSAValue
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr, symbol
 from ....dialects.arith.analyzer import Value
-from ....dialects.arith.conditions import logical_and
-from ....dialects.arith.expr import Atom, free_vars
+from ....dialects.arith.expr import Atom, free_vars, logical_and, substitute
 from ....dialects.arith.iter_map import IterMapLevel
-from ....dialects.arith.substitution import substitute
 from ....dialects.tir.stmt import RegionsOp
 from ....support.walk import walk_ops
 from ...tir.blocks.loop_carried import CarriedValues

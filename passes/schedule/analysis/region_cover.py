@@ -9,9 +9,8 @@ from xdsl.ir import Operation, SSAValue
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr, Kind
 from ....dialects.arith.analyzer import Value
-from ....dialects.arith.expr import TRUE, free_vars
+from ....dialects.arith.expr import TRUE, free_vars, substitute
 from ....dialects.arith.iter_map import filled
-from ....dialects.arith.substitution import substitute
 from .access import Box, bindings_of, extents_of, made_in, reads_of, relaxed, writes_of
 from .block_kind import analyzer_for, axis_kinds, bind_axes
 from .dependence import writes_apart

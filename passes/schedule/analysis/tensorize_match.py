@@ -14,9 +14,8 @@ from xdsl.traits import is_side_effect_free
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
-from ....dialects.arith.expr import ONE, Atom, free_vars
+from ....dialects.arith.expr import ONE, Atom, free_vars, substitute
 from ....dialects.arith.from_ssa import is_index_type
-from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....support.text import counted
 from ..engine.errors import ScheduleError, describe, refuse

@@ -11,8 +11,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr, symbol
-from ....dialects.arith.expr import Atom, as_expr, free_vars
-from ....dialects.arith.substitution import substitute
+from ....dialects.arith.expr import Atom, as_expr, free_vars, substitute
 from ....dialects.schedule import Lambda, YieldOp
 from ....dialects.tir.types import F32, I32
 from ....support.edit import builder_at_end

@@ -13,10 +13,8 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
-from ....dialects.arith.conditions import ge, logical_and, lt
-from ....dialects.arith.expr import TRUE, Atom, free_vars, minimum, symbol
+from ....dialects.arith.expr import TRUE, Atom, free_vars, ge, logical_and, lt, minimum, substitute, symbol
 from ....dialects.arith.int_set import Ends, relax
-from ....dialects.arith.substitution import substitute
 from ....dialects.tir.types import I1
 from ....support.edit import builder_before
 from ..analysis.access import Box, extents_of, reads_of, relaxed, united, whole, writes_of

@@ -11,9 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr, Kind
-from ....dialects.arith.conditions import conjuncts, ge
-from ....dialects.arith.expr import TRUE, ZERO, Atom, free_vars, maximum
-from ....dialects.arith.substitution import substitute
+from ....dialects.arith.expr import TRUE, ZERO, Atom, conjuncts, free_vars, ge, maximum, substitute
 from ....support.edit import builder_at_end, builder_before, erase_op, move_before
 from ....support.walk import walk_ops
 from ...tir.rewriting import erase_dead, erase_if_dead

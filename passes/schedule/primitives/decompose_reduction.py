@@ -8,9 +8,20 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
-from ....dialects.arith.conditions import conjuncts, ge, logical_and, logical_or, lt
-from ....dialects.arith.expr import ONE, TRUE, Atom, Kind, free_vars, number
-from ....dialects.arith.substitution import substitute
+from ....dialects.arith.expr import (
+    ONE,
+    TRUE,
+    Atom,
+    Kind,
+    conjuncts,
+    free_vars,
+    ge,
+    logical_and,
+    logical_or,
+    lt,
+    number,
+    substitute,
+)
 from ....dialects.tir.open_reductions import reducing_loops
 from ....dialects.tir.types import I1
 from ....support.edit import builder_at_end, erase_op, move_to_end

@@ -14,8 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
-from ....dialects.arith.expr import ZERO, as_expr, free_vars
-from ....dialects.arith.substitution import substitute
+from ....dialects.arith.expr import ZERO, as_expr, free_vars, substitute
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.types import I1, type_to_dtype
 from ....support.edit import builder_at_end, builder_before, erase_op, move_before

@@ -10,8 +10,7 @@ from xdsl.ir import SSAValue
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr, Kind, symbol
 from ....dialects.arith.analyzer import Value
-from ....dialects.arith.conditions import ge, logical_and, lt
-from ....dialects.arith.expr import ONE, free_vars
+from ....dialects.arith.expr import ONE, free_vars, ge, logical_and, lt
 from ....dialects.arith.int_set import Ends
 from ....dialects.arith.iter_map import IterMapLevel
 from ..analysis.access import reads_of

@@ -7,8 +7,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
-from ....dialects.arith.conditions import ge, logical_and
-from ....dialects.arith.expr import TRUE, free_vars
+from ....dialects.arith.expr import TRUE, free_vars, ge, logical_and
 from ....dialects.tir.types import I1
 from ....support.edit import builder_at_end, move_to_end
 from ..analysis.access import Box, reads_of, relaxed

@@ -10,9 +10,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Atom, Expr
-from ....dialects.arith.conditions import logical_and, lt
-from ....dialects.arith.expr import floordiv, free_vars
-from ....dialects.arith.substitution import substitute
+from ....dialects.arith.expr import floordiv, free_vars, logical_and, lt, substitute
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.types import I1
 from ....support.diagnostics import MirError

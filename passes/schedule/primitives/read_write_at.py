@@ -13,8 +13,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
-from ....dialects.arith.expr import ZERO, Atom, free_vars
-from ....dialects.arith.substitution import substitute
+from ....dialects.arith.expr import ZERO, Atom, free_vars, substitute
 from ....dialects.tir.attribute_values import attribute_of
 from ....dialects.tir.open_reductions import may_be_empty, reducing_loops
 from ....support.edit import builder_at_end, builder_before, erase_op

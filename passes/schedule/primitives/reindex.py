@@ -17,10 +17,9 @@ from xdsl.ir import Block, Operation, SSAValue
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
 from ....dialects.arith.analyzer import Value
-from ....dialects.arith.expr import ONE, TRUE, ZERO, Atom, as_expr, free_vars
+from ....dialects.arith.expr import ONE, TRUE, ZERO, Atom, as_expr, free_vars, substitute
 from ....dialects.arith.int_set import FROM_DTYPE, relax
 from ....dialects.arith.iter_map import IterMapLevel, IterSumExpr
-from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....support.edit import builder_before
 from ....support.text import counted

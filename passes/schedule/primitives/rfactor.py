@@ -12,10 +12,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
 from ....dialects.arith.analyzer import Value
-from ....dialects.arith.conditions import conjuncts, logical_and
-from ....dialects.arith.expr import TRUE, Atom, free_vars
+from ....dialects.arith.expr import TRUE, Atom, conjuncts, free_vars, logical_and, substitute
 from ....dialects.arith.iter_map import IterMapLevel
-from ....dialects.arith.substitution import substitute
 from ....support.edit import builder_at_end, builder_before, erase_op, move_before
 from ....support.text import counted
 from ...tir.rewriting import erase_dead, erase_if_dead

@@ -15,8 +15,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr, Kind
-from ....dialects.arith.expr import Atom, as_expr, floormod, free_vars
-from ....dialects.arith.substitution import substitute
+from ....dialects.arith.expr import Atom, as_expr, floormod, free_vars, substitute
 from ....dialects.tir.buffer import AccessOp
 from ....support.edit import builder_before, erase_op
 from ....support.walk import walk_ops

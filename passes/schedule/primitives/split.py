@@ -9,8 +9,7 @@ from xdsl.ir import Operation
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
-from ....dialects.arith.conditions import lt
-from ....dialects.arith.expr import TRUE, floordiv
+from ....dialects.arith.expr import TRUE, floordiv, lt
 from ....support.edit import builder_before
 from ..analysis.block_kind import simplify_blocks_under
 from ..engine.errors import refuse

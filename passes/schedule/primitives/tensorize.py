@@ -9,8 +9,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
-from ....dialects.arith.expr import ONE, ZERO
-from ....dialects.arith.substitution import substitute
+from ....dialects.arith.expr import ONE, ZERO, substitute
 from ....dialects.tir.buffer import BufferOp
 from ....support.edit import builder_at_end, builder_before
 from ....support.walk import walk_ops

@@ -12,8 +12,7 @@ from xdsl.rewriter import Rewriter
 
 from ....dialects import tir
 from ....dialects.arith import INF, Analyzer, Expr, symbol
-from ....dialects.arith.expr import Atom, as_expr, free_vars
-from ....dialects.arith.substitution import substitute
+from ....dialects.arith.expr import Atom, as_expr, free_vars, substitute
 from ....dialects.tir.buffer import AccessOp
 from ....support.edit import builder_before
 from ....support.text import counted

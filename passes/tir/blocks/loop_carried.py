@@ -24,11 +24,9 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Atom, Expr, Kind
 from ....dialects.arith.analyzer import Value
-from ....dialects.arith.conditions import conjuncts, ge, le, logical_not
-from ....dialects.arith.expr import ONE, ZERO, free_vars, symbol
+from ....dialects.arith.expr import ONE, ZERO, conjuncts, free_vars, ge, le, logical_not, substitute, symbol
 from ....dialects.arith.int_set import Ends, relax
 from ....dialects.arith.iter_map import filled
-from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.stmt import RegionsOp
 from ....dialects.tir.types import I1

@@ -15,8 +15,7 @@ from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr, Kind
-from ....dialects.arith.conditions import conjuncts, logical_and
-from ....dialects.arith.expr import Atom, free_vars
+from ....dialects.arith.expr import Atom, conjuncts, free_vars, logical_and
 from ....dialects.interned import i32_array, integer
 from ....dialects.tir.operators import as_const
 from ....dialects.tir.stmt import RegionsOp

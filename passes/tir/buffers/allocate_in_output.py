@@ -25,9 +25,8 @@ from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
-from ....dialects.arith.expr import free_vars
+from ....dialects.arith.expr import free_vars, substitute
 from ....dialects.arith.iter_map import IterMapLevel
-from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.operators import as_const
 from ....dialects.tir.stmt import RegionsOp

@@ -9,8 +9,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr, Kind, Scope
-from ....dialects.arith.conditions import eq, ge, gt, le, logical_not, lt, ne
-from ....dialects.arith.expr import ZERO, as_expr
+from ....dialects.arith.expr import ZERO, as_expr, eq, ge, gt, le, logical_not, lt, ne
 
 ONE = as_expr(1)
 DIVISIONS = (Kind.FLOORDIV, Kind.FLOORMOD)

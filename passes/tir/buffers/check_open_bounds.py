@@ -26,8 +26,7 @@ from xdsl.passes import ModulePass
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
 from ....dialects.arith import expr as x
-from ....dialects.arith.conditions import eq, ge, gt, le, logical_not, lt
-from ....dialects.arith.expr import ZERO, as_expr
+from ....dialects.arith.expr import ZERO, as_expr, eq, ge, gt, le, logical_not, lt
 from ....dialects.tir.buffer import AccessOp, BufferOp, buffer_name, tells_region
 from ....dialects.tir.size_relations import SIZES, relations
 from ....dialects.tir.types import I64, element_of, is_scalable, lanes_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ....dialects.arith import Analyzer, Atom, Expr, Kind
 from ....dialects.arith import expr as x
 from ....dialects.arith.analyzer import linear_in
-from ....dialects.arith.conditions import logical_not
+from ....dialects.arith.expr import logical_not
 from ....dialects.arith.int_set import IntervalSet, relax
 
 

@@ -24,10 +24,8 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
-from ....dialects.arith.conditions import conjuncts
-from ....dialects.arith.expr import ZERO, Atom, Kind, free_vars, number
+from ....dialects.arith.expr import ZERO, Atom, Kind, conjuncts, free_vars, number, substitute
 from ....dialects.arith.int_set import relax
-from ....dialects.arith.substitution import substitute
 from ....dialects.tir.buffer import AccessOp, buffer_type, tells_region
 from ....dialects.tir.intrinsics import Effect, intrinsic_effect
 from ....dialects.tir.stmt import RegionsOp

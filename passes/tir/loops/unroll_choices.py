@@ -24,8 +24,7 @@ from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer
-from ....dialects.arith.expr import Atom, Expr, as_expr
-from ....dialects.arith.substitution import substitute
+from ....dialects.arith.expr import Atom, Expr, as_expr, substitute
 from ....dialects.tir.operators import as_const
 from ....support.edit import builder_before, clone_nested, detach, erase_op, insert_op_before
 from ....support.effects import is_side_effect_free

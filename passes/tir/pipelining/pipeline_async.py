@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects.arith import Analyzer, Expr
 from ....dialects.arith import expr as x
-from ....dialects.arith.conditions import logical_and, lt
+from ....dialects.arith.expr import logical_and, lt
 from ....support.diagnostics import error_at
 from .pipeline_stages import Statement
 

@@ -11,9 +11,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
 from ....dialects.arith import expr as x
-from ....dialects.arith.conditions import eq, ge, logical_and, logical_not, lt
+from ....dialects.arith.expr import eq, ge, logical_and, logical_not, lt, substitute
 from ....dialects.arith.regions import infer_regions
-from ....dialects.arith.substitution import substitute
 from ....dialects.tir.operators import Const, ExprBuilder, Value
 from ....support.edit import builder_at_end, erase_op, move_to_end
 from ....support.walk import walk_ops

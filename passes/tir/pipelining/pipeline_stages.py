@@ -15,7 +15,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
-from ....dialects.arith.substitution import substitute
+from ....dialects.arith.expr import substitute
 from ....dialects.tir.attribute_values import value_of
 from ....dialects.tir.buffer import buffer_name
 from ....support.diagnostics import error_at

@@ -13,7 +13,7 @@ from xdsl.ir import SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Expr
-from ....dialects.arith.conditions import logical_not, logical_or
+from ....dialects.arith.expr import logical_not, logical_or
 from ....dialects.tir.arithmetic import LogicalOp
 from ....dialects.tir.types import I1
 from ....support.edit import builder_before

@@ -24,7 +24,7 @@ from xdsl.rewriter import InsertPoint
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Atom, Expr, Kind
 from ....dialects.arith import expr as x
-from ....dialects.arith.conditions import eq, ge, gt, le, logical_not, lt, ne
+from ....dialects.arith.expr import eq, ge, gt, le, logical_not, lt, ne
 from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.arith.to_ssa import to_ssa
 from ....dialects.tir.arithmetic import LogicalOp

@@ -13,7 +13,7 @@ from xdsl.passes import ModulePass
 from ....dialects import tir
 from ....dialects.arith import Analyzer
 from ....dialects.arith import expr as x
-from ....dialects.arith.conditions import le, logical_not
+from ....dialects.arith.expr import le, logical_not
 from ....dialects.tir.open_reductions import starts_empty_reduction
 from ....dialects.tir.types import I1
 from ....support.edit import builder_before, erase_op, move_to_end

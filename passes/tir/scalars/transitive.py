@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....dialects.arith import Analyzer, Expr, Kind
-from ....dialects.arith.conditions import conjuncts, logical_not
+from ....dialects.arith.expr import conjuncts, logical_not
 
 MAX_STEPS = 4
 """How many inequalities a proof may add up."""

@@ -13,9 +13,7 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Expr
-from ....dialects.arith.conditions import conjuncts, logical_and
-from ....dialects.arith.expr import Atom, Kind, free_vars
-from ....dialects.arith.substitution import substitute
+from ....dialects.arith.expr import Atom, Kind, conjuncts, free_vars, logical_and, substitute
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.types import lanes_of
 from ....support.edit import PlacedBuilder, builder_before

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
-from ....dialects.arith.expr import Atom, Kind, free_vars
-from ....dialects.arith.substitution import substitute
+from ....dialects.arith.expr import Atom, Kind, free_vars, substitute
 
 if TYPE_CHECKING:
     import numpy as np

@@ -37,9 +37,7 @@ from xdsl.traits import Pure
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr, Kind
-from ....dialects.arith.conditions import conjuncts, logical_and
-from ....dialects.arith.expr import Atom, free_vars, minimum
-from ....dialects.arith.substitution import substitute
+from ....dialects.arith.expr import Atom, conjuncts, free_vars, logical_and, minimum, substitute
 from ....dialects.tir.operators import as_const
 from ....dialects.tir.types import I1, dtype_to_type, element_of
 from ....support.edit import builder_before, enclosing, erase_op, move_before, replace_all_uses_with

@@ -17,8 +17,7 @@ from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
-from ....dialects.arith.conditions import logical_and
-from ....dialects.arith.expr import FALSE, TRUE, free_vars
+from ....dialects.arith.expr import FALSE, TRUE, free_vars, logical_and
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.intrinsics import Effect, intrinsic_effect
 from ....dialects.tir.scalar_ops import INTRINSICS, OPERATORS

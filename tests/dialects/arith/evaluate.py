@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hypothesis import strategies as st
 from mirstack.dialects.arith import Atom, Expr, Kind
 from mirstack.dialects.arith import expr as x
-from mirstack.dialects.arith.conditions import eq, ge, gt, le, logical_and, logical_not, logical_or, lt, ne, select
+from mirstack.dialects.arith.expr import eq, ge, gt, le, logical_and, logical_not, logical_or, lt, ne, select
 
 
 def evaluate(e: Expr, values: Mapping[Atom, int]) -> int:

@@ -17,7 +17,7 @@ from evaluate import VARS, conditions, evaluate, expressions
 from mirstack.dialects.arith import Analyzer, Expr
 from mirstack.dialects.arith import expr as x
 from mirstack.dialects.arith.bounds import EVERYTHING
-from mirstack.dialects.arith.conditions import eq, ge, logical_and, logical_not, logical_or, lt, ne, select
+from mirstack.dialects.arith.expr import eq, ge, logical_and, logical_not, logical_or, lt, ne, select
 from mirstack.dialects.tir.types import I32
 from xdsl.ir import Block, SSAValue
 

@@ -16,9 +16,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from evaluate import VARS, conditions, evaluate, expressions
 from mirstack.dialects.arith import Analyzer, Expr
 from mirstack.dialects.arith import expr as x
-from mirstack.dialects.arith.conditions import ge, logical_not
+from mirstack.dialects.arith.expr import ge, logical_not, substitute
 from mirstack.dialects.arith.int_set import IntervalSet, eval_set
-from mirstack.dialects.arith.substitution import substitute
 from mirstack.dialects.arith.to_ssa import to_ssa
 from mirstack.dialects.tir import CallOp, CastOp, ConstOp, PrimFuncOp, StoreOp
 from mirstack.dialects.tir.types import I1, I32, I64, dtype_to_type

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from evaluate import evaluate
 from mirstack.dialects.arith import Analyzer, Expr
 from mirstack.dialects.arith import expr as x
-from mirstack.dialects.arith.conditions import ge, logical_and, lt
+from mirstack.dialects.arith.expr import ge, logical_and, lt
 from mirstack.dialects.arith.inverse_iter_map import inverse_affine_iter_map
 from mirstack.dialects.arith.iter_map import IterMapLevel, IterRange
 

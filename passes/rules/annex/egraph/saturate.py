@@ -216,7 +216,7 @@ class _Search:
             return self.graph.count > before
         value: SSAValue = match.slots[program.results[0]]
         if value.type != root.type:
-            from .....dialects.rule.text import type_text
+            from .....dialects.rule.functions import type_text
 
             raise MirError(
                 Diagnostic(

@@ -11,9 +11,8 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from .....dialects import tir
 from .....dialects.arith import Analyzer, Expr, symbol
-from .....dialects.arith.expr import TRUE, ZERO, Atom, free_vars
+from .....dialects.arith.expr import TRUE, ZERO, Atom, free_vars, substitute
 from .....dialects.arith.from_ssa import is_index_type
-from .....dialects.arith.substitution import substitute
 from .....dialects.tir.types import I1
 from .....support.edit import builder_before, move_to_end
 from .....support.walk import walk_ops

@@ -14,12 +14,10 @@ from xdsl.ir import Operation, SSAValue
 
 from .....dialects import tir
 from .....dialects.arith import Analyzer, Expr
-from .....dialects.arith.conditions import conjuncts, logical_and
-from .....dialects.arith.expr import ONE, TRUE, ZERO, Atom, free_vars
+from .....dialects.arith.expr import ONE, TRUE, ZERO, Atom, conjuncts, free_vars, logical_and, substitute
 from .....dialects.arith.int_set import Ends, relax
 from .....dialects.arith.iter_map import IterRange
 from .....dialects.arith.subspace import IndexDivision, SubspaceDivision, subspace_divide
-from .....dialects.arith.substitution import substitute
 from .....support.edit import builder_at_end, builder_before, erase_op, move_to_end
 from .....support.walk import walk_ops
 from ....tir.rewriting import erase_if_dead

@@ -313,3 +313,22 @@ class Parser:
     def result(self) -> object:
         """The start rule's value, after `finish`."""
         return self.values[-1]
+
+
+class _Nothing:
+    """Builds nothing: each rule's method returns None."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return lambda *_: None
+
+
+def first_error(table: ParsingTable, tokens: Tokens) -> tuple[Parser, str] | None:
+    """Returns the parser at the first token that does not fit, and that token's kind; None if all fit.
+
+    Nothing is built. Mistakes are recognised by comparing an error's state and token with those of examples.
+    """
+    parser = Parser(table, tokens, reducers(table, _Nothing()))
+    at = parser.run()
+    if at is not None:
+        return parser, tokens.kinds[at]
+    return None if parser.finish() else (parser, END)

@@ -270,22 +270,17 @@ def table() -> ParsingTable:
     return load_table(Path(__file__).with_name("python.lark"))
 
 
-def new_parser(tokens: Tokens) -> Parser:
-    """A parser of the tokens that makes trees."""
-    return Parser(table(), tokens, reducers(table(), _TreeBuilder(tokens)))
-
-
 def parse_tree(item: Item, language: Language) -> Function | Module:
     """The tree of a decorated function or class. Raises MirError for a syntax error."""
     try:
         tokens, brackets = tokenize(item.text, language)
     except LexError as error:
         raise error_at(Source(item).location(error.position), error.message, *error.notes) from None
-    parser = new_parser(tokens)
+    parser = Parser(table(), tokens, reducers(table(), _TreeBuilder(tokens)))
     failed = parser.run()
     if failed is None and parser.finish():
         return parser.result  # pyright: ignore[reportReturnType]
-    from .errors import syntax_error
+    from .errors import syntax_error  # Only a text with an error needs it.
 
     at = len(tokens.kinds) if failed is None else failed
     raise syntax_error(parser, tokens, at, brackets, Source(item).location, item.text, language)

@@ -8,7 +8,7 @@ from functools import cache
 from xdsl.dialects.builtin import LocationAttr
 
 from ...support.diagnostics import Diagnostic, MirError
-from ..lalr import END, LexError, Parser, Tokens
+from ..lalr import END, LexError, Parser, ParsingTable, Tokens, first_error
 from .lexer import Language, Mistake, tokenize
 
 _CONDITIONALS = (
@@ -121,7 +121,7 @@ def _explain(
     accepted = {terminal for terminal in _SPOKEN if parser.accepts(terminal)}
     if kind == "NEWLINE" and "COLON" in accepted and _first_of_line(tokens, at) in _OPENERS:
         return "a ':' is missing before the body", "for, while, if, else, with, def and class lines end with ':'"
-    for message, note, states in _mistakes(language):
+    for message, note, states in _mistakes(language, parser.table):
         if (parser.states[-1], kind) in states:
             return message, note
     before = tokens.kinds[at - 1] if at else ""
@@ -189,10 +189,8 @@ _ENDS = frozenset(["NAME", "NUMBER", "STRING", "RPAR", "RSQB", "RBRACE", "MEMBER
 
 
 @cache
-def _mistakes(language: Language) -> list[tuple[str, str, frozenset[tuple[int, str]]]]:
+def _mistakes(language: Language, table: ParsingTable) -> list[tuple[str, str, frozenset[tuple[int, str]]]]:
     """For each kind of mistake, where the parser stops at its examples: its state and the token's kind."""
-    from .builder import new_parser
-
     found: list[tuple[str, str, frozenset[tuple[int, str]]]] = []
     conditional = () if language.computes else ((*language.conditional, _CONDITIONALS),)
     for message, note, examples in (*_MISTAKES, *conditional, *language.mistakes):
@@ -202,12 +200,9 @@ def _mistakes(language: Language) -> list[tuple[str, str, frozenset[tuple[int, s
                 tokens, _ = tokenize(example, language)
             except LexError:
                 continue
-            parser = new_parser(tokens)
-            at = parser.run()
-            if at is not None:
-                states.add((parser.states[-1], tokens.kinds[at]))
-            elif not parser.finish():
-                states.add((parser.states[-1], END))
+            error = first_error(table, tokens)
+            if error is not None:
+                states.add((error[0].states[-1], error[1]))
         found.append((message, note, frozenset(states)))
     return found
 

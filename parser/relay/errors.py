@@ -6,12 +6,12 @@ error are compared with those that the fragments lead to. An error that no examp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from ...support.text import did_you_mean
-from ..lalr import END, Parser, ParsingTable, Tokens, reducers
+from ..lalr import END, Parser, ParsingTable, first_error
 from .lexer import tokenize
 
 # Message, notes, and programs whose first error is this one.
@@ -174,22 +174,9 @@ def _known_errors(table: ParsingTable) -> dict[tuple[int, str], tuple[str, ...]]
     found: dict[tuple[int, str], tuple[str, ...]] = {}
     for message, texts in EXAMPLES:
         for text in texts:
-            parser = _skeleton(table, tokenize(text))
-            position = parser.run()
-            kind = END if position is None else parser.tokens.kinds[position]
-            if position is None and parser.finish():
+            error = first_error(table, tokenize(text))
+            if error is None:
                 raise ValueError(f"the example of an error is correct: {text}")
+            parser, kind = error
             found.setdefault((parser.settling()[-1], kind), message)
     return found
-
-
-class _Nothing:
-    """Builds nothing: each rule's method returns None."""
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *_: None
-
-
-def _skeleton(table: ParsingTable, tokens: Tokens) -> Parser:
-    """A parser that builds nothing."""
-    return Parser(table, tokens, reducers(table, _Nothing()))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
-from ...ir.op import Op
-from ..expr import RelayExpr
-from ..ty import Type
-
-if TYPE_CHECKING:
-    from collections.abc import Callable as _Callable
+from ...ir.node import Node
+from ...ir.op import Op, plain
+from ...ir.structural import structural_equal
+from ..expr import Call, Constant, Function, If, Let, RelayExpr, Tuple, TupleGetItem, Var
+from ..graph import parts, post_order
+from ..ty import TensorType, Type
+from . import rewriting
+from .matcher import Matcher
 
 
 class DFPattern:
@@ -22,8 +24,24 @@ class DFPattern:
     __slots__ = ()
 
     def inputs(self) -> Sequence[DFPattern]:
-        """The patterns that this one is made of."""
+        """Returns the patterns that this one is made of."""
         return ()
+
+    def fits(self, matcher: Matcher, node: Node) -> bool:
+        """Returns whether a node matches, by the matcher's state; each kind of pattern defines it."""
+        raise NotImplementedError
+
+    def boundary(self, nodes: Sequence[Node]) -> Sequence[Node]:
+        """Returns the inputs of a match at the nodes that this part of the pattern matched."""
+        return () if self.inputs() else nodes
+
+    def interior(self, matched: Mapping[DFPattern, Sequence[Node]]) -> Iterable[Node]:
+        """Returns nodes that belong to a match even if no pattern names them; none of them is an input."""
+        return ()
+
+    def wants_constant(self) -> bool:
+        """Returns whether a constant that matches is part of the match, not an input of it."""
+        return False
 
     def __call__(self, *args: DFPattern | None) -> CallPattern:
         given = [arg for arg in args if arg is not None]
@@ -86,9 +104,7 @@ class DFPattern:
         check: Callable[[Any], bool] = lambda _: True,
     ) -> RelayExpr:
         """The expression with each match that `check` accepts put into a function of its own."""
-        from .rewriting import partition
-
-        return partition(self, expr, attrs, check)
+        return rewriting.partition(self, expr, attrs, check)
 
 
 class ExprPattern(DFPattern):
@@ -99,6 +115,14 @@ class ExprPattern(DFPattern):
     def __init__(self, expr: RelayExpr | Op):
         self.expr = expr
 
+    def fits(self, matcher: Matcher, node: Node) -> bool:
+        if isinstance(self.expr, Op) or isinstance(node, Op):
+            return self.expr is node
+        return self.expr is node or (type(self.expr) is type(node) and structural_equal(self.expr, node))
+
+    def wants_constant(self) -> bool:
+        return isinstance(self.expr, Constant)
+
 
 class VarPattern(DFPattern):
     """A variable, of that name unless it is empty."""
@@ -108,17 +132,29 @@ class VarPattern(DFPattern):
     def __init__(self, name_hint: str = ""):
         self.name = name_hint
 
+    def fits(self, matcher: Matcher, node: Node) -> bool:
+        return isinstance(node, Var) and self.name in ("", node.name_hint)
+
 
 class ConstantPattern(DFPattern):
     """A constant."""
 
     __slots__ = ()
 
+    def fits(self, matcher: Matcher, node: Node) -> bool:
+        return isinstance(node, Constant)
+
+    def wants_constant(self) -> bool:
+        return True
+
 
 class WildcardPattern(DFPattern):
     """Anything."""
 
     __slots__ = ()
+
+    def fits(self, matcher: Matcher, node: Node) -> bool:
+        return True
 
 
 class CallPattern(DFPattern):
@@ -133,6 +169,47 @@ class CallPattern(DFPattern):
     def inputs(self) -> Sequence[DFPattern]:
         return (self.op, *(self.args or ()))
 
+    def fits(self, matcher: Matcher, node: Node) -> bool:
+        if not isinstance(node, Call):
+            return False
+        mark = matcher.mark()
+        if matcher.fits(self.op, node.op):
+            if self.args is None or matcher.all_fit(self.args, node.args):
+                return True
+            return self._calls("add", "multiply") and matcher.all_fit(self.args[::-1], node.args)
+        matcher.forget(mark)
+        return self._reassociated(matcher, node)
+
+    def boundary(self, nodes: Sequence[Node]) -> Sequence[Node]:
+        return [arg for node in nodes if isinstance(node, Call) for arg in node.args] if self.args is None else ()
+
+    def _calls(self, *names: str) -> bool:
+        """Returns whether this is a call of one of these operators."""
+        callee = self.op.expr if isinstance(self.op, ExprPattern) else None
+        return isinstance(callee, Op) and callee.name in names
+
+    def _reassociated(self, matcher: Matcher, node: Call) -> bool:
+        """Matches `(a * b) / c` as `a * (b / c)`, and the other way round."""
+        args = self.args
+        if args is None or len(args) != 2 or not isinstance(node.op, Op):
+            return False
+        inside = {arg.op.name for arg in node.args if isinstance(arg, Call) and isinstance(arg.op, Op)}
+        if self._calls("divide") and node.op.name == "multiply" and "divide" in inside:
+            product = args[0]
+            if not isinstance(product, CallPattern) or not product._calls("multiply") or product.args is None:
+                return False
+            for first, second in (product.args, product.args[::-1]):
+                quotient = CallPattern(self.op, (first, args[1]))
+                if matcher.fits(CallPattern(product.op, (second, quotient)), node):
+                    return True
+            return False
+        if self._calls("multiply") and node.op.name == "divide" and "multiply" in inside:
+            for quotient, factor in (args, args[::-1]):
+                if isinstance(quotient, CallPattern) and quotient._calls("divide") and quotient.args is not None:
+                    product = CallPattern(self.op, (quotient.args[0], factor))
+                    return matcher.fits(CallPattern(quotient.op, (product, quotient.args[1])), node)
+        return False
+
 
 class FunctionPattern(DFPattern):
     """A function of such parameters (any when None) and such a body."""
@@ -146,6 +223,14 @@ class FunctionPattern(DFPattern):
     def inputs(self) -> Sequence[DFPattern]:
         return (*(self.params or ()), self.body)
 
+    def fits(self, matcher: Matcher, node: Node) -> bool:
+        if not isinstance(node, Function):
+            return False
+        return (self.params is None or matcher.all_fit(self.params, node.params)) and matcher.fits(self.body, node.body)
+
+    def interior(self, matched: Mapping[DFPattern, Sequence[Node]]) -> Iterable[Node]:
+        return [node for f in matched.get(self, ()) if isinstance(f, Function) for node in post_order(f.body)]
+
 
 class IfPattern(DFPattern):
     """A branch."""
@@ -157,6 +242,9 @@ class IfPattern(DFPattern):
 
     def inputs(self) -> Sequence[DFPattern]:
         return (self.cond, self.true_branch, self.false_branch)
+
+    def fits(self, matcher: Matcher, node: Node) -> bool:
+        return isinstance(node, If) and matcher.all_fit(self.inputs(), parts(node))
 
 
 class LetPattern(DFPattern):
@@ -170,6 +258,9 @@ class LetPattern(DFPattern):
     def inputs(self) -> Sequence[DFPattern]:
         return (self.var, self.value, self.body)
 
+    def fits(self, matcher: Matcher, node: Node) -> bool:
+        return isinstance(node, Let) and matcher.all_fit(self.inputs(), (node.var, node.value, node.body))
+
 
 class TuplePattern(DFPattern):
     """A tuple of such fields; any fields when None."""
@@ -181,6 +272,12 @@ class TuplePattern(DFPattern):
 
     def inputs(self) -> Sequence[DFPattern]:
         return self.fields or ()
+
+    def fits(self, matcher: Matcher, node: Node) -> bool:
+        return isinstance(node, Tuple) and (self.fields is None or matcher.all_fit(self.fields, node.fields))
+
+    def boundary(self, nodes: Sequence[Node]) -> Sequence[Node]:
+        return [part for node in nodes for part in parts(node)] if self.fields is None else super().boundary(nodes)
 
 
 class TupleGetItemPattern(DFPattern):
@@ -195,6 +292,11 @@ class TupleGetItemPattern(DFPattern):
     def inputs(self) -> Sequence[DFPattern]:
         return (self.tuple,)
 
+    def fits(self, matcher: Matcher, node: Node) -> bool:
+        if not isinstance(node, TupleGetItem) or self.index not in (-1, node.index):
+            return False
+        return matcher.fits(self.tuple, node.tuple_value)
+
 
 class AltPattern(DFPattern):
     """Either; the left one is tried first."""
@@ -206,6 +308,12 @@ class AltPattern(DFPattern):
 
     def inputs(self) -> Sequence[DFPattern]:
         return (self.left, self.right)
+
+    def fits(self, matcher: Matcher, node: Node) -> bool:
+        return matcher.fits(self.left, node) or matcher.fits(self.right, node)
+
+    def wants_constant(self) -> bool:
+        return self.left.wants_constant() or self.right.wants_constant()
 
 
 class AttrPattern(DFPattern):
@@ -223,6 +331,9 @@ class AttrPattern(DFPattern):
     def inputs(self) -> Sequence[DFPattern]:
         return (self.pattern,)
 
+    def fits(self, matcher: Matcher, node: Node) -> bool:
+        return matcher.fits(self.pattern, node) and _has_attributes(node, self.attrs)
+
 
 class TypePattern(DFPattern):
     """Matches expressions of that type that match `pattern`."""
@@ -235,6 +346,9 @@ class TypePattern(DFPattern):
 
     def inputs(self) -> Sequence[DFPattern]:
         return (self.pattern,)
+
+    def fits(self, matcher: Matcher, node: Node) -> bool:
+        return matcher.fits(self.pattern, node) and matcher.graph.type_of(node) == self.type
 
 
 class DataTypePattern(DFPattern):
@@ -249,6 +363,12 @@ class DataTypePattern(DFPattern):
     def inputs(self) -> Sequence[DFPattern]:
         return (self.pattern,)
 
+    def fits(self, matcher: Matcher, node: Node) -> bool:
+        if not matcher.fits(self.pattern, node):
+            return False
+        type = matcher.graph.type_of(node)
+        return isinstance(type, TensorType) and type.dtype == self.dtype
+
 
 class ShapePattern(DFPattern):
     """Matches tensors of that shape that match `pattern`."""
@@ -262,6 +382,12 @@ class ShapePattern(DFPattern):
     def inputs(self) -> Sequence[DFPattern]:
         return (self.pattern,)
 
+    def fits(self, matcher: Matcher, node: Node) -> bool:
+        if not matcher.fits(self.pattern, node):
+            return False
+        type = matcher.graph.type_of(node)
+        return isinstance(type, TensorType) and type.shape == TensorType(self.shape, type.dtype).shape
+
 
 class DominatorPattern(DFPattern):
     """`child`, which every path from a `parent` goes through, along nodes that match `path`."""
@@ -274,17 +400,72 @@ class DominatorPattern(DFPattern):
     def inputs(self) -> Sequence[DFPattern]:
         return (self.parent, self.path, self.child)
 
+    def fits(self, matcher: Matcher, node: Node) -> bool:
+        if not matcher.fits(self.child, node):
+            return False
+        follows = self._follows_path(matcher, node)
+        matcher.remembers = True
+        return follows and self._reaches_parent(matcher, node)
 
-def all_patterns(root: DFPattern) -> Iterator[DFPattern]:
-    """Every node of a pattern, once."""
-    seen: set[DFPattern] = set()
-    pending = [root]
-    while pending:
-        pattern = pending.pop()
-        if pattern not in seen:
-            seen.add(pattern)
-            yield pattern
-            pending += reversed(pattern.inputs())
+    def interior(self, matched: Mapping[DFPattern, Sequence[Node]]) -> Iterable[Node]:
+        return (*matched.get(self.parent, ()), *matched.get(self.path, ()))
+
+    def _follows_path(self, matcher: Matcher, child: Node) -> bool:
+        """Returns whether all that `child` is computed from comes from one parent, along the path.
+
+        Arguments are followed from left to right.
+        """
+        seen = {child}
+        pending = [child]
+        while pending:
+            node = pending.pop()
+            if node is not child:
+                matcher.remembers = True
+                if matcher.fits(self.parent, node):
+                    continue
+                matcher.remembers = False
+                if not matcher.fits(self.path, node):
+                    return False
+            inputs = node.args if isinstance(node, Call) else parts(node)
+            if not inputs:
+                return False
+            fresh = [part for part in dict.fromkeys(inputs) if part not in seen]
+            seen.update(fresh)
+            pending += reversed(fresh)
+        return True
+
+    def _reaches_parent(self, matcher: Matcher, child: Node) -> bool:
+        """Returns whether some parent is dominated by `child`."""
+        pending = [child]
+        while pending:
+            for inner in matcher.graph.dominated.get(pending.pop(), ()):
+                if matcher.fits(self.parent, inner):
+                    return True
+                pending.append(inner)
+        return False
+
+
+def _has_attributes(node: Node, wanted: Mapping[str, object]) -> bool:
+    match node:
+        case Op():
+            entry = None if node.operator is None else node.operator.entry
+            return entry is not None and all(
+                name == "TOpPattern" and int(entry.pattern) == plain(value) for name, value in wanted.items()
+            )
+        case Call() | Function():
+            attrs = node.attrs
+            operator = node.op.operator if isinstance(node, Call) and isinstance(node.op, Op) else None
+            for name, value in wanted.items():
+                if attrs is None or name not in attrs:
+                    return False
+                value: Any = plain(value)
+                if operator is not None:
+                    value = operator.entry.specs[name].convert(value)
+                if plain(attrs[name]) != value:
+                    return False
+            return True
+        case _:
+            return False
 
 
 def wildcard() -> WildcardPattern:
@@ -359,8 +540,6 @@ def dominates(parent: DFPattern, path: DFPattern, child: DFPattern) -> Dominator
 
 def match(pattern: DFPattern, expr: RelayExpr) -> bool:
     """Returns whether the expression matches the pattern."""
-    from .matcher import Matcher
-
     return Matcher(expr).match(pattern, expr)
 
 
@@ -423,7 +602,3 @@ def _text(pattern: DFPattern, of: Callable[[DFPattern], str]) -> str:
             return f"dominates({of(pattern.parent)}, {of(pattern.path)}, {of(pattern.child)})"
         case _:
             return type(pattern).__name__
-
-
-if TYPE_CHECKING:
-    Check = _Callable[[RelayExpr], bool]

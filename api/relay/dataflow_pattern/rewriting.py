@@ -6,9 +6,9 @@ computed twice. Matches nearer to the result come first. As in TVM's PatternGrou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Operation
 
@@ -17,20 +17,14 @@ from ....support.diagnostics import Diagnostic, MirError
 from ...ir.module import IRModule
 from ...ir.node import Node
 from ...ir.op import Op
+from ...ir.structural import structural_equal
+from ..export import node_types
 from ..expr import Call, Constant, Function, GlobalVar, RelayExpr, TupleGetItem, Var, as_expr
 from ..graph import binders, parts, post_order, rebuild
 from .matcher import Graph, Matcher
-from .patterns import (
-    AltPattern,
-    CallPattern,
-    ConstantPattern,
-    DFPattern,
-    DominatorPattern,
-    ExprPattern,
-    FunctionPattern,
-    TuplePattern,
-    all_patterns,
-)
+
+if TYPE_CHECKING:
+    from .patterns import DFPattern
 
 MOST_ROUNDS = 100
 """Rewriting that goes on for more rounds than this is taken to go on for ever."""
@@ -76,8 +70,6 @@ def rewrite(
 
 
 def _rewrite(rules: Sequence[DFPatternCallback], expr: RelayExpr, functions: Sequence[Operation]) -> RelayExpr:
-    from ...ir.structural import structural_equal
-
     once = all(rule.rewrite_once for rule in rules)
     for _ in range(MOST_ROUNDS):
         last = expr
@@ -97,8 +89,6 @@ def _rewrite(rules: Sequence[DFPatternCallback], expr: RelayExpr, functions: Seq
 
 def _typed(expr: RelayExpr, functions: Sequence[Operation]) -> RelayExpr:
     """The expression with the types that inference finds."""
-    from ..export import node_types
-
     for node, type in node_types(expr, functions).items():
         if isinstance(node, RelayExpr) and node.known_type is None:
             node.known_type = type
@@ -122,7 +112,7 @@ def _groups(pattern: DFPattern, root: RelayExpr) -> dict[Node, _Group]:
     taken: set[Node] = set()
     found: dict[Node, _Group] = {}
     inside = _partitioned(graph)
-    every = list(all_patterns(pattern))
+    every = list(_all_patterns(pattern))
     for node in reversed(graph.nodes):
         if node in taken or node in inside or isinstance(node, Op):
             continue
@@ -134,6 +124,18 @@ def _groups(pattern: DFPattern, root: RelayExpr) -> dict[Node, _Group]:
     return found
 
 
+def _all_patterns(root: DFPattern) -> Iterator[DFPattern]:
+    """Yields every node of a pattern once."""
+    seen: set[DFPattern] = set()
+    pending = [root]
+    while pending:
+        pattern = pending.pop()
+        if pattern not in seen:
+            seen.add(pattern)
+            yield pattern
+            pending += reversed(pattern.inputs())
+
+
 def _partitioned(graph: Graph) -> set[Node]:
     """Returns the nodes in functions that `partition` made before."""
     functions = [node for node in graph.nodes if isinstance(node, Function) and NAME in node.attrs]
@@ -142,35 +144,13 @@ def _partitioned(graph: Graph) -> set[Node]:
 
 def _group(root: Node, every: Sequence[DFPattern], matched: dict[DFPattern, list[Node]], graph: Graph) -> _Group | None:
     """The match as a group; None when something in it is needed outside."""
-    loose = {
-        node
-        for pattern in every
-        if isinstance(pattern, DominatorPattern)
-        for part in (pattern.parent, pattern.path)
-        for node in matched.get(part, ())
-    }
-    for pattern in every:
-        if isinstance(pattern, FunctionPattern):
-            for function in matched.get(pattern, ()):
-                assert isinstance(function, Function)
-                loose.update(post_order(function.body))
+    interior = {node for pattern in every for node in pattern.interior(matched)}
     inputs: dict[Node, None] = {}
-
-    def add_inputs(nodes: Sequence[Node], pattern: DFPattern) -> None:
-        for node in nodes:
-            if node not in loose and not isinstance(node, Op | Function) and not _stays(node, pattern):
-                inputs[node] = None
-
     for pattern in every:
-        nodes = matched.get(pattern, [])
-        if isinstance(pattern, TuplePattern) and pattern.fields is None:
-            for node in nodes:
-                add_inputs(parts(node), pattern)
-        elif isinstance(pattern, CallPattern) and pattern.args is None:
-            for node in nodes:
-                add_inputs(node.args if isinstance(node, Call) else (), pattern)
-        elif not pattern.inputs():
-            add_inputs(nodes, pattern)
+        for node in pattern.boundary(matched.get(pattern, ())):
+            stays = isinstance(node, Constant) and pattern.wants_constant()
+            if node not in interior and not isinstance(node, Op | Function) and not stays:
+                inputs[node] = None
     inputs.pop(root, None)
     members, used = _members(root, inputs)
     # What a member binds is known inside of the match only: so is whatever is made of it.
@@ -214,20 +194,6 @@ def _dependents(members: Iterable[Node], graph: Graph) -> set[Node]:
                 found.add(node)
                 pending += graph.users.get(node, ())
     return found
-
-
-def _stays(node: Node, pattern: DFPattern) -> bool:
-    """Returns whether a node is a constant that the pattern asks for: part of the match, not an input."""
-    if not isinstance(node, Constant):
-        return False
-    pending = [pattern]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, ConstantPattern) or (isinstance(part, ExprPattern) and isinstance(part.expr, Constant)):
-            return True
-        if isinstance(part, AltPattern):
-            pending += part.inputs()
-    return False
 
 
 def _round(rule: DFPatternCallback, pattern: DFPattern, root: RelayExpr) -> RelayExpr:

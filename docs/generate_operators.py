@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from mirstack.dialects.relay.gradient import gradient_of
 from mirstack.dialects.relay.operator import REQUIRED, AttrSpec, AttrValue, Operator, OpPattern, all_operators
 
 PAGE = Path(__file__).with_name("operators.md")
@@ -103,7 +104,7 @@ def section(title: str, operators: list[Operator]) -> Iterator[str]:
                     operator.doc.replace("|", "\\|"),
                     FUSION[operator.pattern],
                     "no" if operator.compute is None else "yes",
-                    "no" if operator.gradient is None else "yes",
+                    "no" if gradient_of(operator) is None else "yes",
                     f"[{PUBLISHERS.get(host, host)}]({operator.source})",
                 )
             )

@@ -6,7 +6,7 @@ from pathlib import Path
 import mirstack
 import pytest
 from mirstack import universe
-from mirstack.dialects.relay.operators import TOPICS
+from mirstack.dialects.relay.operators import GRADIENTS, LAYOUT_RULES, TOPICS
 from mirstack.dialects.te import schedule_interface
 from mirstack.lowering.driver.cache import keys
 from mirstack.lowering.driver.preload import PRELOADED
@@ -31,7 +31,7 @@ def test_each_registered_pass_is_a_class_of_that_name(entry: registry.Entry) -> 
     assert entry.load().name == entry.name
 
 
-@pytest.mark.parametrize("topic", TOPICS)
+@pytest.mark.parametrize("topic", TOPICS + GRADIENTS + LAYOUT_RULES)
 def test_each_topic_of_operators_is_a_module(topic: str) -> None:
     importlib.import_module(f"mirstack.dialects.relay.operators.{topic}")
 

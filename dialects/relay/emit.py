@@ -1,51 +1,68 @@
-"""Making operators in Python, typed as they are made: what passes and gradients are written with."""
+"""Creates operators in Python, each typed when it is created: for passes and gradients."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import LocationAttr, TensorType
-from xdsl.ir import Operation, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.dialects.builtin import DYNAMIC_INDEX, LocationAttr, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...support.diagnostics import error_at
+from ...support.edit import insert_op_before
+from ...support.locations import fuse_locations
 from . import ir
 from .infer.result import infer_result
-from .operator import AttrValue, get_operator, operator_class
+from .operator import AttrValue, OperatorOp, get_operator, operator_class
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
 class Emitter:
-    """Puts ops before a place, at the location of what they stand for.
+    """Creates ops before the op `before`, at the location of the ops that they replace.
 
-    The types of operands must be known; each op gets the type that follows.
+    `make.call("add", a, b)` creates `relay.add`. The types of operands must be known; each result gets the type that
+    follows from them.
     """
 
-    def __init__(self, before: Operation, location: LocationAttr | None = None):
-        self._point = InsertPoint.before(before)
-        self.location = before.location if location is None else location
+    location: LocationAttr
+    """The location of the ops to create."""
+
+    def __init__(self, before: Operation, sources: Sequence[Operation] = ()):
+        self.before = before
+        self.locate(sources or (before,))
+
+    def locate(self, sources: Sequence[Operation]) -> None:
+        """Sets the location of the ops to create: those of `sources`, fused."""
+        self.location = (
+            sources[0].location if len(sources) == 1 else fuse_locations(source.location for source in sources)
+        )
 
     def insert(self, op: Operation) -> SSAValue:
-        """Puts an op in place; gives its result."""
+        """Inserts an op at this location and returns its result."""
         op.location = self.location
-        Rewriter.insert_op(op, self._point)
+        insert_op_before(op, self.before)
         return op.results[0]
 
     def call(self, name: str, *arguments: SSAValue, **attributes: AttrValue) -> SSAValue:
-        """A use of the operator called `name`. Raises MirError where the arguments do not fit."""
+        """Creates a use of the operator `name`. Raises MirError where the arguments do not fit."""
         operator = get_operator(name)
         if operator is None:
             raise error_at(self.location, f"there is no operator {name}")
-        op = operator_class(operator)(arguments, attributes)
+        return self._typed(operator_class(operator)(arguments, attributes))
+
+    def like(self, op: OperatorOp, arguments: Sequence[SSAValue], **attributes: AttrValue) -> SSAValue:
+        """Creates a use of the operator of `op`, of other arguments and with `attributes` in place of its own."""
+        return self._typed(type(op)(arguments, {**op.given(), **attributes}))
+
+    def _typed(self, op: OperatorOp) -> SSAValue:
         op.location = self.location
         infer_result(op)
         return self.insert(op)
 
     def constant(self, value: ArrayLike, dtype: str) -> SSAValue:
-        """A constant tensor of the dtype."""
+        """Creates a constant tensor of the dtype."""
         import numpy as np
 
         from ..array import ArrayValueAttr, numpy_dtype
@@ -55,13 +72,26 @@ class Emitter:
         return self.insert(ir.ConstantOp(ArrayValueAttr.of(array), TensorType(dtype_to_type(dtype), array.shape)))
 
     def tuple(self, fields: Sequence[SSAValue]) -> SSAValue:
-        """A tuple."""
+        """Creates a tuple."""
         return self.insert(ir.TupleOp(fields))
 
     def field(self, value: SSAValue, index: int) -> SSAValue:
-        """A field of a tuple."""
+        """Creates the access to a field of a tuple."""
         return self.insert(ir.TupleGetItemOp(value, index))
 
     def let(self, name: str, value: SSAValue) -> SSAValue:
-        """The value under a name."""
+        """Creates `let %name = value`."""
         return self.insert(ir.LetOp(name, value))
+
+
+def shape_of(value: SSAValue) -> tuple[int, ...] | None:
+    """Returns the shape of a tensor; None where a dimension is unknown, and for other values."""
+    type = value.type
+    if not isinstance(type, TensorType) or DYNAMIC_INDEX in type.get_shape():
+        return None
+    return tuple(type.get_shape())
+
+
+def dtype_of(value: SSAValue) -> Attribute | None:
+    """Returns the element type of a tensor; None for other values."""
+    return value.type.element_type if isinstance(value.type, TensorType) else None

@@ -1,4 +1,9 @@
-"""Which values a list of patterns leaves out: Maranget's usefulness of the wildcard (Warnings for pattern matching, JFP 2007)."""
+"""Finds a value that a list of patterns does not match, for the verifier of `match`.
+
+Cons(_, Nil)  beside  Nil  leaves out  Cons(_, Cons(_, _))
+
+It is the usefulness of the wildcard in Maranget, "Warnings for pattern matching", JFP 2007.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +23,9 @@ _MAX_STEPS = 20_000
 
 
 def missing_case(patterns: Sequence[Attribute], constructors: Constructors) -> str | None:
-    """A case that no pattern matches, as a pattern's text (`Cons(_, Nil)`), or None.
+    """Returns the text of a case that no pattern matches, such as `Cons(_, Nil)`; None if all are matched.
 
-    `constructors` gives a data type's constructors with their fields by its name (None when that cannot be known: then
+    `constructors` returns a data type's constructors with their fields by its name (None when that cannot be known: then
     the patterns of that type count as complete). Raises VerifyException when the patterns are too many to decide.
     """
     witness = _Search(constructors).witness([(pattern,) for pattern in patterns], 1)
@@ -81,7 +86,10 @@ def _applied(name: str, fields: Sequence[str]) -> str:
 
 
 def _by_constructor(rows: Sequence[Row], names: Iterable[str]) -> dict[str, list[Row]]:
-    """For each constructor, in their order, the rows that may match its values: those that name it, and those that take anything."""
+    """Returns for each constructor the rows that may match its values, in their order.
+
+    These are the rows whose pattern names the constructor, and those with a wildcard or a variable.
+    """
     found: dict[str, list[Row]] = {name: [] for name in names}
     for row in rows:
         head = row[0]
@@ -91,7 +99,7 @@ def _by_constructor(rows: Sequence[Row], names: Iterable[str]) -> dict[str, list
 
 
 def _specialize(rows: Sequence[Row], constructor: str | None, count: int) -> list[Row]:
-    """The rows that match values of the constructor (None: tuples), the head replaced by its `count` fields."""
+    """Returns the rows that match values of a constructor (None: tuples), the head replaced by its fields."""
     result: list[Row] = []
     for head, *rest in rows:
         match head:
@@ -102,6 +110,6 @@ def _specialize(rows: Sequence[Row], constructor: str | None, count: int) -> lis
                 if constructor is None and len(head.fields.data) == count:
                     result.append((*head.fields.data, *rest))
             case _:
-                # A wildcard or a variable: it stands for any fields.
+                # A wildcard or a variable matches any fields.
                 result.append((*[head] * count, *rest))
     return result

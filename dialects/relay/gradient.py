@@ -1,10 +1,14 @@
-"""How an operator's gradient is written: with values that know arithmetic, on the backward side of one use."""
+"""Defines the values that gradients of operators are written with, and the registry of gradients.
+
+`a * b` and `a.of("exp")` on terms create operators; `@gradient("exp")` registers a function from the use of an operator
+(`Backward`) to the gradients of its arguments.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, SupportsIndex, TypeAlias, cast, overload
+from typing import SupportsIndex, TypeAlias, cast, overload
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
 from xdsl.ir import Attribute, SSAValue
@@ -12,10 +16,8 @@ from xdsl.ir import Attribute, SSAValue
 from ...support.diagnostics import MirError, error_at
 from ..tir.types import type_to_dtype
 from .emit import Emitter
-from .operator import AttrValue
-
-if TYPE_CHECKING:
-    from .operator import Attrs, OperatorOp
+from .operator import Attrs, AttrValue, Operator, OperatorOp
+from .operators import GRADIENTS, load, load_all
 
 
 class UnknownSize(Exception):
@@ -23,7 +25,7 @@ class UnknownSize(Exception):
 
 
 class Sizes(tuple[int, ...]):
-    """The sizes of a tensor, (2, ?, 3): one that is unknown raises UnknownSize when it is taken for a number."""
+    """The sizes of a tensor, such as (2, ?, 3). Reading an unknown size raises UnknownSize."""
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> int: ...
@@ -42,12 +44,12 @@ class Sizes(tuple[int, ...]):
 
     @property
     def are_known(self) -> bool:
-        """Whether none of them is `?`."""
+        """Returns whether no size is `?`."""
         return DYNAMIC_INDEX not in self
 
 
 class Term:
-    """A value that a gradient is computed from. `a * b`, `a.of("exp")`: each makes an operator of the table."""
+    """A value that a gradient is computed from. `a * b` and `a.of("exp")` create operators."""
 
     def __init__(self, emitter: Emitter, value: SSAValue):
         self.emitter = emitter
@@ -114,7 +116,10 @@ class Term:
         return self.of("sum", axis=list(axes), keepdims=keepdims) if axes else self
 
     def over_count(self, x: Term, axes: Sequence[int], less: int = 0, times: float = 1.0) -> Term:
-        """`times` this over the number of elements that x has along axes, less some. It broadcasts with x; where the number is 0 it is of none."""
+        """Returns `times` this over the number of elements of x along `axes`, minus `less`.
+
+        The result broadcasts with x. A number of 0 counts as 1.
+        """
         sizes = Sizes([x.type.get_shape()[axis] for axis in axes])
         if sizes.are_known:
             return self * (times / ((prod(sizes) - less) or 1))
@@ -128,7 +133,7 @@ class Term:
 
 
 class Backward:
-    """One use of an operator, seen from behind: what went in and came out, and the gradient of what came out."""
+    """A use of an operator in the backward pass: its arguments, its result, and the result's gradient."""
 
     def __init__(self, op: OperatorOp, emitter: Emitter, args: Sequence[SSAValue], gradient: SSAValue):
         self.op = op
@@ -143,7 +148,7 @@ class Backward:
         return Term(emitter, emitter.tuple([field.value for field in fields]))
 
     def again(self, args: Sequence[Term], **attributes: AttrValue) -> Term:
-        """The operator of other arguments, with its attributes but for some."""
+        """Creates the operator again with other arguments, and with `attributes` in place of some of its own."""
         emitter = self.gradient.emitter
         given = {**self.op.given(), **attributes}
         return Term(emitter, emitter.call(self.op.OPERATOR.name, *(arg.value for arg in args), **given))
@@ -156,15 +161,29 @@ class Backward:
 Gradient: TypeAlias = Callable[[Backward], Sequence[Term]]
 """The gradients of an operator's arguments, in order: how the final result changes with each."""
 
-GRADIENTS: dict[str, Gradient] = {}
-"""By the operators' names; the files of `operators` whose names begin with `gradients` enter them."""
+_GRADIENTS: dict[str, Gradient] = {}
 
 
 def gradient(*names: str) -> Callable[[Gradient], Gradient]:
-    """Enters a function as the gradient of operators."""
+    """Registers a function as the gradient of operators, each of which may have one."""
 
-    def enter(function: Gradient) -> Gradient:
-        GRADIENTS.update(dict.fromkeys(names, function))
+    def register(function: Gradient) -> Gradient:
+        for name in names:
+            if name in _GRADIENTS:
+                raise ValueError(f"the gradient of {name} is defined twice")
+            _GRADIENTS[name] = function
         return function
 
-    return enter
+    return register
+
+
+def gradient_of(operator: Operator) -> Gradient | None:
+    """Returns the gradient of an operator; None for operators that have none."""
+    load(operator.name, _GRADIENTS, GRADIENTS)
+    return _GRADIENTS.get(operator.name)
+
+
+def all_gradients() -> Mapping[str, Gradient]:
+    """Returns all gradients by the operators' names."""
+    load_all(GRADIENTS)
+    return _GRADIENTS

@@ -123,13 +123,16 @@ class AdtValue:
 
 @dataclass(eq=False)
 class Cell:
-    """What a reference refers to."""
+    """The value that a reference points to."""
 
     value: Value
 
 
 class _Frame:
-    """Where a function body, a branch or a clause stands; its value goes to `target` in the scope of the frame below."""
+    """The position in a function body, a branch or a clause.
+
+    The value of the block is stored as `target` in the scope of the frame below.
+    """
 
     __slots__ = ("op", "scope", "target")
 
@@ -140,7 +143,7 @@ class _Frame:
 
 
 class _Use:
-    """What is looked up once for each use of an operator."""
+    """The properties of an operator's use that are looked up once."""
 
     __slots__ = ("attrs", "bytes", "dtype", "empty", "meaning", "open", "shape", "type")
 
@@ -160,16 +163,16 @@ class _Use:
         self.open = open_sizes(op)
 
     def has_type(self, value: Value) -> bool:
-        """Whether a value is of the result's type."""
+        """Returns whether a value is of the result's type."""
         if isinstance(value, np.ndarray) and value.shape == self.shape and value.dtype == self.dtype:
             return True
         return fits(value, self.type)
 
 
 def empty_of(type: Attribute | None) -> Value | None:
-    """Returns the value of a type without elements, such as `Tensor[(2, 0), float32]`; None for any other type.
+    """Returns the value of a type without elements, `Tensor[(2, 0), float32]`; None for any other type.
 
-    Nothing is left to compute where no element is, and numpy's functions do not all take arrays without elements.
+    No element is left to compute, and not all of numpy's functions take arrays without elements.
     """
     match type:
         case TensorType():
@@ -220,7 +223,10 @@ def interpret(module: ModuleOp, entry: str, args: Sequence[Value]) -> Value:
 
 
 def flatten(value: Value) -> list[Array]:
-    """The arrays in a value, tuples flattened depth first. Raises MirError for a value that holds anything else."""
+    """Returns the arrays in a value, tuples flattened depth first.
+
+    Raises MirError for a value that holds anything else.
+    """
     result: list[Array] = []
     pending = [value]
     while pending:
@@ -439,7 +445,7 @@ _SIMPLE: dict[type[Operation], Callable[[Interpreter, Any, Activation], Value]] 
     RefWriteOp: Interpreter._ref_write,  # pyright: ignore[reportPrivateUsage]
     CallTirOp: Interpreter._call_tir,  # pyright: ignore[reportPrivateUsage]
 }
-"""Ops that give their value at once."""
+"""Ops whose value is computed at once."""
 
 _CONTROL: dict[type[Operation], Callable[[Interpreter, Operation, _Frame], None]] = {
     CallOp: Interpreter._call,  # pyright: ignore[reportPrivateUsage]
@@ -451,7 +457,7 @@ _CONTROL: dict[type[Operation], Callable[[Interpreter, Operation, _Frame], None]
 
 
 def _is_last(op: Operation) -> bool:
-    """Whether the block returns the op's value as it is, be it under a name of `let`."""
+    """Returns whether the block returns the op's value as it is, possibly under a name of `let`."""
     value, following = op.results[0], op.next_op
     while isinstance(following, LetOp) and following.value is value:
         value, following = following.result, following.next_op
@@ -459,7 +465,7 @@ def _is_last(op: Operation) -> bool:
 
 
 def match_pattern(pattern: Attribute, value: Value) -> list[Value] | None:
-    """What the pattern's variables are bound to, left to right, or None when the value does not match."""
+    """Returns the values of the pattern's variables, left to right; None when the value does not match."""
     bound: list[Value] = []
     pending: list[tuple[Attribute, Value]] = [(pattern, value)]
     while pending:
@@ -487,7 +493,7 @@ def match_pattern(pattern: Attribute, value: Value) -> list[Value] | None:
 
 
 def _as_value(result: Any) -> Value:
-    """What an operator gives, laid out row by row: the order in which numpy adds follows how elements lie in memory."""
+    """Converts an operator's result to row-major arrays: the order of numpy's sums follows the strides."""
     if isinstance(result, (tuple, list)):
         return tuple(np.asarray(r, order="C") for r in cast("Sequence[Any]", result))
     return np.asarray(result, order="C")
@@ -503,7 +509,7 @@ def _describe(value: Value) -> str:
 
 
 def fits(value: Value, type: Attribute) -> bool:
-    """Whether a value is of a type, as far as that is known: dtypes and known dimensions of tensors, fields of tuples."""
+    """Returns whether a value is of a type: dtypes and known dimensions of tensors, fields of tuples."""
     match type:
         case TensorType():
             if not isinstance(value, np.ndarray) or value.dtype != numpy_dtype(type_to_dtype(type.element_type)):

@@ -1,7 +1,8 @@
-"""Relay's structure as SSA ops: functions, calls, control flow, data types, references.
+"""Defines Relay's structure as SSA ops: functions, calls, control flow, data types, references.
 
-Operators (`relay.nn.dense`, `relay.add`, …) are ops of their own, made from the operator table. Here is the rest.
-SSA order is evaluation order; a value that the text bound with `let` passes through a `relay.let`.
+Operators (`relay.nn.dense`, `relay.add`, …) are ops of their own, created from the operator table (`operator.py`).
+SSA order is evaluation order; a value that the text binds with `let` passes through a `relay.let`.
+Verifiers accept types that are not known yet, and look up names only where there is a module around the op.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
+    TensorType,
     TupleType,
     UnitAttr,
 )
@@ -42,19 +44,22 @@ from xdsl.traits import (
     RecursiveMemoryEffect,
     SymbolOpInterface,
 )
+from xdsl.utils.exceptions import VerifyException
 
 from ...support.memoize import memoized
 from ...support.operands import ManyOperands, set_operands
+from ...support.text import counted
 from ..array import ArrayValueAttr
 from ..assembly import FunctionForm
 from ..plain_op import PlainOp
+from .patterns import ConstructorPattern, TuplePattern, bound_names
 from .types import UNKNOWN, AdtType, FuncType, RefType, TypeVarType, tuple_of
 
 NO_ATTRS = DictionaryAttr({})
 
 
 class StructureOp(PlainOp):
-    """An op of this file; the rules that it must keep stand in `verify`. Tuples and calls may have very many operands."""
+    """Base class of the ops of this file: tuples and calls may have very many operands."""
 
     @property
     def operands(self) -> OpOperands:
@@ -64,27 +69,44 @@ class StructureOp(PlainOp):
     def operands(self, new: Sequence[SSAValue]) -> None:
         set_operands(self, new)
 
-    def verify_(self) -> None:
-        from .verify import verify_structure
 
-        verify_structure(self)
-
-
-@irdl_op_definition
-class FuncOp(FunctionForm, StructureOp):
-    """`def @main[A](%x: Tensor[(2), float32], Inline=1) -> Tensor[(2), float32] { … }`.
+class FunctionOp(FunctionForm, StructureOp):
+    """Base class of global and local functions.
 
     `attrs` are the function's attributes; `ret_type` is the declared result type or unknown. The body ends with
     `relay.return`.
     """
 
-    name = "relay.func"
-    sym_name = prop_def(StringAttr)
     param_names = prop_def(ArrayAttr[StringAttr])
     type_params = prop_def(ArrayAttr[StringAttr], default_value=ArrayAttr([]))
     attrs = prop_def(DictionaryAttr, default_value=NO_ATTRS)
     ret_type = prop_def(Attribute, default_value=UNKNOWN)
     body = region_def("single_block")
+
+    @property
+    def params(self) -> Sequence[SSAValue]:
+        """The parameters as values, in order."""
+        return self.body.block.args
+
+    def function_type(self) -> FuncType:
+        """Returns the type of the function as a value."""
+        names = [p.data for p in self.type_params.data]
+        return FuncType.get([p.type for p in self.params], self.ret_type, names)
+
+    def verify_function(self, what: str) -> None:
+        """Verifies the parameters' names and the result; `what` is the function's name in messages."""
+        from .verify import agree, verify_parameters
+
+        verify_parameters(what, self.params, self.param_names, self.type_params)
+        agree(f"the result of {what}", self.ret_type, _returned(self.body, what).type)
+
+
+@irdl_op_definition
+class FuncOp(FunctionOp):
+    """`def @main[A](%x: Tensor[(2), float32], Inline=1) -> Tensor[(2), float32] { … }`."""
+
+    name = "relay.func"
+    sym_name = prop_def(StringAttr)
     traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
 
     def __init__(
@@ -109,32 +131,22 @@ class FuncOp(FunctionForm, StructureOp):
             regions=[body or Region(Block(arg_types=param_types))],
         )
 
-    @property
-    def params(self) -> Sequence[SSAValue]:
-        """The parameters as values, in order."""
-        return self.body.block.args
+    def verify_(self) -> None:
+        from .text import global_text
 
-    def function_type(self) -> FuncType:
-        """The function's type as a value."""
-        names = [p.data for p in self.type_params.data]
-        return FuncType.get([p.type for p in self.params], self.ret_type, names)
+        self.verify_function(f"function {global_text(self.sym_name.data)}")
 
 
 @irdl_op_definition
-class FnOp(FunctionForm, StructureOp):
-    """`fn (%x: float32, Primitive=1) -> float32 { … }`: a local function, closing over the values around it.
+class FnOp(FunctionOp):
+    """`fn (%x: float32, Primitive=1) -> float32 { … }`: a local function, a closure over outer values.
 
     With `self_name` the function calls itself (`let %f = fn …` whose body uses `%f`): then the region's first argument
     is the function itself, and its parameters follow.
     """
 
     name = "relay.fn"
-    param_names = prop_def(ArrayAttr[StringAttr])
-    type_params = prop_def(ArrayAttr[StringAttr], default_value=ArrayAttr([]))
-    attrs = prop_def(DictionaryAttr, default_value=NO_ATTRS)
-    ret_type = prop_def(Attribute, default_value=UNKNOWN)
     self_name = opt_prop_def(StringAttr)
-    body = region_def("single_block")
     result = result_def()
     traits = traits_def(Pure())
 
@@ -164,10 +176,18 @@ class FnOp(FunctionForm, StructureOp):
         """The parameters as values, without the function itself."""
         return self.body.block.args[1 if self.self_name is not None else 0 :]
 
+    def verify_(self) -> None:
+        from .verify import agree
+
+        if self.self_name is not None and not self.body.block.args:
+            raise VerifyException("a local function with a self_name takes itself as its first argument")
+        self.verify_function("a local function")
+        agree("the type of a local function", self.function_type(), self.result.type)
+
 
 @irdl_op_definition
 class ReturnOp(PlainOp):
-    """The value of a function's body, of an if's branch or of a match's clause."""
+    """Ends a function's body, an if's branch or a match's clause with its value."""
 
     name = "relay.return"
     assembly_format = "$value attr-dict `:` type($value)"
@@ -192,14 +212,21 @@ class ConstantOp(StructureOp):
         super().__init__(properties={"value": value}, result_types=[type])
 
     def drop_all_references(self) -> None:
-        """As for any op that is erased; the data, which may be large, does not wait for the collector."""
+        """Frees the data, which may be large, at once: it must not wait for the garbage collector."""
         super().drop_all_references()
         self.properties = {}
+
+    def verify_(self) -> None:
+        shape, type = self.value.data.shape, self.result.type
+        if not isinstance(type, TensorType) or type.get_shape() != shape:
+            from .text import type_text
+
+            raise VerifyException(f"a constant of shape {shape} cannot have the type {type_text(type)}")
 
 
 @irdl_op_definition
 class LetOp(StructureOp):
-    """`let %x = value;`: the same value under the name that the text gives it."""
+    """`let %x = value;`: the same value under the name that the text binds it to."""
 
     name = "relay.let"
     assembly_format = "$var_name `=` $value attr-dict `:` type($value) `->` type($result)"
@@ -215,6 +242,11 @@ class LetOp(StructureOp):
             properties={"var_name": StringAttr(name)},
             result_types=[value.type if type is None else type],
         )
+
+    def verify_(self) -> None:
+        from .verify import agree
+
+        agree(f"the variable %{self.var_name.data}", self.result.type, self.value.type)
 
 
 @irdl_op_definition
@@ -233,6 +265,11 @@ class TupleOp(StructureOp):
             operands=[values],
             result_types=[tuple_of([v.type for v in values]) if type is None else type],  # type: ignore[arg-type]
         )
+
+    def verify_(self) -> None:
+        from .verify import agree
+
+        agree("the tuple", tuple_of([f.type for f in self.fields]), self.result.type)
 
 
 @irdl_op_definition
@@ -253,6 +290,20 @@ class TupleGetItemOp(StructureOp):
             type = value.type.types.data[index]
         super().__init__(operands=[value], properties={"index": IntegerAttr(index, 64)}, result_types=[type])
 
+    def verify_(self) -> None:
+        type, index = self.tuple_value.type, self.index.value.data
+        if isinstance(type, TupleType):
+            from .verify import agree
+
+            count = len(type.types.data)
+            if not 0 <= index < count:
+                raise VerifyException(f"a tuple of {counted(count, 'field')} has no field {index}")
+            agree(f"field {index} of the tuple", type.types.data[index], self.result.type)
+        elif isinstance(type, TensorType | FuncType | AdtType | RefType):
+            from .text import type_text
+
+            raise VerifyException(f"only a tuple has fields: .{index} of {type_text(type)}")
+
 
 @irdl_op_definition
 class GlobalRefOp(StructureOp):
@@ -266,6 +317,15 @@ class GlobalRefOp(StructureOp):
 
     def __init__(self, symbol: str, type: Attribute = UNKNOWN):
         super().__init__(properties={"symbol": SymbolRefAttr(symbol)}, result_types=[type])
+
+    def verify_(self) -> None:
+        name = self.symbol.string_value()
+        callee = _callee(self, name)
+        if callee is not None:
+            from .text import global_text
+            from .verify import agree
+
+            agree(f"{global_text(name)}", callee.function_type(), self.result.type)
 
 
 @irdl_op_definition
@@ -288,41 +348,76 @@ class CallOp(StructureOp):
     ):
         super().__init__(operands=[callee, list(arguments)], result_types=[type])
 
+    def verify_(self) -> None:
+        type = self.callee.type
+        if isinstance(type, FuncType):
+            from .verify import verify_call
 
-@irdl_op_definition
-class CallGlobalOp(StructureOp):
-    """`@f(%x)`: a call of a Relay function of the module."""
+            verify_call("the function", type, self.type_args.data, self.arguments, self.result.type)
+        elif isinstance(type, TensorType | TupleType | AdtType | RefType):
+            from .text import type_text
 
-    name = "relay.call_global"
+            raise VerifyException(f"only a function can be called, not {type_text(type)}")
+
+
+class SymbolCallOp(StructureOp):
+    """Base class of the calls of a function of the module by its name."""
+
     assembly_format = "$callee `(` $arguments `)` attr-dict `:` functional-type($arguments, $result)"
     callee = prop_def(SymbolRefAttr)
     arguments = var_operand_def()
-    type_args = prop_def(ArrayAttr, default_value=ArrayAttr([]))
-    attrs = prop_def(DictionaryAttr, default_value=NO_ATTRS)
     result = result_def()
-    irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def()
 
     def __init__(self, callee: str, arguments: Sequence[SSAValue | Operation], type: Attribute = UNKNOWN):
         super().__init__(operands=[list(arguments)], properties={"callee": SymbolRefAttr(callee)}, result_types=[type])
 
 
 @irdl_op_definition
-class CallTirOp(StructureOp):
+class CallGlobalOp(SymbolCallOp):
+    """`@f(%x)`: a call of a Relay function of the module."""
+
+    name = "relay.call_global"
+    type_args = prop_def(ArrayAttr, default_value=ArrayAttr([]))
+    attrs = prop_def(DictionaryAttr, default_value=NO_ATTRS)
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def()
+
+    def verify_(self) -> None:
+        name = self.callee.string_value()
+        callee = _callee(self, name)
+        if callee is not None:
+            from .text import global_text
+            from .verify import verify_call
+
+            verify_call(
+                global_text(name), callee.function_type(), self.type_args.data, self.arguments, self.result.type
+            )
+
+
+@irdl_op_definition
+class CallTirOp(SymbolCallOp):
     """`call_tir(@f, %x, …)`: destination-passing call of a TIR or TE function of the module.
 
     The callee's parameters are the inputs, then the outputs; the op's type is that of the outputs (a tuple of several).
     """
 
     name = "relay.call_tir"
-    assembly_format = "$callee `(` $arguments `)` attr-dict `:` functional-type($arguments, $result)"
-    callee = prop_def(SymbolRefAttr)
-    arguments = var_operand_def()
-    result = result_def()
     traits = traits_def(Pure())
 
-    def __init__(self, callee: str, arguments: Sequence[SSAValue | Operation], type: Attribute = UNKNOWN):
-        super().__init__(operands=[list(arguments)], properties={"callee": SymbolRefAttr(callee)}, result_types=[type])
+    def verify_(self) -> None:
+        from .text import global_text
+        from .verify import near_names, symbol_around
+
+        name = self.callee.string_value()
+        found, known = symbol_around(self, name)
+        if not known:
+            return
+        if found is None:
+            raise VerifyException(f"there is no function {global_text(name)}{near_names(self, name)}")
+        if found.name not in ("tir.prim_func", "te.func"):
+            raise VerifyException(
+                f"call_tir calls a TIR or TE function, but {global_text(name)} is a '{found.name}'; write {global_text(name)}(…)"
+            )
 
 
 @irdl_op_definition
@@ -343,6 +438,15 @@ class IfOp(StructureOp):
         self, condition: SSAValue | Operation, then_region: Region, else_region: Region, type: Attribute = UNKNOWN
     ):
         super().__init__(operands=[condition], regions=[then_region, else_region], result_types=[type])
+
+    def verify_(self) -> None:
+        from .verify import BOOL, agree
+
+        agree("the condition of 'if'", BOOL, self.condition.type)
+        then = _returned(self.then_region, "a branch of 'if'")
+        other = _returned(self.else_region, "a branch of 'if'")
+        agree("the 'else' branch", then.type, other.type)
+        agree("the result of 'if'", then.type, self.result.type)
 
 
 @irdl_op_definition
@@ -381,17 +485,20 @@ class TypeDataOp(StructureOp):
         super().__init__(properties=properties)
 
     def constructors(self) -> dict[str, Sequence[Attribute]]:
-        """Field types by constructor, in order."""
+        """Returns the field types by constructor, in order."""
         names = (name.data for name in self.constructor_names.data)
         return dict(zip(names, (fields.data for fields in self.constructor_fields.data), strict=True))
 
     def fields_of(self, name: str) -> Sequence[Attribute] | None:
-        """The field types of the constructor called so, None where there is none; in a time that does not depend on how many there are."""
-        place = _places(self.constructor_names).get(name)
-        return None if place is None else self.constructor_fields.data[place].data
+        """Returns the field types of the constructor `name`, in constant time; None where there is none."""
+        index = _indices(self.constructor_names).get(name)
+        return None if index is None else self.constructor_fields.data[index].data
 
     def constructor_type(self, name: str) -> FuncType:
-        """The type of a constructor of this data type as a function: `fn [A](A, List[A]) -> List[A]`. Raises KeyError where there is none."""
+        """Returns the type of the constructor `name` as a function: `fn [A](A, List[A]) -> List[A]`.
+
+        Raises KeyError where there is none.
+        """
         fields = self.fields_of(name)
         if fields is None:
             raise KeyError(name)
@@ -399,11 +506,21 @@ class TypeDataOp(StructureOp):
         result = AdtType.get(self.sym_name.data, [TypeVarType.get(p) for p in parameters])
         return FuncType.get(fields, result, parameters)
 
+    def verify_(self) -> None:
+        names = [name.data for name in self.constructor_names.data]
+        if len(names) != len(self.constructor_fields.data):
+            raise VerifyException(f"{len(names)} constructors have {len(self.constructor_fields.data)} lists of fields")
+        seen: set[str] = set()
+        for name in names:
+            if name in seen:
+                raise VerifyException(f"the constructor '{name}' is declared twice")
+            seen.add(name)
+
 
 @memoized
-def _places(names: ArrayAttr[StringAttr]) -> dict[str, int]:
-    """Where each name stands; where one is given twice, the last."""
-    return {name.data: place for place, name in enumerate(names.data)}
+def _indices(names: ArrayAttr[StringAttr]) -> dict[str, int]:
+    """Returns the index of each name; the last one of a name that is repeated."""
+    return {name.data: index for index, name in enumerate(names.data)}
 
 
 @irdl_op_definition
@@ -429,10 +546,20 @@ class ConstructOp(StructureOp):
             result_types=[type],
         )
 
+    def verify_(self) -> None:
+        type = _constructor(self, self.type_name.data, self.constructor.data)
+        if type is not None:
+            from .verify import verify_call
+
+            verify_call(self.constructor.data, type, (), self.arguments, self.result.type)
+
 
 @irdl_op_definition
 class ConstructorRefOp(StructureOp):
-    """A constructor as a value, `Cons` without arguments where a function is wanted (`Nil` with no fields is a value of its own type once called)."""
+    """`Cons` without arguments: a constructor as a function.
+
+    `Nil`, of no fields, is a value of its type once called.
+    """
 
     name = "relay.constructor_ref"
     assembly_format = "$type_name `,` $constructor attr-dict `:` type($result)"
@@ -445,6 +572,13 @@ class ConstructorRefOp(StructureOp):
         super().__init__(
             properties={"type_name": StringAttr(type_name), "constructor": StringAttr(constructor)}, result_types=[type]
         )
+
+    def verify_(self) -> None:
+        type = _constructor(self, self.type_name.data, self.constructor.data)
+        if type is not None:
+            from .verify import agree
+
+            agree(self.constructor.data, type, self.result.type)
 
 
 @irdl_op_definition
@@ -483,6 +617,55 @@ class MatchOp(StructureOp):
             result_types=[type],
         )
 
+    def verify_(self) -> None:
+        from .exhaustive import missing_case
+        from .verify import agree
+
+        patterns = self.patterns.data
+        if len(patterns) != len(self.clauses):
+            raise VerifyException(
+                f"a match of {counted(len(self.clauses), 'clause')} has {counted(len(patterns), 'pattern')}"
+            )
+        if not patterns:
+            raise VerifyException("a match needs one clause or more")
+        for index, (pattern, region) in enumerate(zip(patterns, self.clauses, strict=True)):
+            block = region.first_block
+            count = 0 if block is None else len(block.args)
+            names = bound_names(pattern)
+            if count != len(names):
+                raise VerifyException(f"clause {index} binds {len(names)} variables, its block takes {count}")
+            value = _returned(region, f"clause {index} of a match")
+            agree(f"clause {index} of the match", self.result.type, value.type)
+            self._verify_pattern(pattern)
+        if self.complete.value.data:
+            missing = missing_case(patterns, self._constructors)
+            if missing is not None:
+                raise VerifyException(
+                    f"the match leaves out {missing}; add a clause for it, or write match? where it cannot be"
+                )
+
+    def _verify_pattern(self, pattern: Attribute) -> None:
+        """Verifies that the constructors in a pattern exist and have as many fields as the pattern."""
+        pending = [pattern]
+        while pending:
+            match pending.pop():
+                case ConstructorPattern() as made:
+                    type = _constructor(self, made.type_name.data, made.constructor.data)
+                    if type is not None and len(type.inputs.data) != len(made.fields.data):
+                        raise VerifyException(
+                            f"{made.constructor.data} has {counted(len(type.inputs.data), 'field')}, its pattern {len(made.fields.data)}"
+                        )
+                    pending += made.fields.data
+                case TuplePattern() as fields:
+                    pending += fields.fields.data
+                case _:
+                    pass
+
+    def _constructors(self, type_name: str) -> Mapping[str, Sequence[Attribute]] | None:
+        """Returns a data type's constructors with their fields; None outside of a module."""
+        declared = _data_type(self, type_name)
+        return None if declared is None else declared.constructors()
+
 
 @irdl_op_definition
 class RefOp(StructureOp):
@@ -498,6 +681,11 @@ class RefOp(StructureOp):
         value = SSAValue.get(value)
         super().__init__(operands=[value], result_types=[RefType(value.type)])
 
+    def verify_(self) -> None:
+        from .verify import agree
+
+        agree("the reference", RefType(self.value.type), self.result.type)
+
 
 @irdl_op_definition
 class RefReadOp(StructureOp):
@@ -511,6 +699,11 @@ class RefReadOp(StructureOp):
 
     def __init__(self, ref: SSAValue | Operation, type: Attribute = UNKNOWN):
         super().__init__(operands=[ref], result_types=[type])
+
+    def verify_(self) -> None:
+        from .verify import agree
+
+        agree("the argument of ref_read", RefType(self.result.type), self.ref.type)
 
 
 @irdl_op_definition
@@ -527,6 +720,71 @@ class RefWriteOp(StructureOp):
     def __init__(self, ref: SSAValue | Operation, value: SSAValue | Operation):
         super().__init__(operands=[ref, value], result_types=[TupleType(())])
 
+    def verify_(self) -> None:
+        from .verify import agree
+
+        agree("the reference that ref_write changes", RefType(self.value.type), self.ref.type)
+
 
 LEAVES = (ConstantOp, GlobalRefOp, ConstructorRefOp)
 """Ops that the text writes where their value is used."""
+
+
+def _returned(region: Region, what: str) -> SSAValue:
+    """Returns the value that a block ends with.
+
+    Raises VerifyException where it does not end with `relay.return`.
+    """
+    block = region.first_block
+    last = None if block is None else block.last_op
+    if not isinstance(last, ReturnOp):
+        raise VerifyException(f"{what} must end with a relay.return")
+    return last.value
+
+
+def _callee(op: Operation, name: str) -> FuncOp | None:
+    """Returns the Relay function `name` of the module around `op`; None outside of a module.
+
+    Raises VerifyException where the module has no such function.
+    """
+    from .text import global_text
+    from .verify import near_names, symbol_around
+
+    found, known = symbol_around(op, name)
+    if isinstance(found, FuncOp):
+        return found
+    if not known:
+        return None
+    if found is None:
+        raise VerifyException(f"there is no function {global_text(name)}{near_names(op, name)}")
+    raise VerifyException(
+        f"{global_text(name)} is no Relay function but a '{found.name}'; write call_tir({global_text(name)}, …)"
+    )
+
+
+def _data_type(op: Operation, type_name: str) -> TypeDataOp | None:
+    """Returns the data type `type_name` of the module around `op`; None outside of a module.
+
+    Raises VerifyException where the module has no such type.
+    """
+    from .verify import symbol_around
+
+    found, known = symbol_around(op, type_name)
+    if isinstance(found, TypeDataOp):
+        return found
+    if known:
+        raise VerifyException(f"there is no data type '{type_name}' in the module")
+    return None
+
+
+def _constructor(op: Operation, type_name: str, name: str) -> FuncType | None:
+    """Returns the type of a data type's constructor; None where `op` is outside of a module.
+
+    Raises VerifyException where the module has no such constructor.
+    """
+    declared = _data_type(op, type_name)
+    if declared is None:
+        return None
+    if declared.fields_of(name) is None:
+        raise VerifyException(f"the data type '{type_name}' has no constructor '{name}'")
+    return declared.constructor_type(name)

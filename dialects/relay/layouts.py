@@ -1,8 +1,10 @@
-"""Layouts of values around one operator: what an operator says of them (TVM's FInferCorrectLayout), and their algebra.
+"""Defines layout rules, which propagate layouts through operators (TVM's FInferCorrectLayout).
 
-A value has a layout once an operator that names one (`data_layout="NCHW"`) made or took it. A layout rule tells, from the
-layouts of an operator's arguments, those of its result; and when arguments come in other layouts than they were written
-in, which attributes make the operator compute the same there.
+A value has a layout once an operator that names one (`data_layout="NCHW"`) produced or consumed it. From the layouts of
+an operator's arguments, a rule computes those of its result; and when arguments arrive in other layouts than they were
+written in, the attributes with which the operator computes the same there:
+
+    sum(x, axis=1) of x: NCHW  ->  sum(x, axis=3) of x: NHWC
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from typing import TypeAlias
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Attribute
 
-from .operator import Attrs, AttrValue
+from .operator import Attrs, AttrValue, Operator
+from .operators import LAYOUT_RULES, load
 from .operators.common.layout_strings import Layout, parse_layout
 
 SCALAR = Layout("", ())
@@ -23,11 +26,11 @@ SCALAR = Layout("", ())
 
 @dataclass(frozen=True)
 class LayoutUse:
-    """One use of an operator, tuple arguments flattened (`counts` has the number of tensors of each argument).
+    """One use of an operator, tuple arguments flattened (`counts`: the tensors of each argument).
 
     `types` and `old` are the arguments' types and layouts as the program was written, None for an unknown layout.
-    `new` are the layouts in which the arguments come now, and None as long as it is only asked what was written;
-    then `old` is known whole.
+    `new` are the arguments' present layouts, and None while only the written ones are asked for; with `new`, no layout in
+    `old` is None.
     """
 
     attrs: Attrs
@@ -44,7 +47,7 @@ class LayoutUse:
 
 @dataclass(frozen=True)
 class Layouts:
-    """The layouts of an operator's arguments and results, and the attributes with which it computes the same in them."""
+    """The layouts of an operator's arguments and results, and the attributes that it needs in them."""
 
     inputs: Sequence[Layout]
     outputs: Sequence[Layout]
@@ -53,6 +56,27 @@ class Layouts:
 
 LayoutRule: TypeAlias = Callable[[LayoutUse], Layouts | None]
 """None where nothing can be said: the operator then takes its arguments as they were written."""
+
+_LAYOUT_RULES: dict[str, LayoutRule] = {}
+
+
+def layout_rule(*names: str) -> Callable[[LayoutRule], LayoutRule]:
+    """Registers a function as the layout rule of operators, each of which may have one."""
+
+    def register(rule: LayoutRule) -> LayoutRule:
+        for name in names:
+            if name in _LAYOUT_RULES:
+                raise ValueError(f"the layout rule of {name} is defined twice")
+            _LAYOUT_RULES[name] = rule
+        return rule
+
+    return register
+
+
+def layout_rule_of(operator: Operator) -> LayoutRule | None:
+    """Returns the layout rule of an operator; None for one that takes its arguments as they were written."""
+    load(operator.name, _LAYOUT_RULES, LAYOUT_RULES)
+    return _LAYOUT_RULES.get(operator.name)
 
 
 def of_dims(dims: Sequence[tuple[str, int | None]]) -> Layout | None:
@@ -68,7 +92,10 @@ def place_of(layout: Layout, letter: str) -> int | None:
 
 
 def last_dims(layout: Layout, count: int) -> Layout | None:
-    """The layout of the last dimensions alone, those that broadcasting lines up; None where they split an axis off."""
+    """Returns the layout of the last `count` dimensions, which broadcasting aligns.
+
+    None where they split an axis off.
+    """
     return of_dims(layout.dims[len(layout.dims) - count :]) if count <= len(layout.dims) else None
 
 
@@ -79,7 +106,7 @@ def expanded(layout: Layout, like: Layout) -> Layout | None:
 
 
 def is_transform(source: Layout, target: Layout, shape: Sequence[int]) -> bool:
-    """Whether a tensor of that shape and layout can be brought into another layout, new axes in front included."""
+    """Returns whether a tensor can be brought into another layout, new axes in front included."""
     if source == target:
         return True
     if not set(source.axes) <= set(target.axes) or len(shape) != len(source.dims):
@@ -93,8 +120,11 @@ def is_transform(source: Layout, target: Layout, shape: Sequence[int]) -> bool:
 
 
 def transformed_like(old: Layout, reference: Layout, changed: Layout) -> Layout | None:
-    """What becomes of `old` when it changes as `reference` did to become `changed`, the last dimensions of both being
-    the same ones, however their axes are called: CHW becomes NHWC as NCHW became NHWC. None where they do not match."""
+    """Changes `old` as `reference` changed to `changed`: as NCHW became NHWC, CHW becomes NHWC.
+
+    The last dimensions of `old` and `reference` are the same ones, whatever the names of their axes. None where they do not
+    match.
+    """
     if not old.dims:
         return old
     shared = min(len(old.dims), len(reference.dims))
@@ -118,8 +148,10 @@ def transformed_like(old: Layout, reference: Layout, changed: Layout) -> Layout 
 
 
 def blocks_of_one(target: Layout, old: Layout, shape: Sequence[int]) -> Layout | None:
-    """`target`, its blocks being of 1 where the tensor of layout `old` has one element or no such axis: what is
-    broadcast along C stays broadcast along NCHW1c."""
+    """Returns `target` with blocks of 1 where the tensor of layout `old` has one element, or no axis.
+
+    A tensor that is broadcast along C stays broadcast along NCHW1c.
+    """
     sizes = old.logical(shape)
     return of_dims(
         [(letter, 1 if block is not None and sizes.get(letter, 1) == 1 else block) for letter, block in target.dims]

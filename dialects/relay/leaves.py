@@ -1,4 +1,4 @@
-"""Where leaves stand: constants and names of functions, which compute nothing and which text writes in their only user."""
+"""Places leaves (constants and names of functions, which the text writes in their only user)."""
 
 from __future__ import annotations
 

@@ -1,11 +1,10 @@
-"""What an operator is: one entry of the operator table, and the op class made from it.
+"""Defines an entry of the operator table, and the op class made from it.
 
-An entry says everything about an operator in one place: arguments, attributes with TVM's names and defaults, type
-relation, fusion kind, numpy meaning and TE compute. The entries stand in `operators/`, by topic, and register
-themselves with `register`; `get_operator` imports the topic that holds a name on demand. Two things that only some
-operators have are kept by operator in files of their own, because they are not needed to read, type or run a program and
-are imported when a pass asks: gradients, which are written with other operators (`operators/common/gradients.py`), and how layouts
-go through (`operators/common/layout_rules.py`). `Operator.gradient` and `Operator.layouts` are where to ask for them.
+An entry defines an operator in one place: arguments, attributes with TVM's names and defaults, type relation, fusion
+kind, numpy meaning and TE compute. The entries are in `operators/`, by topic, and register themselves with `register`;
+`get_operator` imports the topic that holds a name on demand. Gradients (`gradient.py`) and layout rules (`layouts.py`)
+register themselves by operator in the same way, in modules that only the passes that ask for them import: no program is
+read, typed or run with them.
 """
 
 from __future__ import annotations
@@ -42,8 +41,6 @@ from .types import UNKNOWN
 
 if TYPE_CHECKING:
     from ..te.builder import Expr, Tensor
-    from .gradient import Gradient
-    from .layouts import LayoutRule
     from .operators.common.result_sizes import ResultShapes
 
 AttrValue: TypeAlias = "int | float | bool | str | Sequence[AttrValue] | Mapping[str, AttrValue] | None"
@@ -51,7 +48,7 @@ AttrValue: TypeAlias = "int | float | bool | str | Sequence[AttrValue] | Mapping
 
 
 class OpPattern(IntEnum):
-    """How an operator may fuse; TVM's OpPatternKind."""
+    """The ways in which an operator may fuse; TVM's OpPatternKind."""
 
     ELEMWISE = 0
     BROADCAST = 1
@@ -76,10 +73,10 @@ Kind: TypeAlias = Literal["int", "float", "bool", "str", "ints", "floats", "any"
 
 @dataclass(frozen=True)
 class AttrSpec:
-    """One attribute: its name as TVM prints it, its default (or REQUIRED), what values it takes, and what it means.
+    """One attribute: its name as TVM prints it, its default (or REQUIRED), its kind, its meaning.
 
-    `nullable` says that None may be given, `printed` that the text shows it even where it is the default (TVM has no
-    default for it, or writes it always).
+    `nullable` allows None; `printed` attributes are printed even if they have their default (TVM has none for them, or
+    always prints them).
     """
 
     name: str
@@ -90,10 +87,9 @@ class AttrSpec:
     doc: str = ""
 
     def convert(self, value: AttrValue) -> AttrValue:
-        """`value` as this attribute holds it: lists as tuples, an integer where a float is meant as that float, one
-        integer where a list is meant as a list of it, "" where None is the default as None.
+        """Converts a value to the form in which this attribute stores it; another kind stays as it is.
 
-        A value of another kind comes back as it is.
+        Lists become tuples, `2` becomes `2.0` for a float, `(2,)` for a list; "" becomes None where the default is None.
         """
         value = _frozen(value)
         if value == "" and self.default is None:
@@ -112,7 +108,7 @@ class AttrSpec:
                 return value
 
     def accepts(self, value: AttrValue) -> bool:
-        """Whether a converted value is of this attribute's kind."""
+        """Returns whether a converted value is of this attribute's kind."""
         if value is None:
             return self.nullable or self.kind == "any"
         return _KINDS[self.kind](value)
@@ -127,7 +123,7 @@ def attr(
     printed: bool = False,
     doc: str = "",
 ) -> AttrSpec:
-    """An attribute whose kind follows from its default unless given; None as the default makes it nullable."""
+    """Returns an attribute whose kind follows from its default unless given; None makes it nullable."""
     if kind is None:
         kinds: list[Kind] = [] if isinstance(default, _Required) else [k for k in _KINDS if _KINDS[k](default)]
         kind = kinds[0] if kinds else "any"
@@ -196,10 +192,10 @@ class Attrs(Mapping[str, Any]):
 
 
 class Relation(Protocol):
-    """What a type relation sees of one use of an operator, and how it says what it finds.
+    """One use of an operator as a type relation reads and types it.
 
     A relation reads the argument types that it needs, sets those that follow from others (a weight's shape from the
-    attributes), and sets the result. It may be called again when more is known; it must not keep state.
+    attributes), and sets the result. It may run again when more types are known; it must not keep state.
     """
 
     operator: Operator
@@ -207,7 +203,7 @@ class Relation(Protocol):
 
     @property
     def count(self) -> int:
-        """How many arguments were given."""
+        """The number of arguments."""
         ...
 
     def type_of(self, index: int) -> Attribute | None:
@@ -215,7 +211,10 @@ class Relation(Protocol):
         ...
 
     def tensor(self, index: int) -> TensorType[Attribute]:
-        """Argument `index`'s tensor type. Postpones the relation while unknown; an error when it is no tensor."""
+        """Returns the tensor type of argument `index`.
+
+        Postpones the relation while the type is unknown; raises an error when it is not a tensor.
+        """
         ...
 
     def tensors(self, index: int) -> Sequence[TensorType[Attribute]]:
@@ -223,7 +222,7 @@ class Relation(Protocol):
         ...
 
     def set_argument(self, index: int, type: Attribute) -> None:
-        """Argument `index` must have this type: gives it to an untyped one, else compares, dimension by dimension."""
+        """Sets the type of argument `index`; compares a type that is known already, dimension by dimension."""
         ...
 
     def set_result(self, type: Attribute) -> None:
@@ -260,7 +259,7 @@ Meaning: TypeAlias = """(
 class Large:
     """Another compute, which pays where a size that is known only at run time is `least` or more.
 
-    `size` gives that size from the input tensors, None where the compute does not serve them.
+    `size` returns that size from the input tensors, None where the compute does not serve them.
     """
 
     least: int
@@ -270,14 +269,14 @@ class Large:
 
 @dataclass(frozen=True)
 class Operator:
-    """One operator of Relay, whole.
+    """One entry of the operator table.
 
-    `arguments` names the operands; a name that starts with `*` is a tuple of tensors. `numpy` gives the meaning:
-    (attributes, arrays…) to an array or a tuple of arrays, a tuple argument being passed as a tuple of arrays.
-    `compute` is None for the few operators that are no tensor expressions. Where the shape of a result depends on what
-    the inputs hold, or something must hold of sizes known only at run time, `extents` says so (TVM's FShapeFunc); else the
-    shapes are those of what `compute` gives. `large` is another compute for large sizes of run time. `stateful` operators are neither merged nor
-    dropped nor reordered; the arguments of `commutative` ones may be exchanged. `source` points to the definition's documentation.
+    `arguments` names the operands; a name that starts with `*` is a tuple of tensors. `numpy` is the meaning: (attributes,
+    arrays…) to an array or a tuple of arrays, a tuple argument being passed as a tuple of arrays. `compute` is None for the
+    few operators that are not tensor expressions. `extents` (TVM's FShapeFunc) computes the shapes of results that depend on
+    elements of the inputs, and requirements on sizes known only at run time; without it the shapes are those of `compute`'s
+    tensors. `large` is another compute for large sizes of run time. `stateful` operators are neither merged nor dropped nor
+    reordered; the arguments of `commutative` ones may be exchanged. `source` is the address of the defining document.
     """
 
     name: str
@@ -293,20 +292,6 @@ class Operator:
     source: str = ""
     stateful: bool = False
     commutative: bool = False
-
-    @cached_property
-    def gradient(self) -> Gradient | None:
-        """How the arguments' gradients follow from that of the result; None for operators that have none."""
-        from .operators.common.gradients import GRADIENTS
-
-        return GRADIENTS.get(self.name)
-
-    @cached_property
-    def layouts(self) -> LayoutRule | None:
-        """How layouts go through the operator; None for one that takes its arguments as they were written."""
-        from .operators.common.layout_rules import LAYOUTS
-
-        return LAYOUTS.get(self.name)
 
     @cached_property
     def specs(self) -> Mapping[str, AttrSpec]:
@@ -333,9 +318,9 @@ class Operator:
         return result
 
     def problem(self, given: Mapping[str, AttrValue], arguments: int | None = None) -> str | None:
-        """What is wrong with a use by its number of arguments and its attributes alone, or None.
+        """Returns the error in a use's number of arguments and attributes alone, or None.
 
-        A type relation and the meanings may be asked only of uses without such a problem.
+        The type relation and the meanings are defined only for uses without such an error.
         """
         if arguments is not None and arguments != len(self.arguments):
             names = f" ({', '.join(self.arguments)})" if self.arguments else ""
@@ -356,9 +341,9 @@ class Operator:
 
 
 class OperatorOp(FunctionalForm):
-    """A use of an operator: `relay.nn.dense`. Subclasses are made from table entries by `operator_class`.
+    """A use of an operator: `relay.nn.dense`. `operator_class` creates the subclasses from table entries.
 
-    Attributes that differ from their defaults stand in `attributes` under TVM's names.
+    Attributes that differ from their defaults are stored in `attributes` under TVM's names.
     """
 
     args = var_operand_def()
@@ -397,7 +382,7 @@ class OperatorOp(FunctionalForm):
 
 
 def attribute_place(op: OperatorOp, message: str) -> LocationAttr:
-    """Returns the place of the attribute that a message on a use names, as `axis=3` or `'axis'`, where one is; else that of the use."""
+    """Returns the place of the attribute that a message names (`axis=3`, `'axis'`), or that of the use."""
     for name in op.attributes:
         if re.search(rf"(?<![\w']){re.escape(name)}=|'{re.escape(name)}'", message):
             return argument_place(op.location, name)
@@ -405,7 +390,7 @@ def attribute_place(op: OperatorOp, message: str) -> LocationAttr:
 
 
 def to_attribute(value: AttrValue) -> Attribute:
-    """An operator attribute as an xDSL attribute: integers i64, floats f64, bool i1, strings, None, lists, dictionaries."""
+    """Converts an operator attribute to xDSL: integers i64, floats f64, bool i1, lists, dictionaries."""
     from xdsl.dialects.builtin import f64, i1
 
     match value:
@@ -431,7 +416,7 @@ def _i64(value: int) -> IntegerAttr:
 
 
 def from_attribute(attribute: Attribute) -> AttrValue:
-    """The inverse of `to_attribute`; lists come back as tuples. Other attributes (nested IR) come back as they are."""
+    """Converts an xDSL attribute to a value (lists to tuples); other attributes (nested IR) stay."""
     match attribute:
         case NoneType():
             return None
@@ -506,5 +491,5 @@ def _traits(operator: Operator) -> Iterator[OpTrait]:
 
 
 def is_operator(op: Operation, name: str) -> bool:
-    """Whether `op` is a use of the operator called `name` in Relay text."""
+    """Returns whether `op` is a use of the operator called `name` in Relay text."""
     return op.name == f"relay.{name}"

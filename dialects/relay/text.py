@@ -1,4 +1,4 @@
-"""Types and names as Relay text writes them; used by the printer and by every message that shows a type."""
+"""Formats types and names as Relay text, for the printer and for messages that show a type."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def tuple_text(fields: Sequence[str]) -> str:
 
 
 def is_known(type: Attribute) -> bool:
-    """Whether no part of the type is unknown."""
+    """Returns whether the type has no unknown part."""
     pending = [type]
     while pending:
         match pending.pop():
@@ -69,12 +69,12 @@ def is_known(type: Attribute) -> bool:
 
 
 def local_text(name: str) -> str:
-    """`%x`, or `%"a name"` for one that is no identifier."""
+    """Formats a local name: `%x`, or `%"a name"` for one that is not an identifier."""
     return f"%{name}" if _PLAIN_LOCAL.fullmatch(name) else f"%{quoted(name)}"
 
 
 def global_text(name: str) -> str:
-    """`@f`, or `@"a name"` for one that is no dotted identifier."""
+    """Formats a global name: `@f`, or `@"a name"` for one that is not a dotted identifier."""
     return f"@{name}" if _PLAIN_GLOBAL.fullmatch(name) else f"@{quoted(name)}"
 
 

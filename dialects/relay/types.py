@@ -1,4 +1,4 @@
-"""Relay's types: builtin tensors and tuples, and what xDSL has no type for: functions, data types, references.
+"""Defines Relay's types: builtin tensors and tuples, and functions, data types and references.
 
 A tensor's dimension that is known only at run time (`?`, TVM's Any) is builtin's dynamic dimension. A scalar (`float32`)
 is a tensor of rank 0.
@@ -27,7 +27,7 @@ class UnknownType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class FuncType(ParametrizedAttribute, TypeAttribute):
-    """`fn [A, B](A, Tensor[(2), float32]) -> B`: a function of one result, generic over `type_params` (names)."""
+    """`fn [A, B](A, Tensor[(2), float32]) -> B`: a function type, generic over `type_params` (names)."""
 
     name = "relay.func_type"
     type_params: ArrayAttr[StringAttr] = param_def()
@@ -80,7 +80,7 @@ UNKNOWN = UnknownType()
 
 @memoized
 def why_no_tensor(type: Attribute) -> str | None:
-    """Returns why no tensor of this type, or one of a tuple's fields, can be in memory; None where one may be."""
+    """Returns why a tensor of this type, or of a tuple's field, cannot be in memory; None where it can."""
     if isinstance(type, TupleType):
         return next((reason for field in type.types.data if (reason := why_no_tensor(field)) is not None), None)
     if not isinstance(type, TensorType):
@@ -104,5 +104,8 @@ def tensor_leaves(type: Attribute) -> list[TensorType[Attribute]]:
 
 
 def tuple_of(fields: Sequence[Attribute]) -> TupleType:
-    """The tuple type of these fields. The builtin type keeps whatever sequence it is given, and a list does not hash."""
+    """Returns the tuple type of these fields.
+
+    The builtin type stores any sequence that it is given, and a list does not hash.
+    """
     return TupleType(ArrayAttr(cast("Sequence[TypeAttribute]", fields)))

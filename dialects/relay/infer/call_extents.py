@@ -1,4 +1,4 @@
-"""What an operator's `extents` says of one call, computed in the interpreter: sizes of results, and what they need.
+"""Evaluates the sizes in an operator's `extents` for one call, in the interpreter.
 
 `dyn.reshape(x, s)` of x: float32[2, 3] and s: int64[2] with the elements (2, -3): "'data' has 6 elements, but the new shape has -6".
 Native code computes the same expressions in a shape function.
@@ -62,7 +62,7 @@ class CallExtents:
             self._function = te.func("sizes", [*inputs, *numbers])
 
     def check(self, arrays: Sequence[NDArray[Any]]) -> None:
-        """Raises MirError, in the words of native code, where sizes do not fit or a result cannot have its size.
+        """Raises MirError, with native code's message, where sizes do not fit or a result is impossible.
 
         Args:
             arrays: the tensors of the arguments, those of tuples one by one.
@@ -91,7 +91,7 @@ class CallExtents:
 
 
 def _holds(needed: Requirement, sides: Sequence[Expr]) -> bool:
-    """Whether a requirement is of known sizes, and holds: the type relation has seen to it where they are expressions."""
+    """Returns whether a requirement on known sizes holds; the type relation has checked expressions."""
     if any(isinstance(part, Read | te.Var) for part in parts_of(sides)):
         return False
     left, right = (constant(side) for side in sides)
@@ -99,7 +99,10 @@ def _holds(needed: Requirement, sides: Sequence[Expr]) -> bool:
 
 
 def _is_told_by(inputs: Sequence[te.Tensor], sides: Sequence[Expr]) -> bool:
-    """Whether sizes follow from shapes and single elements of the inputs: what is counted is left to the operator's meaning."""
+    """Returns whether sizes follow from shapes and single elements of the inputs.
+
+    Sizes that need a count over elements are left to the operator's numpy meaning.
+    """
     known = {id(part) for tensor in inputs for part in (tensor, *tensor.dims)}
     return all(
         id(part.tensor) in known

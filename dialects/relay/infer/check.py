@@ -1,4 +1,4 @@
-"""Whether an operator's types are those that its type relation gives: the verifier's use of a relation."""
+"""Verifies the types of an operator's use by its type relation."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ _MAX_REMEMBERED = 10_000
 
 
 def check_relation(op: OperatorOp) -> None:
-    """Asks the type relation of an operator whose attributes are in order.
+    """Verifies the types of an operator whose attributes are valid.
 
     Raises:
-        MirError: when the arguments do not fit, or the result is of another type than they give.
+        MirError: when the arguments do not fit, or the result is of another type than follows from them.
     """
     attributes = op.attributes
     seen = [op.results[0].type, *[value.type for value in op.operands], *attributes.values()]

@@ -1,8 +1,8 @@
-"""Type inference through a whole module, in the manner of Hindley and Milner with TVM's type relations.
+"""Infers the types of a whole module, in the manner of Hindley and Milner with TVM's type relations.
 
-Ops are typed in order. A rule that needs a type which is not known yet waits for the hole that stands for it and is asked
-again when that is filled (a parameter without a type, a function that is declared later, the result of a recursive call).
-Each op is thus asked once, plus once for each hole it waited for; a chain takes time linear in its length.
+Ops are typed in order. A rule that needs an unknown type waits for the hole in its place and runs again when the hole
+is filled (a parameter without a type, a function that is declared later, the result of a recursive call). Each op is
+thus typed once, plus once for each hole that it waited for; a chain takes time linear in its length.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ BOOL = TensorType(i1, [])
 def infer_types(module: ModuleOp, *, fresh: bool = False) -> None:
     """Types every value of the module's Relay functions, parameters and results included.
 
-    The types of parameters, lets and results that are known are taken as given (with `fresh` only those of parameters),
-    all other types are found anew. What does not follow from the program stays unknown.
+    The types of parameters, lets and results that are known are kept (with `fresh` only those of parameters), all other
+    types are inferred again. Types that do not follow from the program stay unknown.
 
     Raises:
-        MirError: with every type error that was found; the types of values that are not to blame are set all the same.
+        MirError: with every type error that was found; the types of all other values are set.
     """
     named = [(op.properties.get("sym_name"), op) for op in module.ops]
     symbols = {name.data: op for name, op in named if isinstance(name, StringAttr)}
@@ -54,7 +54,7 @@ def infer_types(module: ModuleOp, *, fresh: bool = False) -> None:
 
 
 def infer_ops(ops: Iterable[Operation], symbols: Mapping[str, Operation]) -> list[Diagnostic]:
-    """`infer_types` of top-level ops that may call `symbols`; gives the errors."""
+    """Types top-level ops that may call `symbols`, as `infer_types`; returns the errors."""
     return in_deep_stack(lambda: Inference(symbols).run([op for op in ops if isinstance(op, ir.FuncOp)]))
 
 
@@ -118,7 +118,7 @@ class Inference:
         }
 
     def run(self, functions: Sequence[ir.FuncOp]) -> list[Diagnostic]:
-        """Types the functions; gives the errors, in order of the text."""
+        """Types the functions; returns the errors, in the order of the text."""
         for function in functions:
             self._declare(function)
         # Generic functions first: a call of one takes a copy of its type, which must be whole by then.
@@ -192,7 +192,7 @@ class Inference:
     # Walking -------------------------------------------------------------------------------------------------------
 
     def block(self, block: Block) -> Attribute:
-        """Types a block's ops; gives the type of its value."""
+        """Types a block's ops; returns the type of its value."""
         op = block.first_op
         while op is not None:
             if isinstance(op, ir.ReturnOp):
@@ -213,7 +213,10 @@ class Inference:
     def _wrong_result(
         self, function: ir.FuncOp | ir.FnOp, last: Operation, types: tuple[Attribute, Attribute], mismatch: Mismatch
     ) -> Diagnostic:
-        """The error for a body whose value, at its op `last`, is not of the result's type: at the type, where one is written."""
+        """Returns the error for a body whose value, of the op `last`, is not of the function's result type.
+
+        Its place is the result type, where one is written.
+        """
         name = global_text(function.sym_name.data) if isinstance(function, ir.FuncOp) else "a local function"
         wanted, found = map(self.show, types)
         declared = result_type_place(function.location)
@@ -307,7 +310,7 @@ class Inference:
         try:
             operator.relation(Use(op, attrs, self))
         except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
-            # A relation is written for attributes that make sense; what else may stand there is the user's mistake.
+            # A relation is written for attributes that make sense; any others are the user's mistake.
             written = ", ".join(f"{name}={value!r}" for name, value in given.items())
             raise error_at(op, f"{operator.name}: the attributes do not fit ({written}): {error}") from error
 
@@ -481,7 +484,7 @@ class Inference:
         self.set_result(op, RefType(self.type_of(op.value)))
 
     def _cell(self, op: Operation, ref: SSAValue) -> Attribute:
-        """What the reference holds."""
+        """Returns the type that the reference holds."""
         content = self.unifier.hole()
         type = self.expect(op, f"the argument of {op.name.removeprefix('relay.')}", RefType(content), self.type_of(ref))
         return type.value_type if isinstance(type, RefType) else POISON

@@ -1,4 +1,4 @@
-"""What a type relation left open about one use of an operator: comparisons of dimensions that are known at run time."""
+"""Collects the comparisons of unknown dimensions that a type relation leaves to run time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class OpenCheck:
 
 
 def open_checks(op: OperatorOp) -> list[OpenCheck]:
-    """The checks that a use of an operator needs at run time, each once, in the order in which its relation makes them."""
+    """Returns the checks that a use of an operator needs at run time, each once, in its relation's order."""
     if not any(is_open(value.type) for value in op.args):
         return []
     log: list[Comparison] = []
@@ -71,7 +71,7 @@ def _message(names: Sequence[str], needed: Comparison) -> str:
 
 
 def _shown(names: Sequence[str], size: Size) -> str:
-    """What a size is called: "dimension 0 of 'data' + 1"; a number is said where sizes are."""
+    """Returns the text of a size in a message: "dimension 0 of 'data' + 1"; numbers by their values."""
     match size:
         case Place(leaf, axis):
             return f"dimension {axis} of {names[leaf]}"
@@ -89,7 +89,7 @@ def _shown(names: Sequence[str], size: Size) -> str:
 
 
 def _names(op: OperatorOp, argument: int) -> list[str]:
-    """What the tensors of an argument are called."""
+    """Returns the names of the tensors of an argument in messages."""
     name = f"'{op.OPERATOR.arguments[argument].lstrip('*')}'"
     type = op.args[argument].type
     return [f"field {k} of {name}" for k in range(len(type.types.data))] if isinstance(type, TupleType) else [name]
@@ -109,7 +109,7 @@ def open_sizes(op: OperatorOp) -> OpenSizes | None:
 
 
 class OpenSizes:
-    """What must hold of the open dimensions of a use in each call: the interpreter refuses what compiled code does, in its words."""
+    """The checks of a use's open dimensions in each call; the interpreter raises compiled code's errors."""
 
     def __init__(self, op: OperatorOp):
         self._op = op
@@ -152,7 +152,7 @@ class OpenSizes:
 
 
 def is_open(type: Attribute) -> bool:
-    """Whether a tensor of this type, or a field of this tuple, has a size that is known only at run time."""
+    """Returns whether a tensor of this type, or a field of this tuple, has a size known only at run time."""
     match type:
         case TensorType():
             return DYNAMIC_INDEX in type.get_shape()

@@ -29,7 +29,10 @@ class PatternTyping:
         self._matches: list[ir.MatchOp] = []
 
     def constructor(self, where: Operation, type_name: str, name: str) -> FuncType:
-        """A constructor's type, `fn [A](A, List[A]) -> List[A]`. Raises MirError when there is no such constructor."""
+        """Returns a constructor's type, `fn [A](A, List[A]) -> List[A]`.
+
+        Raises MirError when the type has no such constructor.
+        """
         found = self._constructors.get((type_name, name))
         if found is not None:
             return found

@@ -1,4 +1,4 @@
-"""What an operator's type relation sees of one use: the side of inference of `operator.Relation`."""
+"""Defines one use of an operator as its type relation sees it in inference (`operator.Relation`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .unify import Hole, Mismatch, Unifier
 
 
 class Types(Protocol):
-    """Where a use reads types and tells what it finds."""
+    """The types that a use reads and sets."""
 
     @property
     def unifier(self) -> Unifier: ...
@@ -120,7 +120,7 @@ class Use:
         self._types.set_result(self.op, type)
 
     def fail(self, message: str, *notes: str, argument: int | None = None) -> MirError:
-        # A relation counts with the number that stands for an open dimension; people write it `?`.
+        # A relation computes with DYNAMIC_INDEX for an open dimension; people write `?`.
         diagnostic = Diagnostic(message.replace(str(DYNAMIC_INDEX), "?"), attribute_place(self.op, message))
         for note in notes:
             diagnostic = diagnostic.with_note(note)

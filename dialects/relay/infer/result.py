@@ -1,4 +1,4 @@
-"""The type of one new operator whose arguments are typed: what a rewrite needs, without inference over the module."""
+"""Infers the type of one new operator from its typed arguments, without inference over the module."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from ..text import global_text, type_text
 
 @dataclass(frozen=True)
 class _Parameter:
-    """A tensor that the callee takes: its name, element type, and extents (numbers, or the value that gives one)."""
+    """A tensor parameter of the callee: its name, element type, and extents (numbers, or SSA values)."""
 
     name: str
     value: SSAValue

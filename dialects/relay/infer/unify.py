@@ -52,7 +52,7 @@ class TypeTooLarge(MirError):
 
 
 class Unifier:
-    """What each hole stands for. `filled` collects the holes that got a type since it was last emptied."""
+    """The types of the holes. `filled` collects the holes that got a type since it was last emptied."""
 
     def __init__(self) -> None:
         self._types: list[Attribute | None] = []
@@ -74,7 +74,7 @@ class Unifier:
                 return _rebuild(type, self.open)
 
     def head(self, type: Attribute) -> Attribute:
-        """The type, or what a hole stands for (possibly with holes inside); a hole when that is not known."""
+        """Returns the type, or that of a filled hole (possibly with holes inside); an open hole as it is."""
         while isinstance(type, Hole):
             index = type.index.data
             found = self._types[index] if index >= 0 else None
@@ -94,7 +94,10 @@ class Unifier:
         return self._replaced(type, None, {})
 
     def _replaced(self, type: Attribute, unknown: Attribute | None, done: dict[int, Attribute]) -> Attribute:
-        """Returns the type with its holes replaced; `done` holds the results by the parts' ids, so that parts stay shared."""
+        """Returns the type with its holes replaced.
+
+        `done` holds the results by the parts' ids, so that shared parts stay shared.
+        """
         type = self.head(type)
         if isinstance(type, Hole):
             return type if unknown is None else unknown
@@ -106,14 +109,17 @@ class Unifier:
         return found
 
     def first_hole(self, type: Attribute) -> Hole | None:
-        """Returns a hole in the type that is not filled, or None when the type is fully known. Raises TypeTooLarge."""
+        """Returns a hole in the type that is not filled; None when the type is known.
+
+        Raises TypeTooLarge.
+        """
         holes: list[Hole] = []
         if self._count(type, holes, {}) > MAX_PARTS:
             raise TypeTooLarge
         return holes[0] if holes else None
 
     def _count(self, type: Attribute, holes: list[Hole], counted: dict[int, int]) -> int:
-        """Counts a type and its parts, each as often as it is there, while each object is met once; collects the holes."""
+        """Counts a type and its parts, repeated ones too, visiting each object once; collects the holes."""
         type = self.head(type)
         if isinstance(type, TensorType):
             return 1

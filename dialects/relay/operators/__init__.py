@@ -1,11 +1,12 @@
-"""The operator table, by topic.
+"""Lists the modules of the operator table, of gradients and of layout rules.
 
-A topic is a module that registers its operators when it is imported. Topics stand here in the order in which they are
-searched, the commonest first, so that a small program loads few of them.
+Each module registers its operators (or the gradients or layout rules of operators) when it is imported. Topics are listed
+in the order in which they are searched, the most common first, so that a small program imports few of them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container
 from importlib import import_module
 
@@ -50,19 +51,24 @@ TOPICS = (
     "nn.bitserial",
     "conv.gemm_convolution",
 )
-"""Modules of this package; each registers the operators that it defines."""
+"""Modules of this package; each registers the operators that it defines (`operator.register`)."""
 
-_loaded = 0
+GRADIENTS = ("common.gradients", "nn.layer_gradients", "shape.move_gradients")
+"""Modules of this package; each registers the gradients that it defines (`gradient.gradient`)."""
 
+LAYOUT_RULES = ("common.layout_rules",)
+"""Modules of this package; each registers the layout rules that it defines (`layouts.layout_rule`)."""
 
-def load(name: str, table: Container[str]) -> None:
-    """Imports topics until `table` holds the operator `name`; all of them for an unknown name."""
-    global _loaded
-    while name not in table and _loaded < len(TOPICS):
-        import_module(f"{__name__}.{TOPICS[_loaded]}")
-        _loaded += 1
+_imported: Counter[tuple[str, ...]] = Counter()
 
 
-def load_all() -> None:
-    """Imports every topic."""
-    load("", ())
+def load(name: str, table: Container[str], modules: tuple[str, ...] = TOPICS) -> None:
+    """Imports `modules` in order until `table` holds the operator `name`; all of them for an unknown name."""
+    while name not in table and _imported[modules] < len(modules):
+        import_module(f"{__name__}.{modules[_imported[modules]]}")
+        _imported[modules] += 1
+
+
+def load_all(modules: tuple[str, ...] = TOPICS) -> None:
+    """Imports all of `modules`."""
+    load("", (), modules)

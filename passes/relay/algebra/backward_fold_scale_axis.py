@@ -11,11 +11,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from ....dialects.relay.emit import Emitter
 from ....dialects.relay.operator import OperatorOp
 from ....support.edit import insert_op_before
 from ....support.trace import Tracer, tracer
 from ..common.function_attributes import open_ops
-from ..common.new_operators import Maker
 from ..common.rewriting import place_leaves
 from ..functional.infer_type import ensure_types
 from . import fold_scale_axis as fold
@@ -113,7 +113,7 @@ class _Backward:
         message = self.messages.get(root)
         if message is None or not fold.is_scale(multiply, 1 - index, message):
             return
-        scale = fold.factors(Maker(multiply, [multiply]), multiply.args[1 - index], root, message.axes)
+        scale = fold.factors(Emitter(multiply, [multiply]), multiply.args[1 - index], root, message.axes)
         tree, pending = list[tuple[OperatorOp, list[int]]](), [root]
         while pending:
             op = pending.pop().owner
@@ -135,18 +135,18 @@ class _Backward:
         self, op: OperatorOp, carriers: list[int], scale: SSAValue, axes: Sequence[int], multiply: OperatorOp
     ) -> None:
         """Multiplies what an operator adds to the scaled, or a layer's weight."""
-        make = Maker(op, [op, multiply])
+        make = Emitter(op, [op, multiply])
         args = list(op.args)
         layer = fold.output_layer(op)
         if layer is not None:
             args[1] = fold.scale_weight(make, op, scale, layer.weight_axes)
             fold.tell_folded(self.trace, multiply, op)
         elif op.OPERATOR.name == "nn.bias_add":
-            args[1] = make("multiply", args[1], fold.own(make, scale))
+            args[1] = make.call("multiply", args[1], fold.own(make, scale))
         elif op.OPERATOR.name in fold.SUMS and len(carriers) == 1:
             (carrier,) = carriers
             other = 1 - carrier
-            args[other] = make("multiply", args[other], fold.spread(make, scale, args[carrier], axes))
+            args[other] = make.call("multiply", args[other], fold.spread(make, scale, args[carrier], axes))
         else:
             return
         op.operands = args

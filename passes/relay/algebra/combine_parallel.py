@@ -14,12 +14,12 @@ from typing import TypeAlias
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
+from ....dialects.relay.emit import Emitter, shape_of
 from ....dialects.relay.operator import OperatorOp, OpPattern
 from ....support.edit import erase_op, insert_op_before
 from ....support.trace import Tracer
 from ....support.walk import walk_ops
 from ...changes import op_name
-from ..common.new_operators import Maker, shape_of
 
 Branch: TypeAlias = list[OperatorOp]
 
@@ -44,7 +44,7 @@ class Combiner(ABC):
         return len(shape) - 1 if shape else None
 
     @abstractmethod
-    def combined(self, make: Maker, heads: Sequence[OperatorOp]) -> SSAValue:
+    def combined(self, make: Emitter, heads: Sequence[OperatorOp]) -> SSAValue:
         """The operator that computes all of `heads`."""
 
     @abstractmethod
@@ -52,11 +52,11 @@ class Combiner(ABC):
         """Whether argument `index` of two operators behind the heads can be combined."""
 
     @abstractmethod
-    def argument(self, make: Maker, ops: Sequence[OperatorOp], index: int) -> SSAValue:
+    def argument(self, make: Emitter, ops: Sequence[OperatorOp], index: int) -> SSAValue:
         """The arguments `index` of operators behind the heads, combined."""
 
     @abstractmethod
-    def parts(self, make: Maker, value: SSAValue, ends: Sequence[OperatorOp]) -> Iterator[SSAValue]:
+    def parts(self, make: Emitter, value: SSAValue, ends: Sequence[OperatorOp]) -> Iterator[SSAValue]:
         """What each branch's last operator gave, of the combined value."""
 
     def combine(self, root: Operation, min_num_branches: int, trace: Tracer | None) -> None:
@@ -104,18 +104,18 @@ class Combiner(ABC):
             behind = "".join(f", {op_name(op)}" for op in branches[0][1:depth])
             notes = [("with the one here", head) for head in heads[1:]]
             self.trace(heads[0], f"{len(heads)} branches become one: {self.operator}{behind}", *notes)
-        make = Maker(first, heads)
+        make = Emitter(first, heads)
         value = self.combined(make, heads)
         for level in range(1, depth):
             ops = [branch[level] for branch in branches]
-            make.sources = ops
+            make.locate(ops)
             args = [
                 value if index == parents[level] else self.argument(make, ops, index)
                 for index in range(len(ops[0].args))
             ]
             value = make.like(ops[0], args)
         ends = [branch[depth - 1] for branch in branches]
-        make.sources = ends
+        make.locate(ends)
         for end, part in zip(ends, self.parts(make, value, ends), strict=True):
             part.name_hint = end.result.name_hint
             end.result.replace_all_uses_with(part)
@@ -193,11 +193,11 @@ def _between(
     return sorted(found, key=order.__getitem__)
 
 
-def slices(make: Maker, value: SSAValue, axis: int, sizes: Sequence[int], rank: int) -> Iterator[SSAValue]:
+def slices(make: Emitter, value: SSAValue, axis: int, sizes: Sequence[int], rank: int) -> Iterator[SSAValue]:
     """Consecutive parts of `value` along an axis, one of each size; `rank` leading axes are written."""
     start = 0
     for size in sizes:
         begin = [start if i == axis else 0 for i in range(rank)]
         end = [size if i == axis else -1 for i in range(rank)]
-        yield make("strided_slice", value, begin=begin, end=end, strides=[1] * rank, slice_mode="size")
+        yield make.call("strided_slice", value, begin=begin, end=end, strides=[1] * rank, slice_mode="size")
         start += size

@@ -11,10 +11,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from ....dialects.relay.emit import Emitter, dtype_of, shape_of
 from ....dialects.relay.operator import OperatorOp
 from ....support.trace import tracer
 from ...option_range import require_range
-from ..common.new_operators import Maker, dtype_of, shape_of
 from ..functional.infer_type import ensure_types
 from .combine_parallel import Combiner, slices
 
@@ -45,9 +45,9 @@ class _BatchMatmul(Combiner):
         rest = tuple(size for axis, size in enumerate(right) if axis != columns)
         return rest, dtype_of(op.args[1]), tuple(sorted(op.attributes.items()))
 
-    def combined(self, make: Maker, heads: Sequence[OperatorOp]) -> SSAValue:
+    def combined(self, make: Emitter, heads: Sequence[OperatorOp]) -> SSAValue:
         columns = 1 if heads[0].attrs().transpose_b else 2
-        right = make("concatenate", make.tuple([head.args[1] for head in heads]), axis=columns)
+        right = make.call("concatenate", make.tuple([head.args[1] for head in heads]), axis=columns)
         return make.like(heads[0], [heads[0].args[0], right])
 
     def fits(self, op: OperatorOp, other: OperatorOp, index: int) -> bool:
@@ -57,10 +57,10 @@ class _BatchMatmul(Combiner):
         last = len(shape_of(op.result) or ()) - 1
         return self.axes[op] == last and a[:-1] == b[:-1] and a[-1] == _columns(op) and b[-1] == _columns(other)
 
-    def argument(self, make: Maker, ops: Sequence[OperatorOp], index: int) -> SSAValue:
-        return make("concatenate", make.tuple([op.args[index] for op in ops]), axis=-1)
+    def argument(self, make: Emitter, ops: Sequence[OperatorOp], index: int) -> SSAValue:
+        return make.call("concatenate", make.tuple([op.args[index] for op in ops]), axis=-1)
 
-    def parts(self, make: Maker, value: SSAValue, ends: Sequence[OperatorOp]) -> Iterator[SSAValue]:
+    def parts(self, make: Emitter, value: SSAValue, ends: Sequence[OperatorOp]) -> Iterator[SSAValue]:
         axis, rank = self.axes[ends[0]], len(shape_of(value) or ())
         return slices(make, value, axis, [(shape_of(end.result) or ())[axis] for end in ends], rank)
 

@@ -11,10 +11,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from ....dialects.relay.emit import Emitter, dtype_of, shape_of
 from ....dialects.relay.operator import OperatorOp
 from ....support.trace import tracer
 from ...option_range import require_range
-from ..common.new_operators import Maker, dtype_of, shape_of
 from ..functional.infer_type import ensure_types
 from .combine_parallel import Combiner, slices
 
@@ -51,9 +51,9 @@ class _Conv2D(Combiner):
         given = {name: value for name, value in op.attributes.items() if name != "channels"}
         return rest, dtype_of(op.args[1]), tuple(sorted(given.items())), "channels" in op.attributes
 
-    def combined(self, make: Maker, heads: Sequence[OperatorOp]) -> SSAValue:
+    def combined(self, make: Emitter, heads: Sequence[OperatorOp]) -> SSAValue:
         axis = heads[0].attrs().kernel_layout.index("O")
-        weight = make("concatenate", make.tuple([head.args[1] for head in heads]), axis=axis)
+        weight = make.call("concatenate", make.tuple([head.args[1] for head in heads]), axis=axis)
         return make.like(heads[0], [heads[0].args[0], weight], channels=sum(map(_channels, heads)))
 
     def fits(self, op: OperatorOp, other: OperatorOp, index: int) -> bool:
@@ -65,12 +65,12 @@ class _Conv2D(Combiner):
             return False
         return all(m == n for i, (m, n) in enumerate(zip(a, b, strict=True)) if i != axis)
 
-    def argument(self, make: Maker, ops: Sequence[OperatorOp], index: int) -> SSAValue:
+    def argument(self, make: Emitter, ops: Sequence[OperatorOp], index: int) -> SSAValue:
         values = [op.args[index] for op in ops]
         axis = self._argument_axis(ops[0], len(shape_of(values[0]) or ()))
-        return make("concatenate", make.tuple(values), axis=axis)
+        return make.call("concatenate", make.tuple(values), axis=axis)
 
-    def parts(self, make: Maker, value: SSAValue, ends: Sequence[OperatorOp]) -> Iterator[SSAValue]:
+    def parts(self, make: Emitter, value: SSAValue, ends: Sequence[OperatorOp]) -> Iterator[SSAValue]:
         axis = self.axes[ends[0]]
         return slices(make, value, axis, [_size(end, axis) for end in ends], axis + 1)
 

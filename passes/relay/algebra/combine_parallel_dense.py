@@ -11,10 +11,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from ....dialects.relay.emit import Emitter, dtype_of, shape_of
 from ....dialects.relay.operator import OperatorOp
 from ....support.trace import tracer
 from ...option_range import require_range
-from ..common.new_operators import Maker, dtype_of, shape_of
 from ..functional.infer_type import ensure_types
 from .combine_parallel import Combiner, slices
 
@@ -48,8 +48,8 @@ class _ToDense(Combiner):
         given = {name: value for name, value in op.attributes.items() if name != "units"}
         return weight[1:], dtype_of(op.args[1]), tuple(sorted(given.items()))
 
-    def combined(self, make: Maker, heads: Sequence[OperatorOp]) -> SSAValue:
-        weight = make("concatenate", make.tuple([head.args[1] for head in heads]), axis=0)
+    def combined(self, make: Emitter, heads: Sequence[OperatorOp]) -> SSAValue:
+        weight = make.call("concatenate", make.tuple([head.args[1] for head in heads]), axis=0)
         return make.like(heads[0], [heads[0].args[0], weight], units=sum(map(_units, heads)))
 
     def fits(self, op: OperatorOp, other: OperatorOp, index: int) -> bool:
@@ -64,23 +64,23 @@ class _ToDense(Combiner):
             return False
         return all(m == n for i, (m, n) in enumerate(zip(a, b, strict=True)) if i != axis)
 
-    def argument(self, make: Maker, ops: Sequence[OperatorOp], index: int) -> SSAValue:
+    def argument(self, make: Emitter, ops: Sequence[OperatorOp], index: int) -> SSAValue:
         values: list[SSAValue] = []
         axis = 0
         for op in ops:
             value = op.args[index]
             axis = self._argument_axis(op, len(shape_of(value) or ()))
             while axis < 0:
-                value = make("expand_dims", value, axis=-1 if not shape_of(value) else 0)
+                value = make.call("expand_dims", value, axis=-1 if not shape_of(value) else 0)
                 axis += 1
             shape, size = shape_of(value) or (), _size(op, self.axes[op])
             if shape[axis] != size:
                 # One number for all units of this layer.
-                value = make("repeat", value, repeats=size, axis=axis)
+                value = make.call("repeat", value, repeats=size, axis=axis)
             values.append(value)
-        return make("concatenate", make.tuple(values), axis=axis)
+        return make.call("concatenate", make.tuple(values), axis=axis)
 
-    def parts(self, make: Maker, value: SSAValue, ends: Sequence[OperatorOp]) -> Iterator[SSAValue]:
+    def parts(self, make: Emitter, value: SSAValue, ends: Sequence[OperatorOp]) -> Iterator[SSAValue]:
         axis, rank = self.axes[ends[0]], len(shape_of(value) or ())
         return slices(make, value, axis, [_size(end, axis) for end in ends], rank)
 
@@ -102,12 +102,12 @@ class _ToBatch(Combiner):
         given = {name: value for name, value in op.attributes.items() if name != "units"}
         return weight, dtype_of(op.args[1]), tuple(sorted(given.items()))
 
-    def combined(self, make: Maker, heads: Sequence[OperatorOp]) -> SSAValue:
-        left = make("stack", make.tuple([head.args[0] for head in heads]), axis=0)
-        right = make("stack", make.tuple([head.args[1] for head in heads]), axis=0)
+    def combined(self, make: Emitter, heads: Sequence[OperatorOp]) -> SSAValue:
+        left = make.call("stack", make.tuple([head.args[0] for head in heads]), axis=0)
+        right = make.call("stack", make.tuple([head.args[1] for head in heads]), axis=0)
         out_dtype = heads[0].attrs().out_dtype
         given = {} if out_dtype is None else {"out_dtype": out_dtype}
-        return make("nn.batch_matmul", left, right, transpose_b=True, **given)
+        return make.call("nn.batch_matmul", left, right, transpose_b=True, **given)
 
     def fits(self, op: OperatorOp, other: OperatorOp, index: int) -> bool:
         a = shape_of(op.args[index])
@@ -115,17 +115,17 @@ class _ToBatch(Combiner):
         # What is broadcast to more than a layer's result cannot be told from the new axis.
         return same and len(a or ()) <= len(shape_of(op.result) or ()) == 2
 
-    def argument(self, make: Maker, ops: Sequence[OperatorOp], index: int) -> SSAValue:
+    def argument(self, make: Emitter, ops: Sequence[OperatorOp], index: int) -> SSAValue:
         values = [op.args[index] for op in ops]
         missing = 2 - len(shape_of(values[0]) or ())
         if missing:
-            values = [make("expand_dims", value, axis=0, num_newaxis=missing) for value in values]
-        return make("stack", make.tuple(values), axis=0)
+            values = [make.call("expand_dims", value, axis=0, num_newaxis=missing) for value in values]
+        return make.call("stack", make.tuple(values), axis=0)
 
-    def parts(self, make: Maker, value: SSAValue, ends: Sequence[OperatorOp]) -> Iterator[SSAValue]:
-        parts = make("split", value, indices_or_sections=len(ends), axis=0)
+    def parts(self, make: Emitter, value: SSAValue, ends: Sequence[OperatorOp]) -> Iterator[SSAValue]:
+        parts = make.call("split", value, indices_or_sections=len(ends), axis=0)
         for index in range(len(ends)):
-            yield make("squeeze", make.field(parts, index), axis=[0])
+            yield make.call("squeeze", make.field(parts, index), axis=[0])
 
 
 def _units(op: OperatorOp) -> int:

@@ -21,12 +21,12 @@ from xdsl.dialects.builtin import Float32Type, ModuleOp
 from xdsl.passes import ModulePass
 
 from ....dialects.relay import ir
+from ....dialects.relay.emit import Emitter, dtype_of, shape_of
 from ....dialects.relay.operator import OperatorOp, is_operator
 from ....dialects.relay.operators.conv.convolution import spatial_padding
 from ....dialects.relay.operators.winograd.winograd_halves import OUTPUT, PRODUCTS
 from ....support.trace import tracer
 from ....support.walk import walk_ops
-from ..common.new_operators import Maker, dtype_of, shape_of
 from ..common.rewriting import replace
 from ..functional.infer_type import ensure_types
 
@@ -108,9 +108,9 @@ def _sizes(conv: OperatorOp) -> tuple[tuple[int, int, int], int, int] | None:
 
 
 def _replace(conv: OperatorOp, tile: int, places: tuple[int, ...]) -> None:
-    make = Maker(conv, [conv])
+    make = Emitter(conv, [conv])
     padding = conv.attrs().padding
     before, after = spatial_padding(padding, 2) or ((0, 0), (0, 0))
     x, weight = conv.args
-    products = make(PRODUCTS, x, weight, tile_size=tile, padding=(*before, *after))
-    replace(conv, make(OUTPUT, products, tile_size=tile, output_size=places))
+    products = make.call(PRODUCTS, x, weight, tile_size=tile, padding=(*before, *after))
+    replace(conv, make.call(OUTPUT, products, tile_size=tile, output_size=places))

@@ -17,12 +17,12 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, AnyFloat, TensorType
 from xdsl.ir import SSAValue
 
 from ....dialects.relay import ir
+from ....dialects.relay.emit import Emitter, dtype_of
 from ....dialects.relay.operator import OperatorOp
 from ....dialects.relay.operators.common.layout_strings import Layout, parse_layout
 from ....support.edit import erase_op
 from ....support.trace import Tracer
 from ...changes import op_name
-from ..common.new_operators import Maker, dtype_of
 from ..common.rewriting import replace as replace_by
 
 ACTIVATIONS = ("nn.relu", "nn.leaky_relu")
@@ -190,32 +190,32 @@ def is_scale(multiply: OperatorOp, index: int, message: Message) -> bool:
     return broadcasts_along(value, scale, message.axes)
 
 
-def factors(make: Maker, scale: SSAValue, value: SSAValue, axes: Sequence[int]) -> SSAValue:
+def factors(make: Emitter, scale: SSAValue, value: SSAValue, axes: Sequence[int]) -> SSAValue:
     """A scale of `value` (`is_scale`) with the dimensions `axes` alone."""
     shape, own = dims_of(value), dims_of(scale)
     assert shape is not None and own is not None
     if not own:
-        scale = make("expand_dims", scale, axis=0, num_newaxis=len(axes))
+        scale = make.call("expand_dims", scale, axis=0, num_newaxis=len(axes))
         for place, axis in enumerate(axes):
-            scale = make("repeat", scale, repeats=shape[axis], axis=place)
+            scale = make.call("repeat", scale, repeats=shape[axis], axis=place)
         return scale
     missing = len(shape) - len(own)
     others = [d for d in range(len(own)) if d + missing not in axes]
-    return make("squeeze", scale, axis=others) if others else scale
+    return make.call("squeeze", scale, axis=others) if others else scale
 
 
-def spread(make: Maker, scale: SSAValue, like: SSAValue, axes: Sequence[int]) -> SSAValue:
+def spread(make: Emitter, scale: SSAValue, like: SSAValue, axes: Sequence[int]) -> SSAValue:
     """`factors` with a dimension of 1 for each of `like` but `axes`, so that they broadcast along these."""
     shape = dims_of(like)
     assert shape is not None
     scale = own(make, scale)
     if len(axes) > 1:
-        return make("reshape", scale, newshape=[size if d in axes else 1 for d, size in enumerate(shape)])
+        return make.call("reshape", scale, newshape=[size if d in axes else 1 for d, size in enumerate(shape)])
     behind = len(shape) - axes[0] - 1
-    return make("expand_dims", scale, axis=1, num_newaxis=behind) if behind else scale
+    return make.call("expand_dims", scale, axis=1, num_newaxis=behind) if behind else scale
 
 
-def own(make: Maker, value: SSAValue) -> SSAValue:
+def own(make: Emitter, value: SSAValue) -> SSAValue:
     """The value; of a constant a copy, as each user of a constant has its own."""
     if not isinstance(value.owner, ir.ConstantOp):
         return value
@@ -239,7 +239,7 @@ def tell_folded(trace: Tracer | None, multiply: OperatorOp, layer: OperatorOp) -
         trace(multiply, f"the scale goes into the weight of {op_name(layer)}", ("which is here", layer))
 
 
-def scale_weight(make: Maker, layer: OperatorOp, scale: SSAValue, axes: Sequence[int]) -> SSAValue:
+def scale_weight(make: Emitter, layer: OperatorOp, scale: SSAValue, axes: Sequence[int]) -> SSAValue:
     """The layer's weight times a scale along its dimensions `axes`."""
     weight = layer.args[1]
-    return make("multiply", weight, spread(make, scale, weight, axes))
+    return make.call("multiply", weight, spread(make, scale, weight, axes))

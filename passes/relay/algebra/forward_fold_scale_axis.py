@@ -11,10 +11,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from ....dialects.relay.emit import Emitter
 from ....dialects.relay.operator import OperatorOp
 from ....support.trace import Tracer, tracer
 from ..common.function_attributes import open_ops
-from ..common.new_operators import Maker
 from ..functional.infer_type import ensure_types
 from . import fold_scale_axis as fold
 from .fold_scale_axis import Message
@@ -101,7 +101,7 @@ class _Forward:
         for index in (1, 0):
             if fold.is_scale(op, index, message):
                 value = op.args[1 - index]
-                scale = fold.factors(Maker(op, [op]), op.args[index], value, message.axes)
+                scale = fold.factors(Emitter(op, [op]), op.args[index], value, message.axes)
                 self.scaled[op.result] = _Scaled(value, scale, message.axes, op)
                 return True
         return False
@@ -112,7 +112,7 @@ class _Forward:
         index = next(index for index, value in enumerate(args) if value in self.scaled)
         scaled = self.scaled[args[index]]
         args[index] = scaled.value
-        make = Maker(op, [scaled.by, op])
+        make = Emitter(op, [scaled.by, op])
         layer = fold.input_layer(op)
         if layer is not None:
             args[1] = fold.scale_weight(make, op, scaled.scale, layer.weight_axes)
@@ -121,5 +121,5 @@ class _Forward:
             self.scaled[op.result] = _Scaled(op.result, scaled.scale, scaled.axes, scaled.by)
             if op.OPERATOR.name in fold.SUMS:
                 divisor = fold.spread(make, scaled.scale, op.args[index], scaled.axes)
-                args[1 - index] = make("divide", args[1 - index], divisor)
+                args[1 - index] = make.call("divide", args[1 - index], divisor)
         op.operands = args

@@ -22,10 +22,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from ....dialects.relay.emit import Emitter, shape_of
 from ....dialects.relay.operator import OperatorOp, is_operator
 from ....support.trace import Tracer, tracer
 from ..common.function_attributes import open_ops
-from ..common.new_operators import Maker, shape_of
 from ..common.rewriting import erase_unused, replace
 from ..functional.infer_type import ensure_types
 
@@ -60,11 +60,13 @@ class Repeated:
     steps: Sequence[tuple[OperatorOp, tuple[int, ...]]]
     """What brings it into form, in order, and the shape that each gives of a tensor without the repeats."""
 
-    def without(self, make: Maker) -> SSAValue:
+    def without(self, make: Emitter) -> SSAValue:
         """The matrices, each once."""
         value = self.source
         for op, shape in self.steps:
-            value = make.like(op, [value]) if is_operator(op, "transpose") else make("reshape", value, newshape=shape)
+            value = (
+                make.like(op, [value]) if is_operator(op, "transpose") else make.call("reshape", value, newshape=shape)
+            )
         return value
 
 
@@ -134,12 +136,12 @@ def _group(product: OperatorOp, found: Repeated, trace: Tracer | None) -> None:
         return
     if trace is not None:
         trace(product, f"matrices that come {found.times} times each: once, with all rows that meet them")
-    make = Maker(product, [product, *(op for op, _ in found.steps)])
+    make = Emitter(product, [product, *(op for op, _ in found.steps)])
     batch, rows, depth = left
     times = found.times
-    grouped = make("reshape", product.args[0], newshape=(batch // times, times * rows, depth))
+    grouped = make.call("reshape", product.args[0], newshape=(batch // times, times * rows, depth))
     value = make.like(product, [grouped, found.without(make)])
     copies = product.args[1].owner
-    replace(product, make("reshape", value, newshape=result))
+    replace(product, make.call("reshape", value, newshape=result))
     if isinstance(copies, OperatorOp):
         erase_unused(copies)

@@ -22,11 +22,11 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects.relay import ir
+from ....dialects.relay.emit import Emitter, shape_of
 from ....dialects.relay.operator import OperatorOp, OpPattern, is_operator
-from ....support.edit import erase_op
+from ....support.edit import erase_op, insert_op_before
 from ....support.trace import Tracer, tracer
 from ....support.walk import walk_ops
-from ..common.new_operators import Maker, shape_of
 from ..common.rewriting import fresh_names, functions_of, returned
 from ..functional.infer_type import ensure_types
 
@@ -252,12 +252,13 @@ def _split(loop: _Loop, slices: dict[SSAValue, _Slice], name: str, trace: Tracer
     for value, item in slices.items():
         stacked[value] = stacked[item.op.result] if item.op.result in stacked else _of_all(end, item, stacked)
     slices_of = [
-        Maker(end, [slices[value].op])("reshape", stacked[value], newshape=[-1, *(shape_of(value) or ())])
+        Emitter(end, [slices[value].op]).call("reshape", stacked[value], newshape=[-1, *(shape_of(value) or ())])
         for value in needed
     ]
     call = ir.CallGlobalOp(name, [*front.params, *slices_of], function.ret_type)
     call.location = function.location
-    end.operands = [Maker(end).insert(call)]
+    insert_op_before(call, end)
+    end.operands = [call.result]
     parent = function.parent_block()
     assert parent is not None
     parent.insert_op_before(front, function)
@@ -285,7 +286,7 @@ def _read(loop: _Loop, item: _Slice, value: SSAValue, type: Attribute) -> None:
     function.param_names = ArrayAttr([*function.param_names.data, StringAttr(label)])
     given = item.take.given()
     mode = {"mode": given["mode"]} if "mode" in given else {}
-    taken_slice = Maker(item.op, [item.op])("take", param, loop.counter, axis=0, **mode)
+    taken_slice = Emitter(item.op, [item.op]).call("take", param, loop.counter, axis=0, **mode)
     value.replace_all_uses_with(taken_slice)
 
 
@@ -297,14 +298,14 @@ def _stays(user: Operation, slices: dict[SSAValue, _Slice]) -> bool:
 def _of_all(before: Operation, item: _Slice, stacked: dict[SSAValue, SSAValue]) -> SSAValue:
     """The op for all slices at once, one below the other in one matrix, made in front of another op."""
     op = item.op
-    make = Maker(before, [op])
+    make = Emitter(before, [op])
     if op is item.take:
         whole = stacked[_named(op.args[0])]
         shape = shape_of(whole) or (0,)
         axis = int(op.attrs().axis) % len(shape)
         if axis != 0:
-            whole = make("transpose", whole, axes=[axis, *(k for k in range(len(shape)) if k != axis)])
-        return make("reshape", whole, newshape=[-1, (shape_of(op.result) or (0,))[-1]])
+            whole = make.call("transpose", whole, axes=[axis, *(k for k in range(len(shape)) if k != axis)])
+        return make.call("reshape", whole, newshape=[-1, (shape_of(op.result) or (0,))[-1]])
     args: list[SSAValue] = []
     for arg in op.args:
         if arg not in stacked:
@@ -314,6 +315,8 @@ def _of_all(before: Operation, item: _Slice, stacked: dict[SSAValue, SSAValue]) 
     return make.like(op, args)
 
 
-def _copy(make: Maker, constant: SSAValue) -> SSAValue:
+def _copy(make: Emitter, constant: SSAValue) -> SSAValue:
     assert isinstance(constant.owner, ir.ConstantOp)
-    return make.insert(constant.owner.clone())
+    copy = constant.owner.clone()
+    insert_op_before(copy, make.before)
+    return copy.result

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
+from ....dialects.relay.emit import dtype_of, shape_of
 from ....dialects.relay.ir import ConstantOp
 from ....dialects.relay.operator import OperatorOp, is_operator
-from ....dialects.tir.types import FLOAT_LIMITS, I1, type_to_dtype
-from ..common.new_operators import dtype_of, shape_of
+from ....dialects.tir.types import FLOAT_LIMITS, type_to_dtype
 from .recorded_operators import Recorder
 
 NEVER = -1e9
@@ -85,9 +84,9 @@ def masked(make: Recorder, scores: SSAValue, triangle: Triangle) -> SSAValue:
     _, rows, keys = shape_of(scores) or (0, 0, 0)
     element = dtype_of(scores)
     assert element is not None
-    every = make("full", make.constant(1, I1), shape=(rows, keys), dtype="bool")
-    seen = make("trilu", every, make.constant(triangle.diagonal, i32), upper=False)
-    return make("where", seen, scores, make.scalar(_least(scores), scores))
+    every = make.call("full", make.constant(1, "bool"), shape=(rows, keys), dtype="bool")
+    seen = make.call("trilu", every, make.constant(triangle.diagonal, "int32"), upper=False)
+    return make.call("where", seen, scores, make.scalar(_least(scores), scores))
 
 
 def _least(value: SSAValue) -> float:

@@ -19,13 +19,13 @@ from xdsl.dialects.builtin import AnyFloat, BFloat16Type, Float16Type, Float32Ty
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
+from ....dialects.relay.emit import Emitter, dtype_of, shape_of
 from ....dialects.relay.ir import ConstantOp, TupleGetItemOp
 from ....dialects.relay.operator import AttrValue, OperatorOp, OpPattern, is_operator
 from ....dialects.relay.operators.shape.transform import sections
 from ....dialects.tir.types import type_to_dtype
 from ....support.trace import Tracer, tracer
 from ..common.function_attributes import open_ops
-from ..common.new_operators import Maker, dtype_of, shape_of
 from ..common.rewriting import erase_unused, replace
 from ..functional.infer_type import ensure_types
 from .attention_masks import find_triangle, masked
@@ -183,12 +183,12 @@ def _fuse(attention: _Attention, trace: Tracer | None) -> None:
     if triangle is not None:
         scores = masked(make, scores, triangle)
     # Rows are divided by their sums behind the second product, which has fewer elements than the scores.
-    exps = make("exp", make("subtract", scores, make("max", scores, axis=(-1,), keepdims=True)))
+    exps = make.call("exp", make.call("subtract", scores, make.call("max", scores, axis=(-1,), keepdims=True)))
     result = make.like(output, [exps, value], **wide)
-    result = make("divide", result, make("sum", exps, axis=(-1,), keepdims=True))
+    result = make.call("divide", result, make.call("sum", exps, axis=(-1,), keepdims=True))
     if more:
         end = (_size(result, 0), rows, _size(result, 2))
-        result = make("strided_slice", result, begin=(0,) * 3, end=end, strides=(1,) * 3)
+        result = make.call("strided_slice", result, begin=(0,) * 3, end=end, strides=(1,) * 3)
     brought = [arg.owner for arg in output.args]
     replace(output, result if make.half is None else make.outside("cast", result, dtype=type_to_dtype(make.half)))
     # What reshapes the weights of the softmax goes before it: nothing else uses them.
@@ -228,7 +228,7 @@ def _pad_rows(make: Recorder, value: SSAValue, more: int, axis: int) -> SSAValue
     shape = shape_of(value) or ()
     width = [(0, more if k == axis % len(shape) else 0) for k in range(len(shape))]
     zero = make.scalar(0, value)
-    return make("nn.pad", value, zero, pad_width=tuple(width))
+    return make.call("nn.pad", value, zero, pad_width=tuple(width))
 
 
 def _changed(make: Recorder, op: OperatorOp, args: Sequence[SSAValue]) -> SSAValue:
@@ -237,7 +237,7 @@ def _changed(make: Recorder, op: OperatorOp, args: Sequence[SSAValue]) -> SSAVal
     if is_operator(op, "divide") and isinstance(divisor, ConstantOp) and divisor.value.array.ndim == 0:
         value = float(divisor.value.array)
         if value and isfinite(1 / value):
-            return make("multiply", args[0], make.scalar(1 / value, args[0]))
+            return make.call("multiply", args[0], make.scalar(1 / value, args[0]))
     return make.like(op, args)
 
 
@@ -269,14 +269,14 @@ def _split_of(op: TupleGetItemOp) -> OperatorOp | None:
     return split
 
 
-def _part(make: Maker, op: TupleGetItemOp, value: SSAValue) -> SSAValue:
+def _part(make: Emitter, op: TupleGetItemOp, value: SSAValue) -> SSAValue:
     """A field of what `split` makes of a value, as a slice."""
     split, shape = _split_of(op), shape_of(value) or ()
     assert split is not None
     attrs = split.attrs()
     axis: int = attrs.axis % len(shape)
     low, high = sections(attrs, shape[axis])[op.index.value.data]
-    return make("strided_slice", value, begin=(low,), end=(high,), strides=(1,), axes=(axis,))
+    return make.call("strided_slice", value, begin=(low,), end=(high,), strides=(1,), axes=(axis,))
 
 
 def _in_form(make: Recorder, arg: SSAValue, op: OperatorOp, more: int) -> SSAValue:
@@ -291,10 +291,10 @@ def _in_form(make: Recorder, arg: SSAValue, op: OperatorOp, more: int) -> SSAVal
     padded = (1,) * (len(whole) - len(given)) + given
     if len(whole) != 3:
         if prod(padded[:-2]) == 1:
-            arg = make("reshape", arg, newshape=padded[-2:])
+            arg = make.call("reshape", arg, newshape=padded[-2:])
         else:
-            arg = make("broadcast_to", arg, shape=(*whole[:-2], *padded[-2:]), dtype="")
-            arg = make("reshape", arg, newshape=(prod(whole[:-2]), *padded[-2:]))
+            arg = make.call("broadcast_to", arg, shape=(*whole[:-2], *padded[-2:]), dtype="")
+            arg = make.call("reshape", arg, newshape=(prod(whole[:-2]), *padded[-2:]))
     return _pad_rows(make, arg, more, -2) if more and padded[-2] > 1 else arg
 
 

@@ -1,35 +1,35 @@
-"""Operators that a pass makes, and constants among them, kept in a list: what it makes a function of."""
+"""Records the operators and constants that a pass creates: the body of a function to outline."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
-import numpy as np
-from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ....dialects.array import ArrayValueAttr, numpy_dtype
-from ....dialects.relay.ir import ConstantOp
+from ....dialects.relay.emit import Emitter, dtype_of
 from ....dialects.relay.operator import AttrValue
 from ....dialects.tir.types import type_to_dtype
-from ..common.new_operators import Maker, dtype_of
 
 
-@dataclass
-class Recorder(Maker):
-    """Makes operators and keeps them in a list."""
+class Recorder(Emitter):
+    """Creates ops before an op and keeps them in the list `made`.
 
-    half: Attribute | None = None
-    """A dtype of half precision that is computed in float32: what comes in it is brought to that outside; None where there is none."""
-    made: list[Operation] = field(default_factory=list[Operation])
-    casts: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
+    `half` is a dtype of half precision that is computed in float32: values of it are cast outside of the list.
+    """
+
+    def __init__(self, before: Operation, sources: Sequence[Operation], half: Attribute | None):
+        super().__init__(before, sources)
+        self.half = half
+        self.made: list[Operation] = []
+        self.casts: dict[SSAValue, SSAValue] = {}
+        self._outside = Emitter(before, sources)
 
     def outside(self, name: str, *args: SSAValue, **attrs: AttrValue) -> SSAValue:
-        """An operator that is not kept in the list."""
-        return Maker(self.before, self.sources)(name, *args, **attrs)
+        """Creates an operator that is not kept in the list."""
+        return self._outside.call(name, *args, **attrs)
 
     def brought(self, value: SSAValue) -> SSAValue:
-        """A value from outside, in float32 where it is computed in that."""
+        """Returns a value from outside, cast to float32 where it is of the dtype `half`."""
         if self.half is None or dtype_of(value) != self.half:
             return value
         if value not in self.casts:
@@ -41,14 +41,7 @@ class Recorder(Maker):
         return super().insert(op)
 
     def scalar(self, value: float, like: SSAValue) -> SSAValue:
-        """A constant of the element type of another tensor, or of float32 where that is computed in it."""
+        """Creates a constant of the element type of another tensor, or of float32 where that is `half`."""
         element = dtype_of(like)
         assert element is not None
-        return self.constant(value, f32 if element == self.half else element)
-
-    def constant(self, value: float, element: Attribute) -> SSAValue:
-        """A constant of an element type."""
-        array = np.asarray(value, numpy_dtype(type_to_dtype(element)))
-        constant = ConstantOp(ArrayValueAttr.of(array), TensorType(element, ()))
-        constant.location = self.location
-        return self.insert(constant)
+        return self.constant(value, "float32" if element == self.half else type_to_dtype(element))

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
+from ....dialects.relay.layouts import layout_rule_of
 from ....dialects.relay.operator import AttrValue, Operator, OperatorOp, get_operator
 from ....dialects.relay.operators.common.layout_strings import Layout, parse_layout
 from ....support.diagnostics import MirError, error_at
@@ -108,7 +109,7 @@ def _read(module: ModuleOp, text: str) -> dict[str, tuple[Layout, str]]:
             raise _error(module, f"there is no operator '{name}'")
         has_kernel = "kernel_layout" in operator.specs
         spec = operator.specs.get("data_layout" if has_kernel else "layout")
-        if spec is None or operator.layouts is None:
+        if spec is None or layout_rule_of(operator) is None:
             raise _error(module, f"{name} computes in one layout only")
         given = [piece.strip() for piece in rest.split(",")]
         if len(given) != 1 + has_kernel:

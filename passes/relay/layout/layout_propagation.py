@@ -18,14 +18,14 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ....dialects.relay import ir
+from ....dialects.relay.emit import Emitter
 from ....dialects.relay.infer.result import infer_result
-from ....dialects.relay.layouts import SCALAR, Layouts, LayoutUse, expanded, is_transform
+from ....dialects.relay.layouts import SCALAR, Layouts, LayoutUse, expanded, is_transform, layout_rule_of
 from ....dialects.relay.operator import AttrValue, Operator, OperatorOp, get_operator, operator_class
 from ....dialects.relay.operators.common.layout_strings import Layout
 from ....dialects.relay.types import TupleType, tuple_of
-from ....support.edit import erase_op, set_type
+from ....support.edit import erase_op, insert_op_before, set_type
 from ....support.walk import walk_ops
-from ..algebra.combine_parallel import Maker
 from ..common.rewriting import place_leaves, replace
 from ..functional.infer_type import ensure_types
 
@@ -99,12 +99,12 @@ class LayoutRewriter(ABC):
     def _operator(self, op: OperatorOp) -> None:
         change = self.change(op)
         flat = self._arguments(op)
-        if op.OPERATOR.layouts is None or flat is None or not self._rewrite(op, flat, change):
+        if layout_rule_of(op.OPERATOR) is None or flat is None or not self._rewrite(op, flat, change):
             self._as_written(op)
 
     def _rewrite(self, op: OperatorOp, flat: Sequence[Sequence[_Argument]], change: Change | None) -> bool:
         """Rewrites an operator in the layouts of its arguments; False where that cannot be, and nothing was done."""
-        rule = op.OPERATOR.layouts
+        rule = layout_rule_of(op.OPERATOR)
         args = [arg for group in flat for arg in group]
         counts = [len(group) for group in flat]
         types = [self.type_of(arg.value) if arg.known is None else arg.known.type for arg in args]
@@ -121,7 +121,7 @@ class LayoutRewriter(ABC):
             layout if arg.known is None else arg.known.new for arg, layout in zip(args, before.inputs, strict=True)
         ]
         operator, given = _changed(op, change)
-        rule = operator.layouts
+        rule = layout_rule_of(operator)
         assert rule is not None
         after = rule(LayoutUse(operator.attrs(given), counts, types, before.inputs, comes))
         fits = after is not None and all(
@@ -146,7 +146,7 @@ class LayoutRewriter(ABC):
                 made = operator_class(operator)(operands, {**given, **after.attrs})
                 made.location = op.location
                 infer_result(made)
-                Maker(op).insert(made)
+                insert_op_before(made, op)
                 replace(op, made.result)
                 op = made
             place_leaves(op)
@@ -208,7 +208,7 @@ class LayoutRewriter(ABC):
                 self._realized(field, state, user) if state is not None and _is_altered(state) else field
                 for field, state in zip(fields, known, strict=True)
             ]
-            self.made[key] = Maker(user, _sources(value, user)).tuple(written)
+            self.made[key] = Emitter(user, _sources(value, user)).tuple(written)
         return self.made[key]
 
     def _get_field(self, value: SSAValue, index: int, user: Operation) -> SSAValue:
@@ -217,7 +217,7 @@ class LayoutRewriter(ABC):
             return value.owner.operands[index]
         key = (value, index, user.parent)
         if key not in self.made:
-            self.made[key] = Maker(user, _sources(value, user)).field(value, index)
+            self.made[key] = Emitter(user, _sources(value, user)).field(value, index)
         return self.made[key]
 
     def _transformed(self, value: SSAValue, source: Layout, target: Layout, user: Operation) -> SSAValue:
@@ -226,15 +226,15 @@ class LayoutRewriter(ABC):
             return value
         key = (value, (source.text, target.text), user.parent)
         if key not in self.made:
-            make = Maker(user, _sources(value, user))
+            make = Emitter(user, _sources(value, user))
             result = value
             if len(source.axes) < len(target.axes):
                 wider = expanded(source, target)
                 assert wider is not None
-                result = make("expand_dims", value, axis=0, num_newaxis=len(target.axes) - len(source.axes))
+                result = make.call("expand_dims", value, axis=0, num_newaxis=len(target.axes) - len(source.axes))
                 source = wider
             if source != target:
-                result = make("layout_transform", result, src_layout=source.text, dst_layout=target.text)
+                result = make.call("layout_transform", result, src_layout=source.text, dst_layout=target.text)
             self.made[key] = result
         return self.made[key]
 
@@ -259,7 +259,7 @@ def _operands(op: OperatorOp, flat: Sequence[Sequence[_Argument]], values: Seque
         elif all(value is arg.value for value, arg in zip(fields, group, strict=True)):
             operands.append(operand)
         else:
-            operands.append(Maker(op, [op]).tuple(fields))
+            operands.append(Emitter(op, [op]).tuple(fields))
     return operands
 
 

@@ -26,13 +26,13 @@ from xdsl.passes import ModulePass
 
 from ....dialects.array import ArrayValueAttr
 from ....dialects.relay import ir
+from ....dialects.relay.emit import Emitter, dtype_of, shape_of
 from ....dialects.relay.operator import OperatorOp
 from ....dialects.tir.types import dtype_to_type
 from ....support.target import named
 from ....support.trace import Tracer, tracer
 from ..algebra.fold_constant import evaluate
 from ..common.function_attributes import open_ops
-from ..common.new_operators import Maker, dtype_of, shape_of
 from ..common.rewriting import erase_unused, replace
 from ..functional.infer_type import ensure_types
 
@@ -114,10 +114,10 @@ def _keep_narrow(product: OperatorOp, cache: int, known: dict[SSAValue, Weights 
         return
     if trace is not None:
         trace(product, f"its weights stay {stored.dtype.name}: {prod(rows[:-1])} rows cost less than reading float32")
-    make, widened = Maker(product, [product]), weight.owner
+    make, widened = Emitter(product, [product]), weight.owner
     value = make.like(product, [data, _constant(make, stored)], out_dtype="float32")
     if not (found.scale == 1).all():
-        value = make("multiply", value, _constant(make, found.scale.reshape(-1 if found.scale.size > 1 else ())))
+        value = make.call("multiply", value, _constant(make, found.scale.reshape(-1 if found.scale.size > 1 else ())))
     replace(product, value)
     if isinstance(widened, OperatorOp):
         erase_unused(widened)
@@ -129,10 +129,10 @@ def _narrowed(weights: Weights | None) -> Weights | None:
     return None if weights is None or stored is None else Weights(stored, weights.scale)
 
 
-def _constant(make: Maker, array: NDArray[Any]) -> SSAValue:
-    op = ir.ConstantOp(ArrayValueAttr.of(array), TensorType(dtype_to_type(array.dtype.name), array.shape))
-    op.location = make.location
-    return make.insert(op)
+def _constant(make: Emitter, array: NDArray[Any]) -> SSAValue:
+    return make.insert(
+        ir.ConstantOp(ArrayValueAttr.of(array), TensorType(dtype_to_type(array.dtype.name), array.shape))
+    )
 
 
 def _is_of_columns(scale: NDArray[Any], columns: int) -> bool:

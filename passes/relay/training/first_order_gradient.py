@@ -2,7 +2,7 @@
 
 As TVM's FirstOrderGradient: `def @f(%x: X, %y: Y) -> R` becomes one that gives `(R, (X, Y))`. Every value is bound, with an
 accumulator of zeros beside it; behind the result, whose gradient is ones, the operators are visited from last to first, and each
-adds its share (`Operator.gradient`) to the accumulators of its arguments. See Griewank and Walther, "Evaluating Derivatives",
+adds its share (`gradient_of`) to the accumulators of its arguments. See Griewank and Walther, "Evaluating Derivatives",
 2008, section 3.2. Also as in TVM, what adds to one field of a tuple writes the tuple anew; but not for wide tuples, see `_Sum`.
 """
 
@@ -19,7 +19,7 @@ from xdsl.passes import ModulePass
 
 from ....dialects.relay import ir
 from ....dialects.relay.emit import Emitter
-from ....dialects.relay.gradient import Backward, UnknownSize
+from ....dialects.relay.gradient import Backward, UnknownSize, gradient_of
 from ....dialects.relay.operator import OperatorOp
 from ....dialects.relay.text import type_text
 from ....dialects.tir.types import type_to_dtype
@@ -61,7 +61,7 @@ def _check(function: ir.FuncOp) -> None:
                 f"first-order-gradient takes functions of operators and tuples only, not of '{op.name}'",
                 "inline, partial-evaluate or to-graph-normal-form may take it away",
             )
-        if op in needed and isinstance(op, OperatorOp) and op.OPERATOR.gradient is None:
+        if op in needed and isinstance(op, OperatorOp) and gradient_of(op.OPERATOR) is None:
             from ....dialects.relay.operators.common.gradients import why_not
 
             note = "the result depends on it; docs/operators.md lists the operators that have one"
@@ -201,11 +201,11 @@ class _Differentiation:
         first = self.body.first_op
         assert isinstance(end, ir.ReturnOp) and first is not None
         for param in self.function.params:
-            self._bind(param, Emitter(first, self.function.location))
+            self._bind(param, Emitter(first, [self.function]))
         for op in ops:
             behind = op.next_op
             assert behind is not None
-            self._bind(op.results[0], Emitter(behind, op.location))
+            self._bind(op.results[0], Emitter(behind, [op]))
         replace_values(self.function, self.bound, keep=self._lets)
         emitter = Emitter(end)
         result = end.value
@@ -265,7 +265,7 @@ class _Differentiation:
         gradient = self.gradients[self.bound[op.results[0]]].read(self._names, emitter)
         match op:
             case OperatorOp():
-                rule = op.OPERATOR.gradient
+                rule = gradient_of(op.OPERATOR)
                 assert rule is not None  # As checked.
                 if op.args:
                     use = Backward(op, emitter, op.args, gradient)

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from mirstack.dialects.relay import ir
+from mirstack.dialects.relay.gradient import all_gradients, gradient
 from mirstack.dialects.relay.infer import infer_types
 from mirstack.dialects.relay.interpreter import flatten, interpret
-from mirstack.dialects.relay.operator import all_operators, operator_class
-from mirstack.dialects.relay.operators.common.gradients import GRADIENTS, WITHOUT, why_not
+from mirstack.dialects.relay.layouts import layout_rule, layout_rule_of
+from mirstack.dialects.relay.operator import all_operators, get_operator, operator_class
+from mirstack.dialects.relay.operators.common.gradients import WITHOUT, why_not
 from mirstack.dialects.relay.operators.common.relations import tensor_type
 from mirstack.fuzz.operators.relation import type_of
 from mirstack.fuzz.operators.uses import uses_of
@@ -255,14 +257,25 @@ CASES: dict[str, tuple[str, str]] = {
 
 
 def test_every_gradient_has_a_case() -> None:
-    assert {name.split(" ")[0] for name in CASES} >= set(GRADIENTS)
+    assert {name.split(" ")[0] for name in CASES} >= set(all_gradients())
 
 
 def test_every_operator_has_a_gradient_or_a_reason() -> None:
     without = {name for name in all_operators() if why_not(name)}
-    assert without == set(all_operators()) - set(GRADIENTS)
+    assert without == set(all_operators()) - set(all_gradients())
     listed = [name for names in WITHOUT.values() for name in names]
     assert all(any(fnmatchcase(name, pattern) for name in without) for pattern in listed)
+
+
+def test_a_second_gradient_or_layout_rule_of_an_operator_is_refused() -> None:
+    with pytest.raises(ValueError, match="the gradient of exp is defined twice"):
+        gradient("exp")(all_gradients()["exp"])
+    exp = get_operator("exp")
+    assert exp is not None
+    rule = layout_rule_of(exp)
+    assert rule is not None
+    with pytest.raises(ValueError, match="the layout rule of exp is defined twice"):
+        layout_rule("exp")(rule)
 
 
 def draw(rng: np.random.Generator, shape: tuple[int, ...], name: str) -> Any:
@@ -306,7 +319,7 @@ def test_gradient(name: str) -> None:
         np.testing.assert_allclose(results[count + number], expected, rtol=tolerance, atol=tolerance, err_msg=name)
 
 
-@pytest.mark.parametrize("name", sorted(GRADIENTS))
+@pytest.mark.parametrize("name", sorted(all_gradients()))
 def test_gradients_are_of_the_arguments_types(name: str) -> None:
     """Of every way in which an operator's case draws it: of several ranks and dtypes, results of other types than arguments."""
     for attrs, arguments in uses_of(name):
@@ -431,7 +444,7 @@ def test_refused(text: str, message: str) -> None:
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize("name", sorted(GRADIENTS))
+@pytest.mark.parametrize("name", sorted(all_gradients()))
 def test_sizes_that_are_not_known(name: str) -> None:
     """The gradients are those of known sizes, or it is said that they depend on one."""
     for attrs, arguments in uses_of(name)[:3]:

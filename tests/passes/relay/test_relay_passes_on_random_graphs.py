@@ -10,8 +10,8 @@ from pathlib import Path
 import mirstack
 import numpy as np
 import pytest
+from mirstack.dialects.relay.gradient import all_gradients
 from mirstack.dialects.relay.operator import all_operators
-from mirstack.dialects.relay.operators.common.gradients import GRADIENTS
 from mirstack.fuzz.operators.sampling import flat
 from mirstack.fuzz.relay.graphs import GRAPHS_FOR_ALL, Graph, random_graph
 from mirstack.fuzz.relay.pipelines import NOT_IDEMPOTENT, PIPELINES, Pipeline
@@ -127,7 +127,7 @@ def test_pass_on_many(pipeline: Pipeline) -> None:
 
 
 GRADIENT = Pipeline("first-order-gradient", None)
-DIFFERENTIABLE = tuple(sorted(GRADIENTS))
+DIFFERENTIABLE = tuple(sorted(all_gradients()))
 
 
 def test_gradients() -> None:

@@ -1,1 +1,1 @@
-"""What operators share: type relations, numpy meanings, TE computes, result sizes, layouts, gradients."""
+"""Shared parts of operators: relations, meanings, computes, result sizes, layouts, gradients."""

@@ -1,4 +1,4 @@
-"""numpy, elementary functions, what numbers become and the TE builder, imported when first used: typing a module needs none."""
+"""Imports numpy, the TE builder and numeric helpers on first use: typing a module needs none of them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The gradients of operators, by name: `Operator.gradient` finds them here.
+"""Defines the gradients of elementwise operators, reductions, shapes and dense layers.
 
-Each is the chain rule for one operator: from what went in (`args`), what came out (`result`) and the gradient of what came
-out (`gradient`), the gradient of each argument. Where TVM registers one (its `_tensor_grad` module), the operators are the same.
+Each is the chain rule for one operator: from its arguments (`args`), its result (`result`) and the gradient of the result
+(`gradient`), the gradient of each argument. Where TVM registers one (its `_tensor_grad` module), the operators are the same.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from math import pi, prod, sqrt
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 
-from ...gradient import GRADIENTS, Backward, Sizes, Term, gradient
+from ...gradient import Backward, Sizes, Term, gradient
 
 
 def unary(name: str, derivative: Callable[[Term, Term, Term], Term]) -> None:
     """An elementwise operator, by (gradient, argument, result) to the argument's gradient."""
-    GRADIENTS[name] = lambda use: [derivative(use.gradient, use.args[0], use.result)]
+    gradient(name)(lambda use: [derivative(use.gradient, use.args[0], use.result)])
 
 
 # Elementwise ---------------------------------------------------------------------------------------------------------
@@ -57,7 +57,7 @@ for _name in (
 
 @gradient("floor", "ceil", "round", "trunc", "sign")
 def _steps(use: Backward) -> Sequence[Term]:
-    """Flat but for its steps."""
+    """Returns zeros: the operator is constant except for its steps."""
     return [use.args[0].zeros]
 
 
@@ -113,7 +113,7 @@ def _constant(use: Backward) -> Sequence[Term]:
 
 @gradient("arange")
 def _arange(use: Backward) -> Sequence[Term]:
-    """Of start + i * step: every element moves with the start, the one at i by i with the step; none with the stop."""
+    """Differentiates start + i * step, by start and by step; the stop has no influence."""
     start, stop, step = use.args
     places = use.gradient.ones.of("cumsum", axis=0, exclusive=True)
     shares = use.gradient.of("sum"), (use.gradient * places).of("sum")
@@ -341,7 +341,7 @@ def _variance(use: Backward) -> Sequence[Term]:
 
 @gradient("prod")
 def _prod(use: Backward) -> Sequence[Term]:
-    """The product of all others: of those before and those behind, so that a 0 does no harm."""
+    """Multiplies by the product of all other elements, before and after it: a 0 is harmless."""
     (x,) = use.args
     axes, rank = _reduced_axes(use), len(x.shape)
     order = [axis for axis in range(rank) if axis not in axes] + axes
@@ -355,7 +355,7 @@ def _prod(use: Backward) -> Sequence[Term]:
 
 @gradient("cumsum")
 def _cumsum(use: Backward) -> Sequence[Term]:
-    """Every element is in its own sum and those behind it."""
+    """Sums the gradients from each element on: it is in its own sum and all later ones."""
     (x,) = use.args
     axis = 0 if use.attrs.axis is None else use.attrs.axis % len(x.shape)
     back = use.gradient.of("reverse", axis=axis).of("cumsum", axis=axis, exclusive=use.attrs.exclusive)
@@ -504,14 +504,9 @@ WITHOUT: dict[str, tuple[str, ...]] = {
         "vision.roi_align", "vision.roi_pool",
     ),
 }  # fmt: skip
-"""The operators that have no gradient, by the reason; a `*` stands for all that begin so."""
+"""The operators without a gradient, by the reason; `*` matches any suffix."""
 
 
 def why_not(name: str) -> str:
     """The reason why an operator has no gradient; "" for one that nobody listed."""
     return next((why for why, names in WITHOUT.items() if any(fnmatchcase(name, pattern) for pattern in names)), "")
-
-
-# These files enter the gradients of other operators.
-from ..nn import layer_gradients  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]
-from ..shape import move_gradients  # noqa: E402, F401  # pyright: ignore[reportUnusedImport]

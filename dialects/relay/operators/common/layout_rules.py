@@ -1,4 +1,4 @@
-"""How layouts go through operators, by name: `Operator.layouts` finds the rules here.
+"""Defines the layout rules of operators; `layouts.layout_rule_of` finds them.
 
 The rules are those of TVM's FInferCorrectLayout. An operator without one (reshape, softmax) takes its arguments as they
 were written. A rule that refuses a new layout says so by answering with the old one.
@@ -6,18 +6,18 @@ were written. A rule that refuses a new layout says so by answering with the old
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 
 from ...layouts import (
     SCALAR,
     Layout,
-    LayoutRule,
     Layouts,
     LayoutUse,
     blocks_of_one,
     last_dims,
+    layout_rule,
     of_dims,
     place_of,
     transformed_like,
@@ -26,26 +26,14 @@ from ...operator import AttrValue
 from ..conv.convolution import weight_layout
 from .layout_strings import layout, parse_layout
 
-LAYOUTS: dict[str, LayoutRule] = {}
-
 CHANNELS = layout("C")
 """The layout of what is given by channel: scales, zero points, means."""
-
-
-def layouts(*names: str) -> Callable[[LayoutRule], LayoutRule]:
-    """Enters a function as the layout rule of operators."""
-
-    def enter(rule: LayoutRule) -> LayoutRule:
-        LAYOUTS.update(dict.fromkeys(names, rule))
-        return rule
-
-    return enter
 
 
 # What keeps each element in its place ----------------------------------------------------------------------------------
 
 
-@layouts(
+@layout_rule(
     "exp", "fast_exp", "log", "log2", "log10", "sqrt", "rsqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "fast_tanh",
     "asin", "acos", "atan", "asinh", "acosh", "atanh", "erf", "fast_erf", "sigmoid", "floor", "ceil", "trunc", "round",
     "sign", "abs", "negative", "logical_not", "bitwise_not", "isnan", "isinf", "isfinite", "copy", "zeros_like",
@@ -60,13 +48,13 @@ def elementwise(use: LayoutUse) -> Layouts | None:
     return Layouts([ret, *_as_they_come(use, 1)], [ret])
 
 
-@layouts("nn.dropout")
+@layout_rule("nn.dropout")
 def _dropout(use: LayoutUse) -> Layouts | None:
     ret = use.new[0] if use.new else use.old[0]
     return None if ret is None else Layouts([ret], [ret, ret])
 
 
-@layouts(
+@layout_rule(
     "add", "subtract", "multiply", "divide", "trunc_divide", "floor_divide", "mod", "trunc_mod", "floor_mod", "power",
     "maximum", "minimum", "left_shift", "right_shift", "bitwise_and", "bitwise_or", "bitwise_xor", "logical_and",
     "logical_or", "logical_xor", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
@@ -103,14 +91,16 @@ def broadcast(use: LayoutUse) -> Layouts | None:
 
 
 def _broadcast_along(known: Layout, shape: Sequence[int]) -> Layout | None:
-    """The layout of a tensor of that shape beside one of a known layout: of its last dimensions, one element making
-    a block of 1."""
+    """Returns the layout of a tensor that is broadcast with one of a known layout.
+
+    It is that of the last dimensions, with a block of 1 for a dimension of one element.
+    """
     last = last_dims(known, len(shape))
     sizes = zip(last.dims, shape, strict=True) if last else ()
     return last and of_dims([(letter, block and (1 if size == 1 else block)) for (letter, block), size in sizes])
 
 
-@layouts("qnn.add", "qnn.subtract", "qnn.mul")
+@layout_rule("qnn.add", "qnn.subtract", "qnn.mul")
 def _quantized_broadcast(use: LayoutUse) -> Layouts | None:
     if not _all_scalars(use, 2):
         return None
@@ -118,7 +108,7 @@ def _quantized_broadcast(use: LayoutUse) -> Layouts | None:
     return found and Layouts([*found.inputs, *_as_they_come(use, 2)], found.outputs)
 
 
-@layouts(
+@layout_rule(
     "qnn.exp", "qnn.sqrt", "qnn.rsqrt", "qnn.erf", "qnn.log", "qnn.sigmoid", "qnn.tanh", "qnn.hardswish", "qnn.abs",
     "qnn.leaky_relu",
 )  # fmt: skip
@@ -129,25 +119,25 @@ def _quantized_elementwise(use: LayoutUse) -> Layouts | None:
 # What has an axis ------------------------------------------------------------------------------------------------------
 
 
-@layouts("nn.batch_norm")
+@layout_rule("nn.batch_norm")
 def _batch_norm(use: LayoutUse) -> Layouts | None:
     found = _with_axis(use)
     return found and Layouts([found[0], *[CHANNELS] * 4], [found[0], CHANNELS, CHANNELS], {"axis": found[1]})
 
 
-@layouts("nn.layer_norm")
+@layout_rule("nn.layer_norm")
 def _layer_norm(use: LayoutUse) -> Layouts | None:
     found = _with_axis(use)
     return found and Layouts([found[0], CHANNELS, CHANNELS], [found[0]], {"axis": found[1]})
 
 
-@layouts("nn.bias_add")
+@layout_rule("nn.bias_add")
 def _bias_add(use: LayoutUse) -> Layouts | None:
     found = _with_axis(use)
     return found and Layouts([found[0], CHANNELS], [found[0]], {"axis": found[1]})
 
 
-@layouts("fixed_point_multiply_per_axis")
+@layout_rule("fixed_point_multiply_per_axis")
 def _fixed_point_multiply_per_axis(use: LayoutUse) -> Layouts | None:
     """With one axis, multipliers and shifts are vectors along it."""
     old = use.old[0]
@@ -162,7 +152,7 @@ def _fixed_point_multiply_per_axis(use: LayoutUse) -> Layouts | None:
     return Layouts([use.new[0], *[CHANNELS] * 3], [use.new[0]], {"axes": (moved,)})
 
 
-@layouts("nn.instance_norm", "nn.group_norm")
+@layout_rule("nn.instance_norm", "nn.group_norm")
 def _norm_by_batch(use: LayoutUse) -> Layouts | None:
     """The first dimension is the batch, whatever the layout."""
     old = use.old[0]
@@ -171,7 +161,7 @@ def _norm_by_batch(use: LayoutUse) -> Layouts | None:
     return _layer_norm(use)
 
 
-@layouts("qnn.requantize", "qnn.quantize", "qnn.dequantize")
+@layout_rule("qnn.requantize", "qnn.quantize", "qnn.dequantize")
 def _requantize(use: LayoutUse) -> Layouts | None:
     if _all_scalars(use, 1):
         # The axis says nothing, and may not even be one of the tensor's.
@@ -181,12 +171,12 @@ def _requantize(use: LayoutUse) -> Layouts | None:
     return found and Layouts([found[0], *rest], [found[0]], {"axis": found[1]})
 
 
-@layouts("nn.prelu")
+@layout_rule("nn.prelu")
 def _prelu(use: LayoutUse) -> Layouts | None:
     return _stay(use, [CHANNELS])
 
 
-@layouts("nn.l2_normalize")
+@layout_rule("nn.l2_normalize")
 def _l2_normalize(use: LayoutUse) -> Layouts | None:
     old = use.old[0]
     if old is None:
@@ -213,7 +203,7 @@ def _with_axis(use: LayoutUse) -> tuple[Layout, int] | None:
     return old, axis
 
 
-@layouts("sum", "prod", "max", "min", "all", "any", "mean", "variance", "argmax", "argmin")
+@layout_rule("sum", "prod", "max", "min", "all", "any", "mean", "variance", "argmax", "argmin")
 def _reduce(use: LayoutUse) -> Layouts | None:
     """Axes are followed by name; a reduced block is reduced with its axis."""
     old = use.old[0]
@@ -249,7 +239,7 @@ def _reduce(use: LayoutUse) -> Layouts | None:
 # What moves, cuts and joins --------------------------------------------------------------------------------------------
 
 
-@layouts("transpose")
+@layout_rule("transpose")
 def _transpose(use: LayoutUse) -> Layouts | None:
     old = use.old[0]
     if old is None:
@@ -265,7 +255,7 @@ def _transpose(use: LayoutUse) -> Layouts | None:
     return Layouts([old], [out])
 
 
-@layouts("squeeze")
+@layout_rule("squeeze")
 def _squeeze(use: LayoutUse) -> Layouts | None:
     old, shape = use.old[0], use.shape(0)
     if old is None or shape is None:
@@ -282,7 +272,7 @@ def _squeeze(use: LayoutUse) -> Layouts | None:
     return out and Layouts([old], [out])
 
 
-@layouts("nn.pad")
+@layout_rule("nn.pad")
 def _pad(use: LayoutUse) -> Layouts | None:
     old = use.old[0]
     if old is None:
@@ -297,7 +287,7 @@ def _pad(use: LayoutUse) -> Layouts | None:
     return Layouts([ret, SCALAR], [ret], {"pad_width": width})
 
 
-@layouts("strided_slice")
+@layout_rule("strided_slice")
 def _strided_slice(use: LayoutUse) -> Layouts | None:
     old = use.old[0]
     if old is None:
@@ -331,7 +321,7 @@ def _slices(use: LayoutUse, old: Layout, new: Layout) -> dict[str, AttrValue] | 
     return {"begin": begins, "end": ends, "strides": strides, "axes": places}
 
 
-@layouts("split")
+@layout_rule("split")
 def _split(use: LayoutUse) -> Layouts | None:
     old, shape = use.old[0], use.shape(0)
     if old is None or shape is None:
@@ -356,7 +346,7 @@ def _split(use: LayoutUse) -> Layouts | None:
     return Layouts([old], [old] * count)
 
 
-@layouts("concatenate")
+@layout_rule("concatenate")
 def _concatenate(use: LayoutUse) -> Layouts | None:
     """New where all tensors have the same new layout; else that of the first one whose layout is known."""
     count = use.counts[0]
@@ -376,12 +366,12 @@ def _concatenate(use: LayoutUse) -> Layouts | None:
     return Layouts([*[old] * count, *rest], [old], {"axis": axis})
 
 
-@layouts("qnn.concatenate")
+@layout_rule("qnn.concatenate")
 def _quantized_concatenate(use: LayoutUse) -> Layouts | None:
     return _concatenate(use) if _all_scalars(use, use.counts[0]) else None
 
 
-@layouts("slice_like")
+@layout_rule("slice_like")
 def _slice_like(use: LayoutUse) -> Layouts | None:
     first, second = use.old
     if first is None or first != second:
@@ -397,7 +387,7 @@ def _slice_like(use: LayoutUse) -> Layouts | None:
 # What names its layouts ------------------------------------------------------------------------------------------------
 
 
-@layouts(
+@layout_rule(
     "nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose",
     "nn.contrib_conv2d_NCHWc", "nn.contrib_depthwise_conv2d_NCHWc", "nn.deformable_conv2d", "qnn.conv2d",
     "qnn.conv2d_transpose", "image.dilation2d",
@@ -410,7 +400,7 @@ def _convolution(use: LayoutUse) -> Layouts | None:
     return Layouts([data, kernel, *[CHANNELS] * (len(use.types) - 2)], [out])
 
 
-@layouts(
+@layout_rule(
     *[f"nn.{kind}_pool{d}d" for kind in ("max", "avg", "global_max", "global_avg", "adaptive_max", "adaptive_avg") for d in (1, 2, 3)],
     "qnn.avg_pool2d", "image.resize1d", "image.resize2d", "image.resize3d", "nn.upsampling", "nn.upsampling3d",
 )  # fmt: skip
@@ -428,21 +418,21 @@ def _window(use: LayoutUse) -> Layouts | None:
     return Layouts([own, *rest], [own])
 
 
-@layouts("vision.roi_align", "vision.roi_pool", "image.crop_and_resize")
+@layout_rule("vision.roi_align", "vision.roi_pool", "image.crop_and_resize")
 def _boxes(use: LayoutUse) -> Layouts | None:
-    """Boxes stand beside the data; their results are stacked in the place of the batch."""
+    """Keeps the layout of the data; each box has its result in place of the batch."""
     own = layout(use.attrs.layout)
     return Layouts([own, *[layout("BX"), layout("B")][: len(use.types) - 1]], [own])
 
 
-@layouts("nn.dense")
+@layout_rule("nn.dense")
 def _dense(use: LayoutUse) -> Layouts | None:
     shape = use.shape(0)
     rows = layout("NC")
     return Layouts([rows, rows], [rows]) if shape is not None and len(shape) == 2 else None
 
 
-@layouts("nn.contrib_dense_pack")
+@layout_rule("nn.contrib_dense_pack")
 def _dense_pack(use: LayoutUse) -> Layouts | None:
     weight = parse_layout(use.attrs.weight_layout)
     return weight and Layouts([layout("NC"), weight], [layout("NC")])
@@ -460,5 +450,5 @@ def _as_they_come(use: LayoutUse, start: int) -> list[Layout]:
 
 
 def _all_scalars(use: LayoutUse, start: int) -> bool:
-    """Whether arguments from `start` on are scalars: parameters of quantization for the whole tensor."""
+    """Returns whether arguments from `start` on are scalars: quantization parameters of the whole tensor."""
     return all(use.shape(index) == () for index in range(start, len(use.types)))

@@ -34,7 +34,7 @@ Dims: TypeAlias = "Sequence[Any]"
 
 @dataclass(frozen=True)
 class Layout:
-    """A parsed layout: for each dimension its axis (a capital letter) and, for an inner block, the block's size."""
+    """A parsed layout: for each dimension its axis (a capital letter) and the size of an inner block."""
 
     text: str
     dims: tuple[tuple[str, int | None], ...]
@@ -75,7 +75,7 @@ class Layout:
         return x.transpose([places.index(d) for d in range(len(places))])
 
     def indices(self, at: Mapping[str, Any]) -> list[Any]:
-        """The indices, of a tensor of this layout, of the element whose logical indices are `at` (TE expressions)."""
+        """Returns the indices in this layout of the element with the logical indices `at` (TE expressions)."""
         result: list[Any] = [None] * len(self.dims)
         for axis in self.axes:
             index = at[axis]
@@ -141,7 +141,10 @@ def layout(text: str) -> Layout:
 
 
 def checked_layout(rel: Relation, name: str, axes: str, default: str = "") -> Layout:
-    """The layout attribute `name` (`default` where unset). Fails unless it has exactly the axes `axes`, in any order."""
+    """Returns the layout attribute `name` (`default` where unset).
+
+    Fails unless it has exactly the axes `axes`, in any order.
+    """
     text: str = rel.attrs[name] or default
     found = parse_layout(text)
     if found is None or sorted(found.axes) != sorted(axes):
@@ -153,7 +156,10 @@ def checked_layout(rel: Relation, name: str, axes: str, default: str = "") -> La
 
 
 def logical_sizes(rel: Relation, index: int, of: Layout) -> dict[str, int]:
-    """The size of each axis of argument `index`, a tensor of that layout. Fails when the rank or a block does not fit."""
+    """Returns the size of each axis of argument `index`, a tensor of that layout.
+
+    Fails when the rank or a block does not fit.
+    """
     type = rank_must_be(rel, index, len(of.dims))
     for (letter, block), dim in zip(of.dims, shape_of(type), strict=True):
         if block is not None and not same_dim(dim, block):

@@ -27,14 +27,14 @@ def numpy_type(dtype: str) -> np.dtype[Any]:
 
 
 def is_float(x: Array) -> bool:
-    """Whether an array's elements are floating-point numbers, bfloat16 included."""
+    """Returns whether an array's elements are floating-point numbers, bfloat16 included."""
     return x.dtype.kind == "f" or x.dtype.name.startswith(("bfloat", "float"))
 
 
 def as_float(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    """`function`, a floating-point one, for any dtype: others go through float32 and back, as `cast` does. The dtype is kept.
+    """Extends a floating-point function to any dtype: others go through float32 and back, as `cast` does.
 
-    It is computed in float64, and rounded once (`elementary`).
+    It is computed in float64 and rounded once (`elementary`). The dtype is kept.
     """
 
     def apply(x: Array) -> Array:
@@ -54,7 +54,7 @@ def widened(x: Array) -> Array:
 
 
 def half_in_float32(meaning: Callable[..., Array]) -> Callable[..., Array]:
-    """A meaning, of attributes and arrays, that is computed in float32 where the first array is of half precision, and rounded once."""
+    """Wraps a meaning to compute in float32 where the first array is of half precision, and to round once."""
 
     def apply(attrs: Any, *xs: Array) -> Array:
         result = meaning(attrs, *map(widened, xs))
@@ -80,7 +80,7 @@ def floor_divide(a: Array, b: Array) -> Array:
 
 
 def trunc_divide(a: Array, b: Array) -> Array:
-    """Division; of integers rounded toward zero, as C does. Division by zero gives 0 for integers."""
+    """Divides; integers are rounded toward zero, as in C, and divided by zero yield 0."""
     if is_float(a):
         return a / b
     quotient = floor_divide(a, b)
@@ -107,8 +107,10 @@ _ERFC_MIDDLE = (
 
 
 def erf(x: Array) -> Array:
-    """The error function, to double precision below |x| = 4 and 1 beyond 6 (W. J. Cody, "Rational Chebyshev approximations
-    for the error function", 1969)."""
+    """Computes the error function to double precision.
+
+    By W. J. Cody, "Rational Chebyshev approximations for the error function", 1969, below |x| = 4; 1 above 6.
+    """
     z = np.asarray(x, np.float64)
     y = np.minimum(np.abs(z), 6.0)
     square = y * y
@@ -145,7 +147,7 @@ def normal_axes(axes: Sequence[int] | None, rank: int, exclude: bool = False) ->
 
 
 def matmul(a: Array, b: Array, dtype: np.dtype[Any]) -> Array:
-    """The matrix product (of the last two axes, as numpy's) accumulated in `dtype`; half precision accumulates in float32."""
+    """Computes the matrix product of the last two axes, accumulated in `dtype`; half precision in float32."""
     if dtype.kind in "iu":
         a, b = a.astype(dtype), b.astype(dtype)
         if _exact_in_float64(a, b):
@@ -158,7 +160,7 @@ def matmul(a: Array, b: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def _exact_in_float64(a: Array, b: Array) -> bool:
-    """Whether every sum in the product of two integer matrices is below 2^53."""
+    """Returns whether every sum in the product of two integer matrices is below 2^53."""
 
     def magnitude(x: Array) -> int:
         return max(abs(int(x.min(initial=0))), abs(int(x.max(initial=0))))

@@ -1,8 +1,8 @@
-"""Dimensions `?` that remember whose they are, so that a type relation tells what is left to check at run time.
+"""Tracks the origin of dimensions `?`, to find the checks that a type relation leaves to run time.
 
-A relation takes a `?` to fit whatever it meets. Run once more on types whose `?`s are `OpenDim`s, it notes each comparison
-that it could not decide; native code makes these with the sizes that it meets. What is calculated of an `OpenDim`
-(`relations.multiply_dims` and the like) is one, too, that remembers how.
+In a type relation `?` fits every dimension. Run again on types whose `?`s are `OpenDim`s, it notes each comparison that
+it could not decide; native code makes these checks with the actual sizes. The result of arithmetic on an `OpenDim`
+(`relations.multiply_dims` and the like) is also one, and remembers its formula.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Size: TypeAlias = Place | Formula | int
 
 
 def calculate(size: Size, size_of: Callable[[Place], Any], operations: Mapping[Sign, Callable[[Any, Any], Any]]) -> Any:
-    """Returns a size where the dimensions at places are known: as numbers, or as expressions with their `operations`."""
+    """Evaluates a size from known dimensions: as a number, or as an expression by `operations`."""
     match size:
         case Formula(sign, left, right):
             return operations[sign](*(calculate(side, size_of, operations) for side in (left, right)))
@@ -68,7 +68,7 @@ class Comparison:
 
 
 class OpenDim(int):
-    """The `?` of a dimension of an argument, or what is calculated of one; as a number it is any other `?`."""
+    """The `?` of an argument's dimension, or arithmetic on one; as a number it equals any `?`."""
 
     size: Place | Formula
     log: list[Comparison]
@@ -81,7 +81,7 @@ class OpenDim(int):
 
 
 def note(left: int, right: int, rule: Rule = "equal") -> None:
-    """Notes a comparison of which a side is open; one with a `?` that nobody knows the origin of is left out."""
+    """Notes a comparison with an open side; one with a `?` of unknown origin is left out."""
     log = _log(left, right)
     if log is not None:
         sides = _size(left), _size(right)
@@ -91,7 +91,7 @@ def note(left: int, right: int, rule: Rule = "equal") -> None:
 
 
 def combine(sign: Sign, left: int, right: int) -> int:
-    """The number that two dimensions make, `?` where one is: an `OpenDim` where it is known of which arguments."""
+    """Combines two dimensions to a number, `?` where one is: an `OpenDim` where their origin is known."""
     if right == {"+": 0, "*": 1, "//": 1}.get(sign):
         return left
     if DYNAMIC_INDEX not in (left, right):
@@ -101,7 +101,7 @@ def combine(sign: Sign, left: int, right: int) -> int:
 
 
 def _log(*sides: int) -> list[Comparison] | None:
-    """The log of those of them that are open; None where none is, or where there is a `?` of unknown origin."""
+    """Returns the log of the open sides; None where no side is open or a `?` is of unknown origin."""
     if any(side == DYNAMIC_INDEX and not isinstance(side, OpenDim) for side in sides):
         return None
     return next((side.log for side in sides if isinstance(side, OpenDim)), None)

@@ -1,7 +1,7 @@
-"""Type relations that many operators share, and what relations are written with: dimensions, shapes, messages.
+"""Defines type relations that many operators share, and their helpers: dimensions, messages.
 
 A dimension is an integer; `ANY` is one that is known only at run time (`?`). `?` fits every dimension, and where one
-side knows more than the other, what is known wins.
+side knows more than the other, the known dimension wins.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ def show_argument(rel: Relation, index: int) -> str:
 
 
 def same_dim(a: int, b: int) -> bool:
-    """Whether two dimensions can be equal."""
+    """Returns whether two dimensions can be equal."""
     if isinstance(a, OpenDim) or isinstance(b, OpenDim):
         note(a, b)
     return a in (b, ANY) or b == ANY
 
 
 def can_stretch(a: int, b: int) -> bool:
-    """Whether two dimensions, neither known to be 1, can be equal or one of them turn out to be a 1 to be stretched."""
+    """Returns whether dimensions that are not known to be 1 can be equal, or one a 1 at run time."""
     note(a, b, "stretch")
     return a in (b, ANY) or b == ANY
 
@@ -85,7 +85,7 @@ def known_dim(a: int, b: int) -> int:
 
 
 def at_most(a: int, b: int) -> bool:
-    """Whether a dimension can be no larger than another."""
+    """Returns whether a dimension can be at most another."""
     if ANY not in (a, b):
         return a <= b
     note(a, b, "within")
@@ -93,7 +93,7 @@ def at_most(a: int, b: int) -> bool:
 
 
 def can_expand(a: int, b: int) -> bool:
-    """Whether a dimension can be another one, or a 1 that is stretched to it."""
+    """Returns whether a dimension can be equal to another one, or a 1 that is stretched to it."""
     if a == 1 or ANY not in (a, b):
         return a in (1, b)
     note(a, b, "expand")
@@ -101,7 +101,7 @@ def can_expand(a: int, b: int) -> bool:
 
 
 def is_multiple(dim: int, by: int) -> bool:
-    """Whether a dimension can be a multiple of a positive number."""
+    """Returns whether a dimension can be a multiple of a positive number."""
     return by == 1 or same_dim(combine("%", dim, by), 0)
 
 
@@ -170,7 +170,7 @@ def rank_must_be(rel: Relation, index: int, *ranks: int) -> TensorType[Attribute
 
 
 def is_number(rel: Relation, index: int) -> bool:
-    """Whether an argument can be one number: a scalar or a vector of one."""
+    """Returns whether an argument can be one number: a scalar or a vector of one element."""
     shape = shape_of(rel.tensor(index))
     return len(shape) < 2 and all(same_dim(dim, 1) for dim in shape)
 
@@ -193,7 +193,7 @@ def rank_at_least(rel: Relation, index: int, rank: int) -> TensorType[Attribute]
 
 
 def _written_as(left: TensorType[Attribute], right: TensorType[Attribute]) -> str:
-    """What else may be meant by `add(%x, 1)` with an `%x` of floats: `1f`; nothing for other types."""
+    """Returns a hint at another spelling of `add(%x, 1)` with an `%x` of floats: `1f`; "" for other types."""
     for one, other in ((left, right), (right, left)):
         if type_text(one) == "int32" and (suffix := _SUFFIXES.get(dtype_of(other))) is not None:
             return f"; a number is of {dtype_of(other)} where it is written with {suffix}, as 1{suffix}"

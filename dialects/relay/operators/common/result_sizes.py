@@ -1,4 +1,4 @@
-"""Shapes that are known only at run time: what an operator's `extents` says of its results (TVM's FShapeFunc)."""
+"""Defines result shapes that are known only at run time, for `extents` (TVM's FShapeFunc)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def with_sizes(message: str, sizes: Sequence[int]) -> str:
 
 @dataclass(frozen=True)
 class Requirement:
-    """Two sizes that must fit by a rule. `message` is for those that do not; it may have `{size}` in the place of each."""
+    """A rule that two sizes must meet, and the message otherwise, with `{size}` for each size."""
 
     rule: Rule
     left: Dim
@@ -53,14 +53,14 @@ class Requirement:
 
 @dataclass(frozen=True)
 class ResultShapes:
-    """The shape of each tensor that an operator gives, and what must hold of the sizes, in TE over the input tensors."""
+    """The shape of each result of an operator and the requirements on sizes, in TE over the input tensors."""
 
     shapes: Sequence[Sequence[Dim]]
     requirements: Sequence[Requirement] = ()
 
 
 def result_shape(type: Attribute) -> list[Dim]:
-    """A result's dimensions as its compute has them: each `?` is a new size, of which `extents` says what it is."""
+    """Returns a result's dimensions as its compute has them: each `?` is a size that `extents` computes."""
     assert isinstance(type, TensorType)
     return [te.size_var("m") if extent == DYNAMIC_INDEX else extent for extent in type.get_shape()]
 
@@ -97,7 +97,7 @@ def same_elements(x: Tensor, shape: Sequence[Dim]) -> Requirement:
 
 
 def has_elements(size: Dim, taken: Sequence[Dim], what: str) -> list[Requirement]:
-    """Requires that a dimension of `size`, known only at run time, is not 0 where elements are `taken` along it.
+    """Requires that a dimension of `size`, known only at run time, is not 0 if elements are `taken`.
 
     `what` names the dimension: "dimension 0 of 'data'".
     """
@@ -120,7 +120,10 @@ def stretches_to(x: Tensor, shape: Sequence[Dim], name: str = "data") -> list[Re
 
 
 def reshaped_to(x: Tensor, newshape: Sequence[Expr], allow_zero: bool) -> ResultShapes:
-    """The shape that numbers ask for: 0 takes the old dimension at its place (or is 0 with `allow_zero`), -1 what is left."""
+    """Returns the shape that the numbers `newshape` ask for, and its requirements.
+
+    0 keeps the old dimension at its index (or is 0 with `allow_zero`), -1 is inferred from the number of elements.
+    """
     one, wrong = te.const(1, "int64"), te.const(-2, "int64")
     shape: list[Any] = []
     given: Any = one  # what -1 is divided by, and
@@ -134,7 +137,7 @@ def reshaped_to(x: Tensor, newshape: Sequence[Expr], allow_zero: bool) -> Result
             given = given * te.Select(te.any(takes, value < 0), one, value)
         if old is not None:
             left = left * te.Select(takes, one, old)
-    # A 0 that is given stands beside no -1 that could be told.
+    # With a given size of 0, -1 cannot be inferred.
     inferred = te.floordiv(left, te.max(given, one))
     shape = [te.Select(te.equal(dim, -1), inferred, dim) for dim in shape]
     return ResultShapes([shape], [same_elements(x, shape)])

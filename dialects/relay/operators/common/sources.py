@@ -1,8 +1,7 @@
-"""Where operators are defined, for the `source` of their entries: addresses with a place for the page's or entry's name.
+"""Lists the addresses of documents that define operators, with a placeholder for the operator's name.
 
-An entry names the document that says what the operator computes: numpy's or ONNX's where it is the same function, the
-paper that introduced it, C's library for functions of it; and TVM's reference for what is TVM's own, its attributes above
-all.
+The `source` of an entry is the document that defines what the operator computes: numpy's or ONNX's where it is the same
+function, the paper that introduced it, C's library for functions of it; TVM's reference for TVM's own operators.
 """
 
 from __future__ import annotations

@@ -45,7 +45,10 @@ def constant(dim: Dim) -> int | None:
 
 
 def without_elements(shape: Sequence[Dim], dtype: str, name: str) -> Tensor | None:
-    """Returns a tensor of a shape with a known 0, of which nothing is computed, sizes being divided by; None for other shapes."""
+    """Returns an empty tensor of a shape with a known 0; None for other shapes.
+
+    Nothing is computed, as sizes are divided by.
+    """
     if all(constant(dim) != 0 for dim in shape):
         return None
     return te.compute(shape, lambda *_: te.const(0, dtype), name=name)
@@ -65,7 +68,7 @@ def signed_index(index: Expr) -> Expr:
 
 
 def is_one(dim: Dim) -> bool:
-    """Whether a dimension is 1 for sure."""
+    """Returns whether a dimension is known to be 1."""
     return constant(dim) == 1
 
 
@@ -75,12 +78,12 @@ def elementwise(function: Callable[[Expr], Expr], x: Tensor, name: str = "T_elem
 
 
 def wide_dtype(dtype: str) -> str:
-    """What sums of numbers of `dtype` are made in: of half precision in float32."""
+    """Returns the dtype that sums of numbers of `dtype` are accumulated in: of half precision float32."""
     return "float32" if dtype in ("float16", "bfloat16") else dtype
 
 
 def in_wide_dtype(compute: Compute, wide: Callable[[str], str] = wide_dtype) -> Compute:
-    """`compute` of tensors in the dtype that `wide` gives for the first one's, its results brought back to that, rounded once."""
+    """Wraps `compute` to compute in the dtype `wide` of the first tensor's dtype, and to round once."""
 
     def widened(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
         narrow = xs[0].dtype
@@ -99,8 +102,11 @@ def in_dtype(x: Tensor, dtype: str) -> Tensor:
 
 
 def from_half(x: Tensor) -> Tensor:
-    """A tensor of float16 in float32, once for all products that it is in: processors multiply float16 as that, and an element would
-    be brought to it for each of its products. Any other tensor as it is: of bfloat16 there are dot products."""
+    """Converts float16 to float32 once, for all products that use it; returns other tensors as they are.
+
+    Processors multiply float16 as float32, and each product would convert its element again. For bfloat16 there are dot
+    products.
+    """
     return in_dtype(x, "float32") if x.dtype == "float16" else x
 
 
@@ -170,12 +176,12 @@ def reduce_over(
 
 
 def lowest(dtype: str) -> Expr:
-    """What a maximum begins with: no number of the dtype is below it."""
+    """Returns the start value of a maximum: no number of the dtype is below it."""
     return te.const(-inf, dtype) if dtype.startswith(("float", "bfloat")) else te.min_value(dtype)
 
 
 def highest(dtype: str) -> Expr:
-    """What a minimum begins with: no number of the dtype is above it."""
+    """Returns the start value of a minimum: no number of the dtype is above it."""
     return te.const(inf, dtype) if dtype.startswith(("float", "bfloat")) else te.max_value(dtype)
 
 
@@ -190,19 +196,25 @@ def te_smallest(e: Expr, axis: Any) -> Expr:
 
 
 def divide(a: Expr, b: Expr) -> Expr:
-    """a / b; of integers rounded toward zero, and 0 where b is. `b` may be the constant 0, by which TE divides nothing."""
+    """Returns a / b; integers are rounded toward zero, and divided by 0 yield 0.
+
+    `b` may be the constant 0, by which TE itself refuses to divide.
+    """
     if a.dtype.startswith(("float", "bfloat")):
         return a * te.const(inf, a.dtype) if is_zero(b) else a / b
     return divide_integers(te.truncdiv, a, b)
 
 
 def divide_integers(division: Callable[[Expr, Expr], Expr], a: Expr, b: Expr) -> Expr:
-    """A quotient of integers, or what it leaves; 0 where `b` is 0, be it the constant, by which TE divides nothing."""
+    """Returns a quotient or remainder of integers; 0 where `b` is 0.
+
+    `b` may be the constant 0, by which TE itself refuses to divide.
+    """
     return te.const(0, a.dtype) if is_zero(b) else division(a, b)
 
 
 def is_zero(x: Any) -> bool:
-    """Whether an expression is the constant 0."""
+    """Returns whether an expression is the constant 0."""
     return isinstance(x, te.Const) and x.value == 0
 
 
@@ -211,7 +223,7 @@ def _has_none(dim: Dim) -> bool:
 
 
 def divisor(dim: Dim) -> Dim:
-    """What places along a dimension are divided by: where it has no elements 1, as there are no places."""
+    """Returns the divisor for indices along a dimension: its size, or 1 where it has no elements."""
     return 1 if _has_none(dim) else dim
 
 
@@ -224,7 +236,7 @@ def flat_index(indices: Sequence[Expr], shape: Sequence[Dim]) -> Any:
 
 
 def unflatten(position: Any, shape: Sequence[Dim]) -> list[Any]:
-    """The indices of the element at a row-major position; 0 along dimensions of size 1, and where there are no elements."""
+    """Returns the indices of the element at a row-major position; 0 along dimensions of size 1 or 0."""
     result: list[Any] = [0] * len(shape)
     if any(_has_none(dim) for dim in shape):
         return result
@@ -241,7 +253,10 @@ def unflatten(position: Any, shape: Sequence[Dim]) -> list[Any]:
 def sums_of_products(
     shape: Sequence[Dim], factors: Callable[..., tuple[Any, Any]], axes: Sequence[Any], dtype: str, name: str
 ) -> Tensor:
-    """The tensor of the sums over `axes` of two factors, in `dtype`. Half precision is summed in float32, and rounded once."""
+    """Returns the tensor of the sums over `axes` of two factors' products, in `dtype`.
+
+    Half precision is accumulated in float32 and rounded once.
+    """
     wide = wide_dtype(dtype)
 
     def body(*i: Expr) -> Expr:

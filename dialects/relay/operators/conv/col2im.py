@@ -24,7 +24,7 @@ FEW_FILTERS = 8
 """Filters below which vectors run along places instead."""
 
 RUN = 8
-"""Elements of one phase that then lie together: as many vectors as there are phases hold neighbours of the result, out of order."""
+"""Adjacent elements of one phase: as many vectors as there are phases hold a run of the result, interleaved."""
 
 
 def te_conv_transposed(
@@ -37,9 +37,10 @@ def te_conv_transposed(
     result: dict[str, Any],
     dtype: str,
 ) -> Tensor:
-    """The transposed convolution of x by w, without groups and dilation, all sizes known; `before` is cut off in front.
+    """Returns the transposed convolution of x by w, without groups and dilation, all sizes known.
 
-    `layouts` are those of the data, the weight (letters I and O) and the result, whose sizes `result` gives.
+    `layouts` are those of the data, the weight (letters I and O) and the result; `result` holds the result's sizes by axis,
+    `before` the elements that are cut off in front.
     """
     data_layout, kernel_layout, out_layout = layouts
     sizes, weights = data_layout.logical(x.shape), kernel_layout.logical(w.shape)
@@ -71,7 +72,7 @@ def te_conv_transposed(
     col = te.compute((sizes["N"], *taps, *inner), multiplied, name="col")
 
     def reached(place: Any, axis: int) -> tuple[Any, Any]:
-        """The last element of the data that an element of the result is made of along an axis, and the tap that it meets there."""
+        """Returns the last data element that contributes to a result element along an axis, and its tap."""
         full = place + before[axis]
         return te.floordiv(full, strides[axis]), te.floormod(full, strides[axis])
 
@@ -96,7 +97,7 @@ def te_conv_transposed(
     sums: Any = None
     step, length = strides[-1], result[axes[-1]]
     if filters_last:
-        # In vectors of filters, as the products lie; then in the result's layout.
+        # In vectors of filters, as the products are stored; then in the result's layout.
         shape = (sizes["N"], *(result[a] for a in axes), weights["O"])
 
         def summed(*i: Expr) -> Any:
@@ -104,7 +105,7 @@ def te_conv_transposed(
 
         sums = te.compute(shape, summed, name="col_sums")
     elif step > 1 and out_layout.text.endswith(axes[-1]):
-        # Phase by phase, as the products lie; runs of them are put in order afterwards.
+        # Phase by phase, as the products are stored; runs of them are put in order afterwards.
         shape = (sizes["N"], weights["O"], *(result[a] for a in axes[:-1]), -(-length // (RUN * step)), step, RUN)
 
         def in_phases(n: Expr, o: Expr, *i: Expr) -> Any:
@@ -138,8 +139,10 @@ def te_conv_transposed_place(
     result: dict[str, Any],
     dtype: str,
 ) -> Tensor:
-    """As `te_conv_transposed` where the data is one place: the product of the matrices (N, C) and (C, O·taps), whose columns are the
-    result as it lies."""
+    """Returns the transposed convolution (`te_conv_transposed`) of data of one pixel.
+
+    It is the product of the matrices (N, C) and (C, O * taps), whose columns are in the order of the result.
+    """
     data_layout, kernel_layout, out_layout = layouts
     sizes, weights = data_layout.logical(x.shape), kernel_layout.logical(w.shape)
     taps = [weights[a] for a in axes]

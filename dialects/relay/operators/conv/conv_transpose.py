@@ -1,4 +1,7 @@
-"""Transposed convolutions: the gradient of a convolution with respect to its data, used to enlarge images."""
+"""Defines transposed convolutions: the gradient of a convolution by its data, used to enlarge images.
+
+data (N,C,H,W), weight (C,O,kh,kw) -> (N,O,H',W')    H' = (H-1)*stride - padding + (kh-1)*dilation + 1 + output_padding
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,7 @@ def _relation(rank: int) -> Any:
         result = {"N": sizes["N"], "C": multiply_dims(weight["O"], groups)}
         for n, a in enumerate(axes):
             result[a] = _grown(sizes[a], weight[a], attrs.strides[n], attrs.dilation[n], before[n] + after[n], extra[n])
-            # A `?` that the padding cuts more off is told in the call; of other sizes the result's type says it.
+            # A `?` that is smaller than what the padding cuts off is reported in the call; other sizes by the result's type.
             at_most(0, result[a])
         rel.set_result(laid_out(rel, result, result_layout, dtype_attr(rel, "out_dtype", data.element_type)))
 
@@ -107,7 +110,7 @@ def _meaning(rank: int) -> Any:
 
 
 def transposed_attributes(rank: int) -> tuple[AttrSpec, ...]:
-    """A convolution's attributes and `output_padding`, in the order in which TVM writes those of this operator."""
+    """Returns a convolution's attributes and `output_padding`, in the order in which TVM prints them."""
     specs = conv_attributes(rank, attr("output_padding", (0,) * rank), kernel_layout=f"IO{SPATIAL[rank]}")
     first = ["channels", "kernel_size", "strides", "output_padding"]
     return tuple(sorted(specs, key=lambda spec: first.index(spec.name) if spec.name in first else len(first)))

@@ -1,4 +1,7 @@
-"""Convolutions of one, two and three dimensions: any layout, groups, depthwise, dilation, uneven padding."""
+"""Defines convolutions of one to three dimensions: any layout, groups, dilation, uneven padding.
+
+data (N,C,H,W), weight (O,I,kh,kw) -> (N,O,H',W')    I = C / groups, H' = (H + padding - (kh-1)*dilation - 1) / stride + 1
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
 
 def spatial_padding(padding: Sequence[int], rank: int) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Padding before and after each spatial axis: from one number, one for each axis, or before then after each axis."""
+    """Returns the padding before and after each spatial axis.
+
+    It is given as one number, one for each axis, or those before and then those after each axis; None for other forms.
+    """
     if len(padding) == 1:
         return (padding[0],) * rank, (padding[0],) * rank
     if len(padding) == rank:
@@ -50,7 +56,7 @@ def spatial_padding(padding: Sequence[int], rank: int) -> tuple[tuple[int, ...],
 
 
 def check_window(rel: Relation, rank: int, *names: str) -> None:
-    """Fails unless the named attributes (strides, dilation…) have one positive number for each spatial axis, and `padding` fits."""
+    """Fails unless the named attributes (strides, …) and `padding` fit the spatial axes."""
     for name in names:
         values: tuple[int, ...] | None = rel.attrs[name]
         if values is not None and (len(values) != rank or any(v < 1 for v in values)):
@@ -69,7 +75,7 @@ def check_window(rel: Relation, rank: int, *names: str) -> None:
 def window_count(
     size: int, before: int, after: int, kernel: int, stride: int, dilation: int, ceil: bool = False
 ) -> int:
-    """How many places a window takes along an axis; `?` where the size or the kernel is."""
+    """Returns the number of positions of a window along an axis; `?` where the size or the kernel is."""
     reach = multiply_dims(-dilation, add_dims(kernel, -1))
     return add_dims(divide_dims(add_dims(size, reach, before + after - 1 + (stride - 1 if ceil else 0)), stride), 1)
 
@@ -92,14 +98,14 @@ def must_have_taps(rel: Relation, weight: int, window: Iterable[int]) -> None:
 
 
 def is_depthwise(groups: int, data_channels: int, weight_o: int) -> bool:
-    """Whether a weight (O, I, …) has one filter group for each data channel: O counts those, I the filters of each."""
+    """Returns whether a weight (O, I, …) has one filter group per data channel: O groups of I filters."""
     return groups > 1 and groups == weight_o and data_channels in (groups, ANY)
 
 
 def weight_layout(attrs: Attrs, shape: Sequence[Any]) -> Layout:
-    """The layout of a weight: kernel_layout, or with blocks that only the weight's shape tells.
+    """Returns the layout of a weight: kernel_layout, or one with blocks that its shape implies.
 
-    Programs for the NCHWc convolutions leave kernel_layout at OIHW and give a weight OIHW[x]i[y]o, or for quantized
+    Programs for the NCHWc convolutions leave kernel_layout at OIHW and pass a weight OIHW[x]i[y]o, or for quantized
     data OIHW[x]i[y]o[z]i: TVM takes the blocks from there, too.
     """
     stated = layout(attrs.kernel_layout)
@@ -110,7 +116,7 @@ def weight_layout(attrs: Attrs, shape: Sequence[Any]) -> Layout:
 
 
 def _conv_relation(rank: int, *, packed: bool = False) -> Any:
-    """The type relation; `packed`: of an operator whose weight may have blocks that kernel_layout does not name."""
+    """Returns the type relation; if `packed`, the weight may have blocks that kernel_layout lacks."""
     axes = SPATIAL[rank]
 
     def relation(rel: Relation) -> None:
@@ -137,7 +143,7 @@ def _conv_relation(rank: int, *, packed: bool = False) -> Any:
             if known is not None and is_depthwise(groups, in_channels, known["O"]):
                 wanted |= {"O": in_channels, "I": channels // groups}
             elif known is not None and known["O"] == ANY and groups == in_channels > 1:
-                # Channels may lie along O alone, or along O and I; either makes `channels`.
+                # Channels may be along O alone, or along O and I; either product is `channels`.
                 wanted |= {"O": ANY, "I": ANY}
             else:
                 wanted |= {

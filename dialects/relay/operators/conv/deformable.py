@@ -1,4 +1,8 @@
-"""Convolutions of another kind: taps that are moved (deformable), and the largest sum instead of the sum (dilation)."""
+"""Defines convolutions of moved taps (deformable) and with maxima instead of sums (dilation).
+
+deformable_conv2d: data (N,C,H,W), offset (N, 2*deformable_groups*kh*kw, H',W'), weight (O,I,kh,kw) -> (N,O,H',W')
+dilation2d:        data (N,C,H,W), weight (C,kh,kw) -> (N,C,H',W')
+"""
 
 from __future__ import annotations
 
@@ -104,7 +108,7 @@ def _deformable_conv2d(attrs: Attrs, x: Array, offset: Array, w: Array) -> Array
     (rows, columns), places = weight.shape[2:], moves.shape[2:]
     (top, left), _ = spatial_padding(attrs.padding, 2) or ((0, 0), (0, 0))
     moves = moves.reshape(len(x), attrs.deformable_groups, rows, columns, 2, *places)
-    # Along the axes (rows, columns, places…), where each tap stands before it is moved.
+    # Along the axes (rows, columns, places…), the position of each tap before it is moved.
     row = arange_along(places[0], 2, 4) * attrs.strides[0] - top + arange_along(rows, 0, 4) * attrs.dilation[0]
     column = arange_along(places[1], 3, 4) * attrs.strides[1] - left + arange_along(columns, 1, 4) * attrs.dilation[1]
     width = data.shape[1] // attrs.deformable_groups

@@ -41,7 +41,7 @@ def _is_byte(dtype: str) -> bool:
 
 
 def _tiles(attrs: Attrs, rows: int, columns: int) -> tuple[int, int]:
-    """How many tiles of a matrix there are along N and along K; `?` where its size is."""
+    """Returns the number of tiles of a matrix along N and along K; `?` where its size is."""
     down = ANY if rows == ANY else -(-rows // (4 * attrs.tile_K)) * 4
     return ANY if columns == ANY else -(-columns // attrs.tile_N), down
 

@@ -37,7 +37,7 @@ apart."""
 
 
 def output_padding(attrs: Attrs, rank: int) -> tuple[int, ...]:
-    """The zeros behind each spatial axis that an operator's attributes ask for."""
+    """Returns the zeros after each spatial axis that an operator's attributes ask for."""
     given = tuple(attrs.output_padding)
     return given * rank if len(given) == 1 else given
 
@@ -75,7 +75,10 @@ def transposed_compute(rank: int) -> Callable[[Attrs, Sequence[Tensor], Any], li
 
 
 class _Transposed:
-    """One transposed convolution of data `x` by weight `w`, in any layouts. Maps by axis have the letters of spatial axes."""
+    """One transposed convolution of `x` by `w` in any layouts; its maps have spatial axes as keys.
+
+    A *phase* is the result elements of one remainder by the strides: all of them use the same taps.
+    """
 
     def __init__(self, rank: int, attrs: Attrs, x: Tensor, w: Tensor):
         axes = SPATIAL[rank]
@@ -122,13 +125,13 @@ class _Transposed:
 
     @property
     def has_phases(self) -> bool:
-        """Whether there is more than one phase, and how many turns each has is known."""
+        """Returns whether there is more than one phase, each of a known number of elements."""
         known = all(isinstance(size[a], int) for size in (self.sizes, self.weights) for a in self.axes)
         return known and max(self.strides.values()) > 1 and set(self.dilation.values()) == {1}
 
     @property
     def has_one_place(self) -> bool:
-        """Whether the data is one vector of channels, each of which meets each tap once."""
+        """Returns whether the data is one vector of channels, which each tap multiplies once."""
         return all(self.sizes[a] == 1 for a in self.axes) and set(self.dilation.values()) == {1}
 
     @property
@@ -138,7 +141,7 @@ class _Transposed:
 
     @property
     def wastes(self) -> bool:
-        """Whether phases of equally many taps would multiply by many zeros, and are few enough to be apart."""
+        """Returns whether phases padded to equally many taps waste products, and are few enough to separate."""
         lengthened = prod(self.most_taps[a] * self.strides[a] for a in self.axes)
         return prod(self.strides.values()) <= MOST_PHASES and lengthened >= WORTHWHILE * prod(
             self.weights[a] for a in self.axes
@@ -146,7 +149,7 @@ class _Transposed:
 
     @property
     def turns(self) -> dict[str, int]:
-        """How many elements of the result a phase has."""
+        """The number of result elements of a phase along each axis."""
         return {a: -(-self.result[a] // self.strides[a]) for a in self.axes}
 
     @property
@@ -170,7 +173,10 @@ class _Transposed:
         return te.compute(self.data_layout.physical({**self.sizes, **margin}), element, name="data_pad")
 
     def _places(self, at: dict[str, Any], r: dict[str, Any], reduced: dict[str, Any]) -> dict[str, Any]:
-        """Turn q of phase r takes from element q + (r + cut) // strides - t of the data what tap t of the phase makes of it."""
+        """Returns the data elements that the taps `reduced` of phase r multiply for the phase's element `at`.
+
+        Element q of phase r reads, for tap t, data element q + (r + cut) // strides - t.
+        """
         return {
             a: at[a] + (te.floordiv(r[a] + self.cut[a], self.strides[a]) - self._moved[a]) - reduced[a]
             for a in self.axes
@@ -268,7 +274,7 @@ class _Transposed:
         return te.compute(self.shape, body, name=self.name)
 
     def without_zeros(self, sums: Tensor) -> Tensor:
-        """The sums, of which those that are NaN are summed up again, over the data's own elements: a zero may have met an infinity."""
+        """Returns the sums with NaNs recomputed from the data's own elements: a zero may have met an infinity."""
         if not self.dtype.startswith(("float", "bfloat")):
             return sums
 

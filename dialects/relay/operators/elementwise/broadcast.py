@@ -1,4 +1,7 @@
-"""Operators of tensors that are broadcast against each other: arithmetic, comparisons, logic, bits, `where`."""
+"""Defines operators of two broadcast tensors: arithmetic, comparisons, logic, bits; and `where`.
+
+lhs (2,1,4), rhs (3,4) -> (2,3,4)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Reductions: an operator's `axis` (None is all), `keepdims`, and `exclude` (reduce over the other axes)."""
+"""Defines reductions with attributes `axis` (None: all), `keepdims` and `exclude` (other axes).
+
+data (2,3,4), axis=[1] -> (2,4); with keepdims (2,1,4)
+"""
 
 from __future__ import annotations
 
@@ -93,7 +96,10 @@ def te_reduce(reducer: Reducer, x: Tensor, axes: Sequence[int], keepdims: bool, 
 
 
 def te_whether(x: Tensor, axes: Sequence[int], keepdims: bool, name: str, *, every: bool) -> Tensor:
-    """Whether one of the elements of a bool tensor, or every one, is true: the largest or the least of them as bytes, which vectors hold."""
+    """Returns whether one element of a bool tensor, or every one, is true, along `axes`.
+
+    It is the maximum or the minimum of the elements as bytes, which vectors hold.
+    """
     if not axes:
         return elementwise(lambda e: e, x, name)
 
@@ -150,7 +156,7 @@ def _mean(attrs: Attrs, x: Array) -> Array:
 
 
 def element_count(x: Tensor, axes: Sequence[int], dtype: str) -> Expr:
-    """How many elements a reduction over `axes` takes together, as an expression of `dtype`."""
+    """Returns the number of elements that a reduction over `axes` combines, as an expression of `dtype`."""
     sizes = [constant(x.shape[a]) for a in axes]
     count: Expr = te.const(prod(size for size in sizes if size is not None), dtype)
     for axis in axes:

@@ -1,4 +1,4 @@
-"""Elementwise operators of one tensor: mathematics, rounding, tests, casts, and the creation of tensors like another."""
+"""Defines elementwise operators of one tensor: mathematics, rounding, tests, casts, `zeros_like`."""
 
 from __future__ import annotations
 
@@ -346,7 +346,7 @@ def _cast_relation(rel: Relation) -> None:
 
 
 def convert(x: Array, dtype: str) -> Array:
-    """`x` cast as the IR casts: floats to integers toward zero within their range, to bool by whether they are not zero."""
+    """Casts `x` as the IR does: floats to integers toward zero, saturated; to bool by comparison with 0."""
     return numeric.convert(x, numpy_type(dtype))
 
 
@@ -428,7 +428,7 @@ register(
 
 
 def fixed_point_multiply(x: Array, multiplier: int | Array, shift: int | Array) -> Array:
-    """round(x * multiplier * 2^(shift - 31)) on int32, halves upward: 31 fractional bits (TFLite's fixed-point form)."""
+    """Computes round(x * multiplier * 2^(shift - 31)) on int32, halves upward (TFLite's fixed-point form)."""
     wide = x.astype(np.int64)
     # Beyond 63 bits nothing is left either way, and a shift is defined up to 63.
     left, right = np.maximum(shift, 0), np.minimum(np.maximum(-np.asarray(shift, np.int64), 0) + 31, 63)
@@ -465,10 +465,11 @@ LEAST_RIGHT, MOST_RIGHT = 2, 32
 
 
 def te_multiply_high(x: Expr, multiplier: Expr, right: Expr) -> Expr:
-    """x * multiplier * 2^(-31 - right) on int32, rounded, halves upward, for shifts from `LEAST_RIGHT` to `MOST_RIGHT`.
+    """Computes x * multiplier * 2^(-31 - right) on int32, rounded, halves upward.
 
-    What is added for rounding then has no bits in the lower half of the product, which falls away before it: processors have
-    instructions for the upper half, and all else is in 32 bits. With a multiplier below 2^31 nothing overflows.
+    `right` is from `LEAST_RIGHT` to `MOST_RIGHT`: then the addend for rounding has no bits in the lower half of the product,
+    which is dropped before the addition. Processors have instructions for the upper half, and the rest is in 32 bits. With a
+    multiplier below 2^31 nothing overflows.
     """
     one = te.const(1, "int32")
     product = x.astype("int64") * multiplier.astype("int64")

@@ -1,4 +1,9 @@
-"""Sampling of images at the places of a grid, the grids of affine maps, and the correlation of two images."""
+"""Defines sampling of images at the points of a grid, grids of affine maps, and correlation of images.
+
+grid_sample: data (N,C,H,W), grid (N,2,H',W') -> (N,C,H',W')
+affine_grid: data (N,2,3) -> (N,2,H',W')
+correlation: data1 (N,C,H,W), data2 (N,C,H,W) -> (N,displacements,H',W')
+"""
 
 from __future__ import annotations
 
@@ -35,7 +40,7 @@ if TYPE_CHECKING:
 else:
     from ..common._lazy import np, numeric, te
 
-# Of a grid from -1 to 1: so little less than 2 wide that its last place lies inside the image.
+# Of a grid from -1 to 1: slightly less than 2 wide, so that its last point is inside the image.
 EXTENT = 2.0 - 1e-7
 
 CUBIC_ALPHA = -0.75
@@ -147,7 +152,7 @@ def _grid_sample(attrs: Attrs, x: Array, grid: Array) -> Array:
     places = grid if is_float(grid) and grid.dtype.itemsize >= 4 else grid.astype(np.float32)
     found: list[list[tuple[Array, Array]]] = []
     for axis, size in enumerate(sizes):
-        # The grid's coordinates stand in the opposite order: x first.
+        # The grid's coordinates are in the opposite order: x first.
         at = places[:, len(sizes) - 1 - axis]
         at = (at + 1) * ((size - 1) / 2) if attrs.align_corners else (at + 1) * (size / 2) - 0.5
         found.append(_taps(at.astype(places.dtype), size, attrs))
@@ -239,7 +244,7 @@ register(
 
 
 def _correlation_sizes(attrs: Attrs, *sizes: Any) -> tuple[int, list[Any]]:
-    """How many displacements there are along an axis, and the size of the result along each."""
+    """Returns the number of displacements along an axis, and the size of the result along each."""
     before, after = spatial_padding(attrs.padding, 2) or ((), ())
     border = attrs.max_displacement + (attrs.kernel_size - 1) // 2
 

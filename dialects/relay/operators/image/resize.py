@@ -55,8 +55,10 @@ def cubic_weights(t: Any, alpha: float) -> list[Any]:
 def axis_taps(
     size: int, target: int, attrs: Attrs, dtype: str, low: float, high: float
 ) -> tuple[list[tuple[Array, Array]], Array]:
-    """For one axis of pixels resized in `dtype`, the source pixels of each target pixel with their weights, and which target
-    pixels lie outside."""
+    """Returns the source pixels of each target pixel of one axis with their weights, computed in `dtype`.
+
+    The second result is the mask of target pixels that are outside of the image.
+    """
     mode = attrs.coordinate_transformation_mode
     position = positions(size, target, mode, low, high)
     if attrs.method == "nearest_neighbor":
@@ -97,7 +99,10 @@ def resize(x: Array, size: Sequence[int], attrs: Attrs, roi: Sequence[float]) ->
 
 
 def resize_dtype(dtype: str, attrs: Attrs) -> str:
-    """What pixels of a dtype are resized in: their own where they are only chosen, else float32, or float64 for float64."""
+    """Returns the dtype that pixels are resized in.
+
+    It is their own where pixels are only selected, otherwise float32, or float64 for float64.
+    """
     return dtype if dtype == "float64" or attrs.method == "nearest_neighbor" else "float32"
 
 
@@ -255,7 +260,10 @@ def te_resize(
 
 
 def _line(size: Any, target: Any, attrs: Attrs, dtype: str) -> Line | None:
-    """The pixel at or before each place of an axis, of nearest pixels each place's pixel; None where it is computed of floats."""
+    """Returns the integer formula of the pixel at or before each position, or of its nearest pixel.
+
+    None where it is computed in floats.
+    """
     if not isinstance(size, int) or not isinstance(target, int):
         return None
     mode = attrs.coordinate_transformation_mode

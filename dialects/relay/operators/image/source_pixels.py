@@ -1,7 +1,7 @@
-"""Which pixels a resized axis takes: positions by floats, and for known sizes by integers.
+"""Computes the source pixels of a resized axis: positions in floats, and for known sizes in integers.
 
-A position is (a * place + b) / c with integers a, b and c. What is computed of integers alone repeats itself along the axis,
-which code generation makes use of; and it is exact.
+A position is (a * place + b) / c with integers a, b and c. Integer formulas repeat along the axis, which code generation
+exploits, and they are exact.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ if TYPE_CHECKING:
 else:
     from ..common._lazy import np
 
-# Keeps a floor from falling below an integer that is reached but for rounding.
+# Keeps a floor from falling below an integer that is reached up to rounding.
 EPSILON = 1e-5
 LONGEST_LINE = 1 << 14
 """Pixels of an axis whose places are compared one by one."""
 NEAR_PIXEL = 1e-3
-"""How far a position may lie from its pixels for being rounded."""
+"""The largest distance of a position from its pixels that is taken for float rounding."""
 
 
 def source_position(place: Any, size: Any, target: Any, mode: str, low: Any, high: Any, choose: Any) -> Any:
-    """Where, in pixels of an axis of `size`, the place of an axis of `target` pixels lies (ONNX's Resize names the modes).
+    """Returns the position, in pixels of an axis of `size`, of a place of an axis of `target` pixels.
 
-    `low` and `high` bound the region of interest, in parts of the whole; `choose(condition, a, b)` chooses.
+    The modes are those of ONNX's Resize. `low` and `high` bound the region of interest, as fractions of the whole;
+    `choose(condition, a, b)` selects.
     """
     scale = size / target
     match mode:
@@ -59,7 +60,7 @@ def positions(size: int, target: int, mode: str, low: float = 0.0, high: float =
 
 
 class Rounding(NamedTuple):
-    """How numbers are rounded where they are computed: to the nearest integer (halves away from zero), up, down."""
+    """The functions that round numbers: to the nearest integer (halves away from zero), up, down."""
 
     round: Callable[[Any], Any]
     ceil: Callable[[Any], Any]
@@ -82,7 +83,7 @@ def nearest_pixel(position: Any, rounding: str, mode: str, how: Rounding) -> Any
 
 
 def nearest(position: Array, rounding: str, mode: str) -> Array:
-    """The numbers of the pixels nearest to positions (float32, of any shape), before they are kept within the axis."""
+    """Returns the indices of the nearest pixels to positions (float32), before clipping to the axis."""
     return nearest_pixel(position, rounding, mode, Rounding(round_half_away, np.ceil, np.floor))
 
 
@@ -105,7 +106,7 @@ class Line(NamedTuple):
 
 
 def position_line(size: int, target: int, mode: str) -> Line | None:
-    """The position that a coordinate mode gives each place of an axis; None for a mode with a region of interest."""
+    """Returns the position that a coordinate mode assigns to each place; None with a region of interest."""
     match mode:
         case "half_pixel":
             return Line(2 * size, size - target, 2 * target)
@@ -122,7 +123,7 @@ def position_line(size: int, target: int, mode: str) -> Line | None:
 
 
 def nearest_line(position: Line, rounding: str) -> Line:
-    """A position rounded; halves go up, but for `round_prefer_floor`."""
+    """Rounds a position; halves go up, except with `round_prefer_floor`."""
     a, b, c = position
     match rounding:
         case "round" | "round_prefer_ceil":
@@ -136,7 +137,7 @@ def nearest_line(position: Line, rounding: str) -> Line:
 
 
 def nearest_pixel_line(size: int, target: int, mode: str, rounding: str) -> Line | None:
-    """The nearest pixel of each place; None where rounding of floats gives another one."""
+    """Returns the nearest pixel of each place; None where float rounding selects another one."""
     line = position_line(size, target, mode)
     if line is None or target > LONGEST_LINE:
         return None
@@ -146,9 +147,9 @@ def nearest_pixel_line(size: int, target: int, mode: str, rounding: str) -> Line
 
 
 def first_pixel_line(size: int, target: int, mode: str) -> Line | None:
-    """The pixel at or before each place; None for a mode with a region of interest, and where floats are far off.
+    """Returns the pixel at or before each place; None for a region of interest, or if floats differ.
 
-    Of two neighbours either may be the first where a position is one of them but for rounding: the other one weighs nothing.
+    Where a position is a pixel up to rounding, either of two neighbours may be the first: the other one has no weight.
     """
     line = position_line(size, target, mode)
     if line is None or target > LONGEST_LINE:

@@ -178,7 +178,7 @@ def _gather_relation(rel: Relation) -> None:
 
 
 def same_but_axis(rel: Relation, a: int, b: int, x: Sequence[int], y: Sequence[int], axis: int) -> None:
-    """Fails unless two shapes are equal but for `axis`."""
+    """Fails unless two shapes are equal except along `axis`."""
     fits = len(x) == len(y) and all(same_dim(p, q) for n, (p, q) in enumerate(zip(x, y, strict=True)) if n != axis)
     if not fits:
         raise rel.fail(

@@ -1,4 +1,8 @@
-"""Operators that write elements at computed places: scatter, sparse_to_dense, strided_set, matrix_set_diag."""
+"""Defines operators that write at computed indices: scatter, sparse_to_dense, matrix_set_diag.
+
+scatter_elements: data (4,3), indices (2,3), updates (2,3), axis=0 -> (4,3)
+scatter_nd:       data (4,3), indices (1,5), updates (5,3) -> (4,3)
+"""
 
 from __future__ import annotations
 
@@ -29,9 +33,9 @@ UPDATES = ("update", "add", "mul", "min", "max", "mean")
 
 
 def _combine(result: Array, at: Iterable[Any], updates: Array, mode: str, base: Array) -> Array:
-    """Writes `updates` into `result` at the indices `at` along its first axes, one after the other, as `mode` says.
+    """Writes `updates` into `result` at the indices `at` of its first axes, in order, by `mode`.
 
-    A negative index counts from the end; what lies outside is left out.
+    A negative index counts from the end; an index outside of the tensor is ignored.
     """
     sizes = result.shape
     places: list[Array] = [np.where(index < 0, index + size, index) for index, size in zip(at, sizes, strict=False)]
@@ -125,9 +129,9 @@ register(
 
 
 def index_vectors_must_fit(rel: Relation, rank: int) -> None:
-    """Raises where the first argument does not say where in a tensor of `rank` axes the second, one value or a vector, is stored.
+    """Fails unless the first argument holds indices into a tensor of `rank` axes, for the second.
 
-    It has rows of index vectors, of which none has more indices than there are axes, is a vector of indices, or one index.
+    It is a matrix whose rows are index vectors of at most `rank` indices, a vector of indices, or one index.
     """
     shape = shape_of(rel.tensor(0))
     if len(shape) > 2:

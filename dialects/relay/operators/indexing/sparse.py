@@ -1,4 +1,8 @@
-"""Sparse tensors: lists of places and values (COO), filled up and reshaped; selections by tensors of indices; windows."""
+"""Defines operators of sparse tensors (COO), selections by tensors of indices, and sliding windows.
+
+sparse_fill_empty_rows: indices (n,2), values (n), dense_shape (2), default () -> (m,2), (m), (rows)
+sliding_window:         data (2,6), axis=1, window_shape=[3], strides=[1] -> (2,4,3)
+"""
 
 from __future__ import annotations
 
@@ -42,7 +46,7 @@ DOCUMENTATION = "https://tvm.apache.org/docs/v0.16.0/reference/api/python/relay/
 
 
 def _places(rel: Relation) -> tuple[int, int]:
-    """How many places the first argument lists, and of how many axes."""
+    """Returns the number of indices that the first argument lists, and of their axes."""
     indices_must_be_integers(rel, 0)
     count, rank = shape_of(rank_must_be(rel, 0, 2))
     return count, rank
@@ -188,7 +192,7 @@ def _reshape(attrs: Attrs, places: Array, old: Array, new: Array) -> tuple[Array
     for axis in range(len(shape)):
         step = max(product(shape[axis + 1 :]), 1)
         columns.append(before // step)
-        # Where products of sizes wrap around, the next is no divisor of this one: as in native code, all is left of the whole.
+        # Where products of sizes wrap around, the next does not divide this one: as in native code, the remainder of the whole is kept.
         before = flat % step
     return np.stack(columns, 1).astype(places.dtype), shape.astype(new.dtype)
 

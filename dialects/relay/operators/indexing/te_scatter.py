@@ -1,4 +1,4 @@
-"""TE computes of operators that write at computed places: statements, or each element by what is written to it."""
+"""Defines TE computes of scatter operators: as statements, or per element from what is written to it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _from_end(index: Expr, size: Dim) -> Expr:
 
 
 def _inside(indices: Sequence[Expr], shape: Sequence[Dim]) -> Expr:
-    """Whether an element is one of the tensor: no write may leave its memory."""
+    """Returns whether an index is inside of the tensor: no write may leave its memory."""
     result: Expr = te.const(1, "bool")
     for index, size in zip(indices, shape, strict=True):
         result = te.all(result, index >= 0, index < size)
@@ -61,9 +61,9 @@ def _inside(indices: Sequence[Expr], shape: Sequence[Dim]) -> Expr:
 def _scattered(
     x: Tensor, others: Sequence[Tensor], mode: str, over: Sequence[Dim], place: Any, *, apart: bool = False
 ) -> Tensor:
-    """`x` with what `place(index vector, buffers)` gives, (element, value), written for each index vector of `over`.
+    """Returns `x` with the writes (element, value) that `place(vector, buffers)` returns for `over`.
 
-    With `apart`, what is written has the first index of the index vector, so that threads may share these.
+    With `apart`, the written element has the first index of the vector, so that threads may divide these.
     """
 
     apart = apart and is_large(x.shape) and constant(x.shape[0]) == constant(over[0])
@@ -138,7 +138,7 @@ def te_sparse_to_dense(shape: Sequence[Dim], indices: Tensor, values: Tensor, de
         vector = [_from_end(ins[0][(*row, *([n] if rank == 2 else []))], shape[n]) for n in range(depth)]
         if len(values.shape) == 0:
             return [*vector, *rest], ins[1][()]
-        # A vector of values lies along the last axis of what is written.
+        # A vector of values is along the last axis of the written element.
         return [*vector, *rest], ins[1][0 if is_one(values.shape[0]) or not at else at[-1]]
 
     return _scattered(filled, [indices, values], "update", over, place)
@@ -152,7 +152,7 @@ def te_slice_of(begin: Expr | None, end: Expr | None, step: Expr, size: Dim) -> 
     """A slice by numbers of run time, clamped to so many elements as Python does."""
     zero, one = te.const(0, "int64"), te.const(1, "int64")
     extent = te.const(size, "int64") if isinstance(size, int) else size.astype("int64")
-    # A step of 0 is no slice; it must not divide.
+    # A slice of step 0 is refused; it must not divide.
     step = te.Select(step == zero, one, step)
     forward = step > zero
     low = te.Select(forward, zero, zero - one)
@@ -241,7 +241,7 @@ def te_nonzero(strides: Tensor) -> list[Requirement]:
 def te_strided_slice(
     x: Tensor, shape: Sequence[Dim], bounds: Sequence[Tensor], axes: Sequence[int] | None, sizes: bool
 ) -> Tensor:
-    """The slice begin:end:strides (`bounds`) of run time, whose shape is known; with `sizes` the ends are sizes."""
+    """Returns the slice begin:end:strides (`bounds`) of run time; with `sizes`, ends are sizes."""
     slices = te_bounds(len(x.shape), bounds, axes, sizes)
 
     def place(axis: int, index: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""TE computes of operators that select elements, of which the number is known only when they have been looked at."""
+"""Defines TE computes that select elements, whose number depends on the elements' values."""
 
 from __future__ import annotations
 
@@ -89,9 +89,9 @@ def te_unique(attrs: Attrs, x: Tensor, out: Attribute) -> list[Tensor]:
 
 
 def te_unique_of(x: Tensor, count: Dim, is_sorted: bool, results: int) -> list[Tensor]:
-    """The groups of equal elements stand together in sorted order; each group gets its place in results of `count` elements.
+    """Returns the groups of equal elements in sorted order, in results of `count` elements.
 
-    Behind the groups results are 0.
+    The results are 0 after the last group.
     """
     (size,) = x.shape
     order = te_order(x, 0, True)
@@ -138,7 +138,7 @@ def te_unique_of(x: Tensor, count: Dim, is_sorted: bool, results: int) -> list[T
 
 
 def _begins(ordered: Any, k: Expr) -> Expr:
-    """Whether element k in sorted order is the first of its group; NaNs are one group."""
+    """Returns whether element k in sorted order is the first of its group; NaNs are one group."""
     return te.if_then_else(te.equal(k, 0), te.const(1, "bool"), comes_first(ordered[k - 1], ordered[k], ascending=True))
 
 

@@ -1,4 +1,4 @@
-"""Random numbers: the splittable counter-based generator Threefry, and the distributions made of its words.
+"""Defines random numbers: the splittable generator Threefry, and distributions of its words.
 
 A generator's state is ten 64-bit words: four of key, two of path (which splits led here, a bit each), two of counter, and
 two with a single bit, the place in the path that the next split takes. Words come from Threefry4x64 with 20 rounds (Salmon,
@@ -155,7 +155,7 @@ register(
 
 
 def uniform(state: Array, low: Array, high: Array, shape: tuple[int, ...], dtype: str) -> tuple[Array, Array]:
-    """The state that follows, and numbers from `low` up to but not including `high`: a word's first bits as the fraction."""
+    """Returns the next state, and numbers in [low, high) with a word's first bits as the fraction."""
     state, words = generate(state, prod(shape))
     bits, fraction = (32, 23) if dtype == "float32" else (64, 52)
     integer = np.dtype(f"uint{bits}").type

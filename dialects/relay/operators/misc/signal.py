@@ -39,7 +39,7 @@ def _float_must_be(rel: Relation, index: int) -> None:
 
 
 def _te_waves(size: Any, dtype: str) -> tuple[Tensor, Tensor]:
-    """The cosines and sines of 2π · j / size for j < size: computed in float64, so that no rounding grows with j."""
+    """Returns cosines and sines of 2π * j / size for j < size, in float64: rounding does not grow with j."""
     count = te.const(float(size), "float64") if isinstance(size, int) else size.astype("float64")
 
     whole = te.const(size, "int64") if isinstance(size, int) else size.astype("int64")
@@ -71,7 +71,7 @@ def _waves(size: int, dtype: str) -> tuple[Array, Array]:
 
 
 def _te_phase(row: Expr, k: Expr, size: Any) -> Expr:
-    """Which of the waves' numbers the product of two indices takes."""
+    """Returns the index into the waves for the product of two indices."""
     whole = te.const(size, "int64") if isinstance(size, int) else size.astype("int64")
     return te.floormod(row.astype("int64") * k.astype("int64"), whole)
 

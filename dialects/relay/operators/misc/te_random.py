@@ -1,4 +1,4 @@
-"""TE computes of random numbers (`random`): Threefry as statements, distributions as computes of its words."""
+"""Defines TE computes of random numbers: Threefry as statements, distributions of its words."""
 
 from __future__ import annotations
 

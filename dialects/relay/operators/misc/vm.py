@@ -1,4 +1,4 @@
-"""Operators that TVM's compiler for its virtual machine puts into a program: shapes of run time, views in another shape."""
+"""Defines operators that TVM's virtual machine compiler inserts: shapes of run time, reshaped views."""
 
 from __future__ import annotations
 

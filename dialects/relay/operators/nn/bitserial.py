@@ -1,6 +1,9 @@
-"""Products of numbers of few bits, bit by bit: packing bits into words, dense layers and convolutions of such numbers.
+"""Defines bit-serial products of numbers of few bits: packing into words, dense layers, convolutions.
 
-With `unipolar` a weight's bits count as -1 and 1 rather than 0 and 1, so that a weight w of n bits stands for 2w - (2^n - 1).
+    bitpack:         data (N,C,H,W), bits=2, pack_axis=1, bit_axis=2 -> (N,C/8,2,H,W) of uint8
+    bitserial_dense: data (M,K), weight (N,K) -> (M,N)
+
+With `unipolar` a weight's bits count as -1 and 1 rather than 0 and 1: a weight w of n bits represents 2w - (2^n - 1).
 """
 
 from __future__ import annotations
@@ -129,7 +132,10 @@ register(
 
 
 def _weights(attrs: Attrs, w: Array, channels: int, bits: int) -> Array:
-    """A weight, or its bits packed along the axes `channels` (words) and `bits`, as the numbers that it stands for."""
+    """Returns the numbers that a weight, or its bits packed along two axes, represents.
+
+    `channels` is the axis of words, `bits` that of bits.
+    """
     count: int = attrs.weight_bits
     if bits >= 0:
         width = WORDS[attrs.pack_dtype]

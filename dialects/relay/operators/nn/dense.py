@@ -180,7 +180,7 @@ def _te_batch_matmul(attrs: Attrs, x: Tensor, y: Tensor) -> Tensor:
 
 
 def _batch_index(b: Expr, own: Dim, batch: Dim) -> Any:
-    """The matrix of a batch of `own` that stands for b of `batch`: `own` is 1 or as many."""
+    """Returns the index of b's matrix in a batch of `own` matrices, which is 1 or `batch`."""
     if own is batch or is_one(batch) or constant(own) not in (None, 1):
         return b
     return 0 if is_one(own) else te.min(b, own - 1)

@@ -1,4 +1,8 @@
-"""Gradients of layers that are operators of their own: of pooling by windows, and of a convolution's weight."""
+"""Defines gradient operators of layers: of pooling by windows, and of a convolution's weight.
+
+avg_pool2d_grad:        gradient (N,C,H',W'), data (N,C,H,W) -> (N,C,H,W)
+conv2d_backward_weight: gradient (N,O,H',W'), data (N,C,H,W) -> (O,I,kh,kw)
+"""
 
 from __future__ import annotations
 
@@ -110,7 +114,7 @@ def _te_pool(is_max: bool) -> Any:
             best = te.compute(gradient.shape, first, name="T_first_largest")
 
         def share(indices: Sequence[Any], at: dict[str, Any], number: Any) -> Expr:
-            """What the window at a place gives back to its element of that number."""
+            """Returns the share of a window's gradient that its element of that number receives."""
             value = gradient(*indices)
             if best is not None:
                 return te.Select(best(*indices).equal(number), value, te.const(0, value.dtype))

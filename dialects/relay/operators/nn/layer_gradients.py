@@ -1,4 +1,4 @@
-"""The gradients of layers: convolutions, pooling, normalization, losses, random numbers of a distribution."""
+"""Defines the gradients of layers: convolutions, pooling, normalization, losses, random distributions."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _to_weight(data: Term, g: Term, weight: Term, common: dict[str, AttrValue]) 
 
 @gradient("nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose")
 def _conv_transpose(use: Backward) -> Sequence[Term]:
-    """Its gradient is the convolution that it turns round: the data is that one's gradient."""
+    """Convolves the result's gradient: a transposed convolution is a convolution's gradient."""
     data, weight = use.args
     attrs, g = use.attrs, use.gradient
     rank = len(data.shape) - 2
@@ -140,7 +140,7 @@ def _pool1d(use: Backward) -> Sequence[Term]:
 
 
 def _windows(use: Backward) -> list[int]:
-    """How many elements each axis of the result of a pooling into parts, or of all, stands for."""
+    """Returns the window's size along each axis, of a global or adaptive pooling."""
     (x,) = use.args
     if (use.attrs.out_layout or use.attrs.layout) != use.attrs.layout:
         raise use.refuse("the layout of the result must be that of the data")
@@ -192,7 +192,10 @@ def _along(x: Term, axis: int, rank: int) -> Term:
 
 
 def _normalized(x: Term, g: Term, axes: Sequence[int], epsilon: float) -> tuple[Term, Term]:
-    """The gradient of x, less its mean and over its deviation along axes, of that of what comes out; and what comes out."""
+    """Returns the gradient of x from that of the normalized value, and the normalized value.
+
+    x is normalized by its mean and deviation along `axes`.
+    """
     centered = x - x.averaged(axes)
     scale = (centered * centered).averaged(axes).of("add", epsilon).of("rsqrt")
     normal = centered * scale
@@ -200,7 +203,10 @@ def _normalized(x: Term, g: Term, axes: Sequence[int], epsilon: float) -> tuple[
 
 
 def _scaled(use: Backward, axis: int, axes: Sequence[int], shape: Sequence[int] | None = None) -> Sequence[Term]:
-    """Of a normalization along axes, of the data in another shape perhaps, with a factor and an addend along `axis`."""
+    """Returns the gradients of a normalization with scale and offset along `axis`.
+
+    `shape` reshapes the data first.
+    """
     x, gamma, beta = use.args
     g, rank = use.gradient, len(x.shape)
     others = [place for place in range(rank) if place != axis % rank]

@@ -1,4 +1,8 @@
-"""Losses, and small operators of neural networks beside the layers: dilation by zeros, a buffer of the last values."""
+"""Defines losses and small operators of neural networks: dilation by zeros, a FIFO buffer.
+
+cross_entropy: predictions (N,C), targets (N,C) -> ()
+nll_loss:      predictions (N,C,d1), targets (N,d1), weights (C) -> () or (N,d1)
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ AFFINE = (attr("epsilon", 1e-5), attr("center", True), attr("scale", True))
 
 
 def _channel_vectors(rel: Relation, count: int) -> int:
-    """The `count` arguments after the data are vectors along `axis`; gives their length."""
+    """Sets the `count` arguments after the data to vectors along `axis`; returns their length."""
     data = rank_at_least(rel, 0, 1)
     shape = shape_of(data)
     size = shape[axis_of(rel, rel.attrs.axis, len(shape))]
@@ -103,7 +103,7 @@ def _normalized(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:
 
 
 def _te_normalized(x: Tensor, axes: Sequence[int], epsilon: float) -> Callable[[Sequence[Any]], Any]:
-    """The element of the normalized tensor, as a function of its indices. Mean and variance are computes of their own."""
+    """Returns the normalized tensor's element by its indices. Mean and variance are computes of their own."""
     mean = te_mean(x, axes, False)
     kept = [a for a in range(len(x.shape)) if a not in axes]
 
@@ -175,7 +175,7 @@ def _group_norm_relation(rel: Relation) -> None:
 
 
 def _group_axes(rank: int, axis: int) -> tuple[int, ...]:
-    """Of the data with its channels split into (groups, channels of a group), all axes but the first and the groups."""
+    """Returns all axes except the first and the groups, of data whose channels are split in two."""
     return tuple(a for a in range(1, rank + 1) if a != axis)
 
 

@@ -61,7 +61,7 @@ def _padded(rel: Relation) -> None:
 
 
 def _check_repeated(rel: Relation) -> None:
-    """Fails where elements shall be repeated that there are not."""
+    """Fails where the padding removes elements, or repeats those of an axis that has none."""
     for axis, (size, (low, high)) in enumerate(zip(shape_of(rel.tensor(0)), rel.attrs.pad_width, strict=True)):
         if min(low, high) < 0:
             raise rel.fail(
@@ -181,7 +181,7 @@ register(
 
 
 def _blocks(rel: Relation, pairs: str) -> tuple[list[int], tuple[int, ...], list[tuple[int, int]]]:
-    """Shape of the data, the block sizes, and the pairs of the attribute `pairs`, one for each blocked axis."""
+    """Returns the data's shape, the block sizes, and the pairs of the attribute `pairs` per blocked axis."""
     shape, block, widths = list(shape_of(rel.tensor(0))), rel.attrs.block_shape, _pairs(rel, pairs)
     if not 0 < len(block) < len(shape) or any(b < 1 for b in block):
         raise rel.fail(f"{rel.operator.name}: block_shape={list(block)} must be positive, one for each spatial axis")
@@ -262,7 +262,7 @@ def _batch_to_space_relation(rel: Relation) -> None:
     batch = shape[0]
     for axis, (size, (low, high)) in enumerate(zip(block, crops, strict=True), 1):
         shape[axis] = ANY if shape[axis] == ANY else shape[axis] * size - low - high
-        # As in TVM, a batch that the blocks do not divide gives a batch of what the division leaves, rounded down.
+        # As in TVM, a batch that the blocks do not divide is rounded down.
         batch = divide_dims(batch, size)
     if any(d < 0 and d != ANY for d in shape):
         raise rel.fail(f"nn.batch_to_space_nd: crops={[list(c) for c in crops]} cut away more than there is")

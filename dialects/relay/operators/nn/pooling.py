@@ -58,7 +58,7 @@ def window_views(attrs: Attrs, x: Array, fill: Any) -> Array:
     before, _ = spatial_padding(attrs.padding, rank) or ((), ())
     width: list[tuple[int, int]] = []
     for axis, size in enumerate(x.shape[2:]):
-        # ceil_mode may need more elements behind than the padding says; a stride may need fewer.
+        # ceil_mode may need more elements at the end than the padding adds; a stride may need fewer.
         reach = (attrs.pool_size[axis] - 1) * attrs.dilation[axis] + 1
         needed = (_places(attrs, size, axis, rank) - 1) * attrs.strides[axis] + reach
         width.append((before[axis], max(needed - before[axis] - size, 0)))
@@ -97,7 +97,7 @@ def _numpy_pool(rank: int, is_max: bool) -> Any:
 
 
 def _summing_dtype(dtype: str) -> str:
-    """What the elements of windows are summed in: small integers in 32 bits, half precision in float32."""
+    """Returns the dtype that windows are summed in: small integers in 32 bits, half precision in float32."""
     return "int32" if dtype in ("int8", "uint8", "int16", "uint16") else wide_dtype(dtype)
 
 
@@ -123,7 +123,7 @@ def _te_window(
     name: str,
     is_max: bool,
 ) -> Tensor:
-    """A reduction over windows. `at(axis number, place, offset)` is an index along a spatial axis, which may lie outside."""
+    """Reduces windows; `at(axis number, place, offset)` is a spatial index, possibly outside."""
     extents = [te.reduce_axis((0, k), name=f"r{a.lower()}") for a, k in zip(axes, kernel, strict=True)]
     inputs = source.logical(x.shape)
     reducer = te_largest if is_max else te.sum
@@ -145,7 +145,7 @@ def _te_window(
 def _padded(
     attrs: Attrs, x: Tensor, source: Any, axes: str, sizes: dict[str, Any], before: Sequence[int], is_max: bool
 ) -> Tensor:
-    """`x` with what all windows reach: before it, and behind it as far as the last window does."""
+    """Returns `x` padded in front by `before`, and at the end as far as the last window reaches."""
     inputs = source.logical(x.shape)
     low, high = ([0] * len(source.dims) for _ in range(2))
     for n, axis in enumerate(axes):
@@ -158,10 +158,10 @@ def _padded(
 def _separates(
     attrs: Attrs, x: Tensor, sizes: dict[str, Any], inputs: dict[str, Any], axes: str, before: Sequence[int]
 ) -> bool:
-    """Whether the maximum across the rows of a window, and of those the maximum along the row, is less work than all at once.
+    """Returns whether a maximum in two steps, across rows and then along the row, costs less than in one.
 
-    It is where windows overlap along the row, as each column's maximum serves several of them. What lies outside across the rows is
-    left out, so that each window must have the row inside that is nearest to those.
+    It does where windows overlap along the row: each column's maximum serves several windows. Rows outside of the image are
+    skipped, so each window must contain the row inside that is nearest to them.
     """
     if not all(isinstance(n, int) for n in x.shape):
         return False
@@ -179,7 +179,7 @@ def _separates(
 def _te_max_in_turn(
     attrs: Attrs, x: Tensor, source: Any, axes: str, sizes: dict[str, Any], before: Sequence[int]
 ) -> Tensor:
-    """The maximum of each window in two steps: across its rows, for every column with the padding, then along the row."""
+    """Returns each window's maximum in two steps: across rows for every padded column, then along the row."""
     inputs, width = source.logical(x.shape), axes[-1]
     extents = [te.reduce_axis((0, k), name=f"r{a.lower()}") for a, k in zip(axes, attrs.pool_size, strict=True)]
     lowest_value = lowest(x.dtype)
@@ -385,7 +385,7 @@ def _te_adaptive(rank: int, is_max: bool) -> Any:
             for a in axes:
                 low, high = bounds(a, places[a])
                 if isinstance(sizes[a], int) and sizes[a] == 1:
-                    # The whole axis, which then is seen to lie together with those of other axes.
+                    # The whole axis: it is then seen to be contiguous with other axes.
                     where[a] = extents[a]
                 else:
                     where[a] = places[a] * width[a] + extents[a] if even[a] else low + extents[a]

@@ -1,4 +1,9 @@
-"""Products with sparse matrices in compressed rows (CSR) or rows of blocks (BSR): data, column of each, where rows begin."""
+"""Defines products with sparse matrices in compressed rows (CSR) or rows of blocks (BSR).
+
+A sparse matrix is three arguments: its values, the column of each, the index where each row begins.
+
+    sparse_dense: dense (M,K), values (nnz), indices (nnz), indptr (N+1) -> (M,N)
+"""
 
 from __future__ import annotations
 
@@ -38,7 +43,7 @@ _SPARSE = ("sparse_data", "sparse_indices", "sparse_indptr")
 
 
 def _rows(rel: Relation, first: int, *ranks: int) -> int:
-    """How many rows (of blocks) the sparse matrix in three arguments from `first` on has."""
+    """Returns the number of rows (of blocks) of the sparse matrix in three arguments from `first` on."""
     name = rel.operator.name
     data, indices, starts = (
         rank_must_be(rel, first, *ranks),
@@ -70,9 +75,9 @@ def _dense_relation(rel: Relation) -> None:
 
 
 def _entries(columns: Array, starts: Array, size: int) -> list[tuple[int, int, int]]:
-    """Each entry of a matrix of `size` columns: its row, its column, its number; what lies beyond the arrays is moved inside.
+    """Returns each entry of a matrix of `size` columns: its row, its column, its number.
 
-    A matrix without columns has no entries.
+    Indices beyond the arrays are clipped. A matrix without columns has no entries.
     """
     if size == 0:
         return []
@@ -96,12 +101,12 @@ def _dense(attrs: Attrs, dense: Array, data: Array, columns: Array, starts: Arra
 
 
 def _bounded(value: Expr, least: Any, most: Any) -> Expr:
-    """Clips a place that the index tensors give to bounds, as int32: it must not lead out of memory."""
+    """Clips a value of the index tensors to bounds, as int32: it must not lead out of memory."""
     return te.max(te.min(signed_index(value), most), least).astype("int32")
 
 
 def _span(starts: Buffer, row: Expr, count: Any, size: Any) -> tuple[Expr, Expr]:
-    """The first entry of a row, and how many there are, of a matrix of `size` columns: none where it has no columns."""
+    """Returns a row's first entry and number of entries, of a matrix of `size` columns: 0 for no columns."""
     first = _bounded(starts[row], 0, count)
     entries = _bounded(starts[row + 1], first, count) - first
     return first, te.Select(te.convert(size) > 0, entries, te.const(0, "int32"))
@@ -114,7 +119,10 @@ Place = Callable[[Sequence[Any], Any], tuple[Any, ...]]
 def _te_product(
     dense: Tensor, sparse: Sequence[Tensor], inner: Any, outer: Sequence[Any], read: Place, write: Place, shape: Any
 ) -> Tensor:
-    """The products of each dense row with each sparse row; `read` and `write` say where these lie."""
+    """Returns the products of each dense row with each sparse row.
+
+    `read` and `write` return the indices of a dense element and of a result.
+    """
     data, columns, starts = sparse
     height, width = data.shape[1:] if len(data.shape) == 3 else (1, 1)
     rows = starts.shape[0] - 1

@@ -1,7 +1,10 @@
-"""Quantized operators: integers q that stand for (q - zero_point) * scale.
+"""Defines quantized operators: an integer q represents the number (q - zero_point) * scale.
+
+    quantize: data (N,C) float32, scale () or (C), zero_point () or (C) -> (N,C) int8
+    qnn.add:  lhs (N,C), rhs (N,C), scale and zero point of both and of the result -> (N,C)
 
 Results are requantized in integer arithmetic, with 31 fractional bits and halves rounded upward, unless the attributes
-say otherwise (as TVM's lowering for a machine without SSE 4.1 does).
+request another rounding (as TVM's lowering for a machine without SSE 4.1 does).
 """
 
 from __future__ import annotations
@@ -62,7 +65,7 @@ def quantization(rel: Relation, index: int, size: int | None = None) -> None:
 
 
 def _axis_size(rel: Relation, index: int = 0, name: str = "axis") -> int | None:
-    """How long per-channel parameters of an argument are; None where its axis does not exist, so that they are scalars."""
+    """Returns the length of an argument's per-channel parameters; None for an axis that does not exist."""
     shape = shape_of(rel.tensor(index))
     axis: int = rel.attrs[name]
     return shape[axis] if -len(shape) <= axis < len(shape) else None
@@ -113,7 +116,7 @@ def _fixed_point_to_nearest(x: Array, multiplier: Array, shift: Array) -> Array:
 def requantize(
     x: Array, scale: Array, zero_point: Array, to: tuple[Array, Array, Any], rounding: str | None, compute: str | None
 ) -> Array:
-    """x, quantized by scale and zero point, quantized anew by `to` (scale, zero point, dtype)."""
+    """Requantizes x from its scale and zero point to those of `to` (scale, zero point, dtype)."""
     out_scale, out_zero_point, dtype = to
     upward = rounding in (None, "None", "UPWARD")
     same = scale.size == 1 and scale.reshape(()) == out_scale.reshape(())
@@ -242,7 +245,10 @@ def _register_binary(
     *,
     source: str,
 ) -> None:
-    """Registers an operator of two quantized tensors; `combine` takes (tensor, scale, zero point) twice and the target."""
+    """Registers an operator of two quantized tensors.
+
+    `combine` takes the tensor, scale and zero point of both, and the target.
+    """
 
     def meaning(attrs: Attrs, a: Array, b: Array, *parameters: Array) -> Array:
         a_scale, a_zero = (per_axis(p, attrs.lhs_axis, a.ndim) for p in parameters[0:2])
@@ -390,7 +396,7 @@ register(
 
 def _conv2d(attrs: Attrs, x: Array, w: Array, x_zero: Array, w_zero: Array, *scales: Array) -> Array:
     source, kernel = layout(attrs.data_layout), layout(attrs.kernel_layout)
-    # Padding stands for zero, which is the zero point: what is centered is padded by 0.
+    # Padding represents the number 0, which is the zero point: centered data is padded by 0.
     data = _centered(source.to_logical(x, "NCHW"), x_zero)
     weight = kernel.to_logical(w, "OIHW").astype(np.int32)
     depthwise = w_zero.size > 1 and w_zero.size != weight.shape[0]

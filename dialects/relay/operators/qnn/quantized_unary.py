@@ -1,4 +1,4 @@
-"""Quantized operators of one tensor: functions of the numbers that it stands for, leaky ReLU, softmax."""
+"""Defines quantized operators of one tensor: functions of its numbers, leaky ReLU, softmax."""
 
 from __future__ import annotations
 
@@ -40,7 +40,10 @@ def _register_unary(
     source: str,
     steps: bool = False,
 ) -> None:
-    """Registers a function of real numbers. `steps`: of several operations on float32, each of which rounds; else rounded once."""
+    """Registers a function of real numbers.
+
+    With `steps` it is several operations on float32, each of which rounds; otherwise the result is rounded once.
+    """
 
     def meaning(attrs: Attrs, x: Array, scale: Array, zero_point: Array, out_scale: Array, out_zero: Array) -> Array:
         given = dequantize(x, scale, zero_point)

@@ -1,4 +1,4 @@
-"""Quantization that leaves its numbers in floating point, and of which the dtype is a number of run time."""
+"""Defines simulated quantization: floating-point numbers, and a dtype that is a run-time number."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ else:
     from ..common._lazy import np, te
 
 CODES = {1: "int8", 2: "uint8", 3: "int32"}
-"""The numbers that stand for dtypes; any other leaves the data as it is."""
+"""The numbers that represent dtypes; any other number leaves the data as it is."""
 
 
 def _relation(rel: Relation) -> None:
@@ -69,7 +69,7 @@ def _element(x: Tensor, indices: Sequence[Expr], axis: int, dtype: str) -> Expr:
 
 
 def _compute(combine: Callable[[Expr, Expr, Expr, Expr], Expr]) -> Any:
-    """The compute that gives `combine(value, dtype's number, scale, zero point)`."""
+    """Returns the compute of `combine(value, dtype's number, scale, zero point)` for each element."""
 
     def compute(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:
         x, code, scale, zero_point = xs

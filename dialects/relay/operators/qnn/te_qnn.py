@@ -26,7 +26,7 @@ def is_scalar(x: Tensor) -> bool:
 
 
 def parameter(x: Tensor, indices: Sequence[Expr], axis: int) -> Expr:
-    """The scale or zero point of an element: the scalar, or the element of the vector that lies along `axis`."""
+    """Returns an element's scale or zero point: the scalar, or the element of the vector along `axis`."""
     return element(x, None if is_scalar(x) else indices[axis])
 
 
@@ -69,7 +69,7 @@ def multiplier_and_shift(scale: Expr) -> tuple[Expr, Expr]:
 
 
 def multiply_fixed(x: Expr, scale: Expr, upward: bool) -> Expr:
-    """round(x · scale) of an int32 in fixed point; halves go upward, else away from zero."""
+    """Returns round(x * scale) of an int32 in fixed point; halves go upward, otherwise away from zero."""
     multiplier, shift = multiplier_and_shift(scale)
     zero = te.const(0, "int64")
     product = (x.astype("int64") << te.max(shift, zero)) * multiplier
@@ -83,7 +83,7 @@ def multiply_fixed(x: Expr, scale: Expr, upward: bool) -> Expr:
 
 @dataclass(frozen=True)
 class Target:
-    """How to quantize: an element's scale and zero point, the dtype."""
+    """The result of a quantization: an element's scale and zero point, the dtype."""
 
     scale: Expr
     zero_point: Expr
@@ -104,7 +104,7 @@ def dequantized(x: Expr, scale: Expr, zero_point: Expr) -> Expr:
 def requantized(
     x: Expr, scale: Expr, zero_point: Expr, to: Target, rounding: str = "None", compute: str = "None"
 ) -> Expr:
-    """x, quantized by scale and zero point, quantized anew."""
+    """Requantizes x from its scale and zero point to those of the target."""
     upward = rounding in ("None", "UPWARD")
     # A Python comparison of two constants is decided now.
     same = te.equal(scale, to.scale)
@@ -255,7 +255,7 @@ def te_batch_matmul(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Te
 
 
 def te_conv2d(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
-    """`qnn.conv2d`: padding stands for zero, which is the zero point, so that what is centered is padded by 0."""
+    """Computes `qnn.conv2d`: padding represents 0, the zero point, so centered data is padded by 0."""
     data, weight, data_zero, weight_zero, *_ = xs
     kernel = layout(attrs.kernel_layout)
     sizes = kernel.logical(weight.shape)
@@ -280,12 +280,15 @@ def te_conv2d_transpose(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequenc
 
 
 def means_count_padding(attrs: Attrs) -> bool:
-    """Whether the means of `qnn.avg_pool2d` count padding: it stands for the real number 0, so they are taken without zero point."""
+    """Returns whether the means of `qnn.avg_pool2d` count padding.
+
+    Padding represents the real number 0, so such means are computed without zero point.
+    """
     return bool(attrs.count_include_pad) and any(attrs.padding)
 
 
 def te_avg_pool2d(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Tensor:
-    """`qnn.avg_pool2d`: the integers requantized to int32, then their mean, rounded toward zero and saturated."""
+    """Computes `qnn.avg_pool2d`: requantized to int32, then the mean, rounded toward zero and saturated."""
     x, *parameters = xs
     scale, zero_point, out_scale, out_zero_point = (element(p, 0) for p in parameters)
     padded = means_count_padding(attrs)
@@ -301,7 +304,7 @@ def te_avg_pool2d(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Tensor:
 
 
 def te_concatenate(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
-    """`qnn.concatenate` of fields, then their scales, then their zero points, then the scale and zero point of all."""
+    """Computes `qnn.concatenate` of fields, scales, zero points, and the result's scale and zero point."""
     count = (len(xs) - 2) // 3
     fields, scales, zero_points, own = xs[:count], xs[count : 2 * count], xs[2 * count : 3 * count], xs[3 * count :]
     parts = [_requantize_whole(x, (s, z, *own)) for x, s, z in zip(fields, scales, zero_points, strict=True)]

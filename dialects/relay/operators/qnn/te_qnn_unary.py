@@ -1,4 +1,4 @@
-"""TE computes of quantized operators of one tensor, in the integer arithmetic of their numpy meanings (`qnn_unary`)."""
+"""Defines TE computes of quantized operators of one tensor, in integers (`quantized_unary`)."""
 
 from __future__ import annotations
 

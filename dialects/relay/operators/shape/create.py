@@ -1,4 +1,8 @@
-"""Operators that make tensors from attributes: constants, ranges, and what is known of a tensor's shape."""
+"""Defines operators that create tensors from attributes: constants, ranges, the shape of a tensor.
+
+full: fill_value () , shape=[2,3] -> (2,3)
+arange: start (), stop (), step () -> (ceil((stop - start) / step))
+"""
 
 from __future__ import annotations
 

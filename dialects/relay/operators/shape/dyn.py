@@ -31,7 +31,7 @@ else:
 
 
 def length_of(rel: Relation, index: int, why: str = "which is the result's rank") -> int:
-    """How many numbers the argument `index`, a vector, holds. Fails when that is not known."""
+    """Returns the length of argument `index`, a vector. Fails when it is unknown."""
     type = rank_must_be(rel, index, 1)
     indices_must_be_integers(rel, index)
     count = shape_of(type)[0]

@@ -1,4 +1,7 @@
-"""The shapes of results that arguments hold: what TVM's shape functions of the `dyn` operators compute. Numbers are int64."""
+"""Defines `extents` of shapes that arguments hold, as TVM's shape functions of `dyn` operators.
+
+Numbers are int64.
+"""
 
 from __future__ import annotations
 

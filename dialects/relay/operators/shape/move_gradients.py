@@ -1,7 +1,7 @@
-"""The gradients of operators that move elements: slices, selections, padding, sorting, what writes into a tensor.
+"""Defines the gradients of operators that move elements: slices, padding, sorting, scatters.
 
-Where an element goes, the operator itself says: it moves the numbers of the elements' places as it moves the elements, and the
-gradients are added up at the places that come out. A place of 0 stands for what is not an element, such as padding.
+The operator itself moves the numbers of the elements as it moves the elements: each moved number is the element that a
+gradient is added to. The number 0 is for elements from elsewhere, such as padding.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...gradient import GRADIENTS, Backward, Gradient, Term, gradient
+from ...gradient import Backward, Gradient, Term, gradient
 from ...operator import AttrValue
 
 
@@ -45,26 +45,21 @@ def _moves(*sources: int, **changed: AttrValue) -> Gradient:
     return lambda use: _moved(use, sources, **changed)
 
 
-GRADIENTS.update(
-    dict.fromkeys(
-        [
-            "dyn.strided_slice", "dyn.tile", "gather", "gather_nd", "layout_transform", "nn.batch_to_space_nd",
-            "nn.depth_to_space", "nn.mirror_pad", "nn.space_to_depth", "repeat", "reverse", "reverse_sequence", "slice_like",
-            "sliding_window", "strided_slice", "take", "tile", "trilu", "vision.yolo_reorg",
-        ],
-        _moves(0),
-    )
-)  # fmt: skip
-GRADIENTS["dyn.nn.pad"] = _moves(0, 2)
-GRADIENTS["matrix_set_diag"] = _moves(0, 1)
-GRADIENTS["nn.dilate"] = _moves(0, dilation_value=0.0)
-GRADIENTS["nn.fifo_buffer"] = _moves(0, 1)
-GRADIENTS["nn.pad"] = _moves(0, 1)
-GRADIENTS["nn.space_to_batch_nd"] = _moves(0, pad_value=0.0)
-GRADIENTS["sequence_mask"] = _moves(0, mask_value=0.0)
-GRADIENTS["sparse_to_dense"] = _moves(1, 2)
-GRADIENTS["dyn.sparse_to_dense"] = _moves(1, 2)
-GRADIENTS["strided_set"] = _moves(0, 1)
+gradient(
+    "dyn.strided_slice", "dyn.tile", "gather", "gather_nd", "layout_transform", "nn.batch_to_space_nd",
+    "nn.depth_to_space", "nn.mirror_pad", "nn.space_to_depth", "repeat", "reverse", "reverse_sequence", "slice_like",
+    "sliding_window", "strided_slice", "take", "tile", "trilu", "vision.yolo_reorg",
+)(_moves(0))  # fmt: skip
+gradient("dyn.nn.pad")(_moves(0, 2))
+gradient("matrix_set_diag")(_moves(0, 1))
+gradient("nn.dilate")(_moves(0, dilation_value=0.0))
+gradient("nn.fifo_buffer")(_moves(0, 1))
+gradient("nn.pad")(_moves(0, 1))
+gradient("nn.space_to_batch_nd")(_moves(0, pad_value=0.0))
+gradient("sequence_mask")(_moves(0, mask_value=0.0))
+gradient("sparse_to_dense")(_moves(1, 2))
+gradient("dyn.sparse_to_dense")(_moves(1, 2))
+gradient("strided_set")(_moves(0, 1))
 
 
 @gradient("nn.upsampling", "nn.upsampling3d", "dyn.nn.upsampling", "dyn.nn.upsampling3d")

@@ -147,7 +147,10 @@ def te_reshape(x: Tensor, shape: Sequence[Any], name: str = "T_reshape") -> Tens
 
 
 def _place(indices: Sequence[Expr], shape: Sequence[Any], old: Sequence[Any]) -> list[Any]:
-    """Where in a tensor of shape `old` the element of the reshaped one is; dimensions that are only regrouped are not divided."""
+    """Returns the index, in a tensor of shape `old`, of an element of the reshaped one.
+
+    Dimensions that are only regrouped are not divided.
+    """
     result: list[Any] = []
     at = 0
     for wide, narrow in _regrouped(shape, old):
@@ -158,7 +161,7 @@ def _place(indices: Sequence[Expr], shape: Sequence[Any], old: Sequence[Any]) ->
 
 
 def _regrouped(a: Sequence[Any], b: Sequence[Any]) -> list[tuple[Sequence[Any], Sequence[Any]]]:
-    """Two shapes of as many elements as short runs of dimensions of as many elements; one run where sizes are not known."""
+    """Splits two shapes into shortest runs of equally many elements; one run if sizes are unknown."""
     if any(not isinstance(dim, int) or dim == 0 for dim in (*a, *b)):
         return [(a, b)]
     groups: list[tuple[Sequence[Any], Sequence[Any]]] = []

@@ -44,8 +44,11 @@ def _bounds(attrs: Attrs, rank: int) -> dict[int, Bounds]:
 
 
 def _steps(bounds: Bounds, size: int) -> range:
-    """The indices that a slice takes of so many elements. Ends beyond the elements are clamped; -1 counts from the end,
-    but with a negative step an end below -size means "to the first element"."""
+    """Returns the indices that a slice takes of `size` elements.
+
+    Ends beyond the elements are clamped; -1 counts from the end, but with a negative step an end below -size means "to the
+    first element".
+    """
     begin, end, step = bounds
     return range(*slice(begin, end, step).indices(size))
 

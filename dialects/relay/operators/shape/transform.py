@@ -80,7 +80,10 @@ register(
 
 
 def _same_ranks(rel: Relation) -> tuple[Sequence[TensorType[Attribute]], int]:
-    """The types of the fields of the tuple argument, and their rank. Fails unless all have one rank and one dtype."""
+    """Returns the types of the tuple argument's fields, and their rank.
+
+    Fails unless all have one rank and one dtype.
+    """
     fields = rel.tensors(0)
     if not fields:
         raise rel.fail(f"{rel.operator.name}: the tuple of tensors is empty", argument=0)
@@ -95,7 +98,7 @@ def _same_ranks(rel: Relation) -> tuple[Sequence[TensorType[Attribute]], int]:
 
 
 def _joined_dims(rel: Relation, fields: Sequence[TensorType[Attribute]], skipped: int | None) -> list[int]:
-    """The dimensions that all fields have in common. Fails where they differ on an axis other than `skipped`."""
+    """Returns the dimensions that all fields share. Fails where they differ, except on axis `skipped`."""
     result = list(shape_of(fields[0]))
     for number, field in enumerate(fields):
         for axis, dim in enumerate(shape_of(field)):
@@ -157,7 +160,7 @@ def _stack_relation(rel: Relation) -> None:
 
 
 MOST_IN_LANES = 4
-"""Tensors of which neighbouring lanes take elements in turns: vectors of all are read, and no lane asks."""
+"""The most tensors of which neighbouring lanes take alternate elements: vectors of all are read, without branches."""
 
 
 def _te_stack(attrs: Attrs, xs: Sequence[Tensor]) -> Tensor:
@@ -428,7 +431,10 @@ register(
 
 
 def _collapse(x: Array, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
-    """`x` summed, half precision in float32, over the axes along which a tensor of `shape` would be stretched to it."""
+    """Sums `x` over the axes along which a tensor of `shape` would be broadcast to it.
+
+    Half precision is summed in float32.
+    """
     extra = x.ndim - len(shape)
     axes = (*range(extra), *(extra + a for a, d in enumerate(shape) if d == 1 and x.shape[extra + a] != 1))
     if not axes:
@@ -438,9 +444,10 @@ def _collapse(x: Array, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
 
 
 def _te_collapse(x: Tensor, shape: Sequence[Any]) -> Tensor:
-    """`x` summed, half precision in float32, over the axes along which a tensor of `shape` would be stretched to it.
+    """Sums `x` over the axes along which a tensor of `shape` would be broadcast to it.
 
-    An axis of which only the call tells whether it is summed has as many terms as `x` has elements there, or one.
+    Half precision is summed in float32. An axis that is known only in the call to be summed has as many terms as `x` has
+    elements there, or one.
     """
     extra = len(x.shape) - len(shape)
     extents: dict[int, Any] = dict(enumerate(x.shape[:extra]))

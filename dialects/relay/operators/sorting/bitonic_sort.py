@@ -1,12 +1,12 @@
-"""TE computes of sorting many rows at once: a network of exchanges in which each lane of a vector sorts a row of its own.
+"""Defines TE computes of sorting many rows at once by a network: a row in each vector lane.
 
-The network is K. E. Batcher's bitonic sorter ("Sorting networks and their applications", 1968) in the form whose exchanges all bring
-the smaller key in front: two sorted halves are merged by comparing the first half with the second one turned around, and then
-neighbours at ever smaller distances. Eight vectors at a time go through three steps of it in registers. As each exchange is the
-smaller and the larger one of two vectors, neither branches nor the order of the elements matter to how long it takes.
+The network is K. E. Batcher's bitonic sorter ("Sorting networks and their applications", 1968) in the form whose
+exchanges all put the smaller key first: two sorted halves are merged by comparing the first half with the second one
+reversed, and then elements at ever smaller distances. Eight vectors at a time go through three steps in registers. As
+each exchange is the minimum and the maximum of two vectors, time depends neither on branches nor on the elements' order.
 
-Keys are signed integers that are ordered as the elements are. Where places are wanted, a key is twice as wide and holds the element's
-place in its lower half, so that no two are equal and equal elements keep their order.
+Keys are signed integers that are ordered as the elements are. Where indices are wanted, a key is twice as wide and holds
+the element's index in its lower half, so that no two are equal and equal elements keep their order.
 """
 
 from __future__ import annotations
@@ -93,11 +93,14 @@ class LaneKeys:
 
     @property
     def last(self) -> Expr:
-        """The key behind all others."""
+        """The largest key, which sorts after all others."""
         return te.const((1 << (self.bits - 1)) - 1, self.key_dtype)
 
     def of(self, element: Expr, place: Expr) -> Expr:
-        """The key of the element at a place; NaN counts as the largest number, and where places decide both zeros are equal."""
+        """Returns the key of the element at an index.
+
+        NaN counts as the largest number; where indices decide, both zeros are equal.
+        """
         bits, dtype = self.element_bits, f"int{self.element_bits}"
         if self.dtype in FLOATS:
             largest = te.const((1 << (bits - 1)) - 1, dtype)
@@ -138,9 +141,9 @@ class LaneKeys:
 
 @dataclass(frozen=True)
 class Columns:
-    """How the rows of a tensor along an axis lie side by side, as lanes do: `count` of them in each of some outer tensors.
+    """The layout in which a tensor's rows along an axis are adjacent lanes: `count` per outer tensor.
 
-    Those of inner axes do so themselves; else all rows of the tensor are transposed.
+    Rows along an inner axis are adjacent already; otherwise all rows of the tensor are transposed.
     """
 
     x: Tensor
@@ -153,12 +156,15 @@ class Columns:
 
     @property
     def groups(self) -> int:
-        """Into how many vectors the rows of one outer tensor are divided; the last one may hold some of the one before."""
+        """The number of vectors of an outer tensor's rows; the last one may overlap the one before."""
         return -(-self.count // self.lanes)
 
     @property
     def grouped(self) -> bool:
-        """Whether what was transposed stands vector by vector, each group for itself, which no two lines of a cache share a place in."""
+        """Returns whether transposed rows are stored vector by vector, each group apart.
+
+        Two cache lines of a group then never share a place in the cache.
+        """
         return self.transposed and len(self.x.shape) == 2 and self.count % self.lanes == 0
 
     def shape(self, size: int) -> tuple[int, ...]:
@@ -183,7 +189,7 @@ class Columns:
         return te.compute(self.shape(self.size), element, name="T_columns")
 
     def restored(self, result: Tensor, size: int, name: str) -> Tensor:
-        """What was computed column by column, in the place of the axis."""
+        """Returns a result that was computed column by column with the axis back in its place."""
         if not self.transposed:
             return result
         others = [*self.x.shape[: self.axis], *self.x.shape[self.axis + 1 :]]
@@ -216,7 +222,10 @@ def columns_of(x: Tensor, axis: int, keys: LaneKeys) -> Columns | None:
 
 
 def cost(columns: Columns, keys: LaneKeys, chosen: int = 0) -> float:
-    """Cycles in which the network sorts all rows, or finds the first `chosen` elements of each; infinity where it does not."""
+    """Returns the cycles in which the network sorts all rows; infinity where it cannot.
+
+    With `chosen` it finds only the first elements of each row.
+    """
     chunk = _power_of_two(chosen or columns.size)
     held = 2 * chunk if chosen else chunk
     if held * columns.lanes * keys.bits // 8 > MOST_SCRATCH or (keys.places and _too_far(columns.size, keys)):
@@ -232,7 +241,7 @@ def cost(columns: Columns, keys: LaneKeys, chosen: int = 0) -> float:
 
 
 def _too_far(size: int, keys: LaneKeys) -> bool:
-    """Whether places do not fit into a key, or there is no integer that wide."""
+    """Returns whether indices do not fit into a key, or an integer of that width does not exist."""
     return keys.bits > 64 or size > 1 << (keys.bits // 2 - 1)
 
 
@@ -241,7 +250,10 @@ def _power_of_two(size: int) -> int:
 
 
 def te_network(columns: Columns, keys: LaneKeys, name: str, dtype: str | None = None) -> Tensor:
-    """All rows in order: their elements, or where these stand (of `dtype`, int32 for None); in the shape of the tensor."""
+    """Returns the elements of all rows in order, or their indices where keys hold them.
+
+    The indices are of `dtype`, int32 for None.
+    """
     size = columns.size
     source = columns.source()
 
@@ -255,10 +267,10 @@ def te_network(columns: Columns, keys: LaneKeys, name: str, dtype: str | None = 
 
 
 def te_network_first(columns: Columns, keys: LaneKeys, count: int, name: str) -> Tensor:
-    """Where the `count` elements stand (int32) that come first of each row, in order; `count` of them along the axis.
+    """Returns the indices (int32) of the first `count` elements of each row, in order, along the axis.
 
-    As many elements as are kept, or some more, are sorted at a time and merged with those that are kept, unless none of them is in
-    front of the last one.
+    As many elements as are kept, or some more, are sorted at a time and merged with those that are kept, unless none of them
+    precedes the last one.
     """
     kept = _power_of_two(count)
     source = columns.source()
@@ -332,12 +344,12 @@ class _Group:
         self._flag = ib.allocate("int32", (1,), "wanted", scope="local")
 
     def clear(self, begin: int, count: int) -> None:
-        """Keys that stand behind all others."""
+        """Fills with the largest keys."""
         with self.ib.for_range(begin, begin + count, "k") as k, self._lane() as lane:
             self.keys[k, lane] = self._keys.last
 
     def fill(self, begin: int, count: int, first: Expr) -> None:
-        """The keys of `count` elements of each row from `first` on; the last ones there are none of stand behind all others."""
+        """Writes the keys of `count` elements of each row; missing elements get the largest key."""
         known = constant(first)
         whole = te.min(self.size - first, count) if known is None else min(self.size - known, count)
         with self.ib.for_range(0, whole, "k") as k, self._lane() as lane:
@@ -346,7 +358,7 @@ class _Group:
             self.keys[begin + k, lane] = self._keys.last
 
     def where_wanted(self, begin: int, kept: int) -> Any:
-        """A scope of statements that run where a key of a chunk stands in front of the last one kept."""
+        """Opens a scope of statements that run where a key of a chunk precedes the last one kept."""
         least = self._vectors[0][0]
         with self._lane() as lane:
             least[lane] = self.keys[begin, lane]
@@ -359,7 +371,7 @@ class _Group:
         return self.ib.if_scope(self._flag[0] > 0)
 
     def sort(self, begin: int, count: int, padded: int) -> None:
-        """Sorts the first `padded` keys, a power of two, of which those from `count` on stand behind all others."""
+        """Sorts the first `padded` keys, a power of two; those from `count` on are the largest keys."""
         with self.ib.for_range(0, -(-count // GROUP), "block") as block:
             self._steps([begin + block * GROUP + n for n in range(GROUP)], SORT)
         levels = padded.bit_length() - 1 - 3
@@ -376,7 +388,7 @@ class _Group:
             self._merge(begin, count, level + 1)
 
     def keep(self, kept: int) -> None:
-        """Merges a sorted chunk behind the keys that are kept, which are sorted, too, with these."""
+        """Merges a sorted chunk, stored after the sorted keys that are kept, with these."""
         with self.ib.for_range(0, kept, "k") as k, self._lane() as lane:
             self.keys[k, lane] = te.min(self.keys[k, lane], self.keys[2 * kept - 1 - k, lane])
         self._merge(0, kept, te.const(kept.bit_length() - 1, "int32"))

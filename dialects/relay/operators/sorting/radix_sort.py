@@ -45,7 +45,7 @@ INFINITY = {"float16": 0x7C00, "bfloat16": 0x7F80, "float32": 0x7F800000, "float
 
 @dataclass(frozen=True)
 class Keys:
-    """How elements of a dtype are compared."""
+    """The order of a dtype's elements."""
 
     dtype: str
     ascending: bool
@@ -62,7 +62,7 @@ class Keys:
 
     @property
     def can_be_undone(self) -> bool:
-        """Whether an element is known from its key, but for the bits of NaN."""
+        """Returns whether an element follows from its key, except for the bits of NaN."""
         return self.bits <= 32
 
     def _number(self, value: int) -> Expr:
@@ -154,7 +154,10 @@ class Rows:
 
 
 def te_order(x: Tensor, axis: int, ascending: bool, dtype: str = "int32") -> Tensor:
-    """The indices (of `dtype`, in the shape of `x`) that sort `x` along an axis; equal elements keep their order, and NaN counts as the largest number."""
+    """Returns the indices that sort `x` along an axis, of `dtype` and in the shape of `x`.
+
+    Equal elements keep their order, and NaN counts as the largest number.
+    """
     rows, keys = Rows(tuple(x.shape), axis % len(x.shape)), Keys(x.dtype, ascending)
     network = _by_network(x, rows, keys, "order", dtype)
     if network is not None:
@@ -170,8 +173,10 @@ def te_order(x: Tensor, axis: int, ascending: bool, dtype: str = "int32") -> Ten
 
 
 def te_sorted(x: Tensor, axis: int, ascending: bool) -> Tensor:
-    """The elements of `x` in order along an axis, NaN as the largest number; of zeros the negative ones come in front where the
-    axis is long."""
+    """Returns the elements of `x` in order along an axis, NaN as the largest number.
+
+    Along a long axis, negative zeros come before positive ones.
+    """
     rows, keys = Rows(tuple(x.shape), axis % len(x.shape)), Keys(x.dtype, ascending)
     network = _by_network(x, rows, keys, "T_sorted")
     if network is not None:
@@ -196,7 +201,7 @@ def order_cost(x: Tensor, axis: int, ascending: bool) -> float:
 
 
 def _by_network(x: Tensor, rows: Rows, keys: Keys, name: str, places: str | None = None) -> Tensor | None:
-    """The elements in order, or their places as numbers of a dtype, where a network is the quickest way; None where it is not."""
+    """Returns the elements in order, or their indices of a dtype, by a network; None where that is slower."""
     lane_keys = LaneKeys(x.dtype, keys.ascending, places is not None)
     columns = columns_of(x, rows.axis, lane_keys)
     if columns is None or network_cost(columns, lane_keys) >= cost_by_one(rows, keys):
@@ -217,7 +222,7 @@ def cost_by_one(rows: Rows, keys: Keys) -> float:
 
 
 def _ranked(x: Tensor, rows: Rows, keys: Keys, name: str, dtype: str, result: Stored) -> Tensor:
-    """For each element, in order, what `result(data, indices, index)` gives: each is stored at its rank."""
+    """Returns for each element, in order, `result(data, indices, index)`: each is stored at its rank."""
     size = constant(rows.size) or 0
     padded = max(-(-size // LANES), 1) * LANES
 
@@ -234,7 +239,10 @@ def _ranked(x: Tensor, rows: Rows, keys: Keys, name: str, dtype: str, result: St
                     rank[share, first + lane] = 0
 
                 def count(other: Expr, number: int, first: Expr, equal: bool | None) -> None:
-                    """Adds how many of so many other elements come before each of the part's; `equal` ones do, or as they stand (None)."""
+                    """Adds the number of `number` other elements that precede each of the part's.
+
+                    `equal` ones precede, or not, or in their order (None).
+                    """
                     with ib.for_range(0, LANES, "lane", kind="vectorized") as lane:
                         k = first + lane
                         total: Expr = rank[share, k]
@@ -269,10 +277,10 @@ def _ranked(x: Tensor, rows: Rows, keys: Keys, name: str, dtype: str, result: St
 
 @dataclass(frozen=True)
 class _Digits:
-    """Sorting some elements of a row by the digits of their keys, the lowest first.
+    """Sorts some elements of a row by the digits of their keys, the lowest digit first.
 
-    Keys and places lie in the first half of scratch memory; they are brought into the order of one digit after the other, from one half
-    into the other. A digit that all of them share needs nothing.
+    Keys and indices are stored in the first half of scratch memory; each digit sorts them from one half into the other. A
+    digit that all of them share is skipped.
     """
 
     ib: IRBuilder
@@ -369,7 +377,7 @@ def _by_digits(x: Tensor, rows: Rows, keys: Keys, *, with_places: bool) -> Tenso
 
 
 CLASS_BITS = 11
-"""Upper bits of a key by which it is told which elements may be among the first ones: of a float, sign, exponent and two more."""
+"""The number of upper bits of a key that select candidates: of a float, sign, exponent and two more."""
 SELECT_COST = 8.0
 """Cycles in which an element is counted in its class, and is taken or not."""
 
@@ -384,10 +392,10 @@ def selection_cost(x: Tensor, axis: int, count: int) -> float:
 
 
 def te_selected(x: Tensor, axis: int, ascending: bool, count: int) -> Tensor:
-    """The indices (int32) of the `count` elements that come first along an axis of known size, in order, as `te_order` has them.
+    """Returns the indices (int32) of the first `count` elements along an axis, as `te_order`.
 
-    Elements are counted by the upper bits of their keys: classes, of which the first ones hold what is wanted. Only what these hold
-    is sorted.
+    Elements are counted by the upper bits of their keys; only the elements of the classes that hold the first `count` are
+    sorted.
     """
     rows, keys = Rows(tuple(x.shape), axis), Keys(x.dtype, ascending)
     size, classes = rows.size, 1 << min(CLASS_BITS, keys.bits)

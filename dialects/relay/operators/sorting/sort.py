@@ -54,7 +54,7 @@ def order(x: Array, axis: int, ascending: bool) -> Array:
     if ascending:
         # Of bfloat16, numpy does not know that NaN comes last.
         return np.argsort(widened(x), axis, kind="stable")
-    # Sorted from behind and read backwards, equal elements keep their order, too.
+    # Sorted in reverse and read backwards, equal elements keep their order, too.
     flipped = np.flip(np.argsort(np.flip(widened(x), axis), axis, kind="stable"), axis)
     return x.shape[axis] - 1 - flipped
 
@@ -83,7 +83,7 @@ register(
 
 
 def topk_type(rel: Relation, count: int | None) -> None:
-    """Sets the result of taking `count` elements along `axis` (all for less than 1, None for a number not known)."""
+    """Sets the result of taking `count` elements along `axis` (all if below 1; None: number unknown)."""
     attrs, data = rel.attrs, rel.tensor(0)
     shape = list(shape_of(data))
     axis = axis_of(rel, attrs.axis, len(shape))
@@ -231,7 +231,7 @@ def _searchsorted(attrs: Attrs, rows: Array, values: Array) -> Array:
 
 
 def _comes_first(a: Array, b: Array) -> Array:
-    """Whether a stands before b in ascending order, in which NaN is last."""
+    """Returns whether a precedes b in ascending order, in which NaN is last."""
     return np.asarray((a < b) | ((b != b) & (a == a)))
 
 
@@ -332,7 +332,10 @@ register(
 
 
 def _subscripts(equation: str, ranks: Sequence[int]) -> tuple[list[str], str] | None:
-    """Letters for each operand and for the result, an ellipsis spelled out with capital letters; None for no equation."""
+    """Returns the letters of each operand and of the result; None for an invalid equation.
+
+    An ellipsis is replaced by capital letters.
+    """
     text = equation.replace(" ", "")
     left, arrow, right = text.partition("->")
     operands = left.split(",")

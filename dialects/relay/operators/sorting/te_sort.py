@@ -1,4 +1,4 @@
-"""TE computes of sorting, searching and running sums: statements, since an element depends on many others."""
+"""Defines TE computes of sorting, searching and running sums, as statements."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def loops(ib: IRBuilder, dims: Sequence[Dim], name: str = "i", first: str = "ser
 
 
 def is_large(shape: Sequence[Dim], each: int = 1) -> bool:
-    """Whether a shape of known size, with so many steps for each element, is worth several threads."""
+    """Returns whether a shape of known size, with `each` steps per element, is worth several threads."""
     known = [constant(dim) for dim in shape]
     return None not in known and prod(dim or 0 for dim in known) * each >= LARGE
 
 
 def comes_first(a: Expr, b: Expr, ascending: bool) -> Expr:
-    """Whether `a` stands before `b` when sorted, equal elements aside; NaN counts as the largest number."""
+    """Returns whether `a` precedes `b` in sorted order; NaN counts as the largest number."""
     if not ascending:
         a, b = b, a
     return te.any(a < b, te.all(te.isnan(b), te.logical_not(te.isnan(a))))
@@ -59,11 +59,11 @@ MOST_CHOSEN = 16
 
 
 def te_chosen(x: Tensor, axis: int, ascending: bool, count: int) -> Tensor:
-    """The indices (int32) of the `count` elements that come first when `x` is sorted along an axis of known size, in order; of equal
-    elements those of lower index come first.
+    """Returns the indices (int32) of the first `count` elements of `x` in sorted order along an axis.
 
-    A heap of the chosen ones, at its root the last of them (Floyd, "Algorithm 245: Treesort", 1964), takes what comes before that: most
-    elements cost one comparison, all of them O(n log count). What it holds at the end is sorted in place.
+    The axis is of known size; of equal elements those of lower index come first. A heap of the chosen elements, with the
+    last of them at its root (Floyd, "Algorithm 245: Treesort", 1964), takes each element that precedes the root: most
+    elements cost one comparison, all of them O(n log count). The heap is sorted in place at the end.
     """
     size = constant(x.shape[axis])
     assert size is not None and 0 < count <= size
@@ -76,7 +76,7 @@ def te_chosen(x: Tensor, axis: int, ascending: bool, count: int) -> Tensor:
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
         (data,), (chosen, cursors, keys) = ins, outs
         ib = te.ir_builder.create()
-        # Beside each chosen index its element, and behind them the one that is being brought to its place.
+        # Next to each chosen index its element, and after them the element that is being inserted.
         cursor, key = ib.buffer_ptr(cursors), ib.buffer_ptr(keys)
 
         with loops(ib, dims, "row", "parallel" if threads else "serial") as row:
@@ -101,7 +101,7 @@ def te_chosen(x: Tensor, axis: int, ascending: bool, count: int) -> Tensor:
                 return held(place), key[own, place]
 
             def sink(start: Expr | int, limit: Expr | int, index: Expr, value: Expr) -> None:
-                """Brings an index into what is held from `start` on, to where nothing below it is behind it."""
+                """Moves an index down in the heap from `start` on, until no child follows it in order."""
                 cursor[own, 2] = index
                 key[own, count] = value
                 cursor[own, 0] = start
@@ -203,7 +203,7 @@ def te_topk(attrs: Attrs, x: Tensor, count: Dim | None) -> list[Tensor]:
 
 
 def _first_ones(x: Tensor, axis: int, ascending: bool, count: int, size: int) -> Tensor:
-    """The indices of some elements that come first along an axis, in order, perhaps with others behind them, by the quickest way."""
+    """Returns the indices of at least the first `count` elements, in order, by the fastest method."""
     keys = LaneKeys(x.dtype, ascending, places=True)
     columns = columns_of(x, axis, keys)
     rows = prod(constant(dim) or 1 for dim in x.shape) // size
@@ -256,7 +256,7 @@ def _running(x: Tensor, axis: int, dtype: str, is_sum: bool, exclusive: bool) ->
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
         data, result = ins[0], outs[0]
         ib = te.ir_builder.create()
-        # The axis is no innermost loop unless it is the last: memory is walked in its order.
+        # The axis is not an innermost loop unless it is the last: memory is walked in its order.
         with loops(ib, x.shape, first="parallel" if axis and is_large(x.shape) else "serial") as at:
 
             def before(buffer: Buffer) -> Expr:
@@ -299,7 +299,7 @@ def te_searchsorted(attrs: Attrs, rows: Tensor, values: Tensor) -> Tensor:
                 ib.emit(found.vstore(here(n), 0))
             with ib.for_range(0, steps, "step") as step, ib.for_range(0, number, "n") as n:
                 reach = found[here(n)] + (te.const(1, "int32") << (steps - 1 - step))
-                # What lies behind the end is compared with the last element, and not taken.
+                # An index beyond the end is compared with the last element, and not taken.
                 element = row[(*(at if len(rows.shape) > 1 else ()), te.min(reach, size) - 1)]
                 if attrs.right:
                     passed = te.logical_not(comes_first(value[here(n)], element, True))

@@ -1,4 +1,8 @@
-"""Operators of object detection that choose among boxes: valid ones first, non-maximum suppression in its forms."""
+"""Defines operators of object detection that select boxes: valid boxes first, non-maximum suppression.
+
+get_valid_counts:    data (N,boxes,6), threshold () -> (N), (N,boxes,6), (N,boxes)
+non_max_suppression: data (N,boxes,6), valid_count (N), indices (N,boxes), … -> (N,boxes,6)
+"""
 
 from __future__ import annotations
 
@@ -49,7 +53,7 @@ def area(boxes: Array) -> Array:
 
 
 def overlap(box: Array, others: Array) -> Array:
-    """What a box shares with each of the others, in parts of what the two cover; 0 where that is nothing."""
+    """Returns the intersection over union of a box with each of the others; 0 for an empty union."""
     low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
     sides = np.maximum(high - low, np.zeros((), box.dtype))
     shared = sides[:, 0] * sides[:, 1]
@@ -116,7 +120,10 @@ def _nms_relation(rel: Relation) -> None:
 
 
 def _suppressed(attrs: Attrs, x: Array, most: int, threshold: Array) -> list[int]:
-    """Which of the boxes `x`, the best first, stay; the others have a rival before them, or too many before them."""
+    """Returns the indices of the kept boxes of `x`, sorted by score.
+
+    A box is suppressed by an overlapping kept box before it, or when `most` are kept.
+    """
     score, identity = x[:, attrs.score_index], x[:, attrs.id_index] if attrs.id_index >= 0 else np.zeros(len(x))
     boxes = corners(x[:, attrs.coord_start : attrs.coord_start + 4])
     counted: list[int] = []
@@ -205,7 +212,7 @@ def _all_class_relation(rel: Relation) -> None:
 
 
 def greedy(count: int, most: int, eligible: Sequence[bool], excluded: Callable[[int], Array]) -> list[int]:
-    """Of `count` candidates, the best first: each that is free, after which those that it excludes are not."""
+    """Selects candidates greedily, the best first: each eligible one that no selected one excludes."""
     free = np.array(eligible, bool)
     result: list[int] = []
     for j in range(count):

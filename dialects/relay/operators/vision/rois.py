@@ -1,4 +1,8 @@
-"""Operators of object detection on regions: prior boxes, boxes from offsets, pooling of regions, proposals."""
+"""Defines operators of object detection on regions: prior boxes, offsets, pooling, proposals.
+
+roi_align:      data (N,C,H,W), rois (R,5), pooled_size=[h,w] -> (R,C,h,w)
+multibox_prior: data (N,C,H,W), sizes, ratios -> (1, H*W*(sizes+ratios-1), 4)
+"""
 
 from __future__ import annotations
 
@@ -269,7 +273,10 @@ _MOST_SAMPLES = 2**31 - 1
 
 
 def _near_samples(starts: Array, between: Array, count: int, size: int) -> Array:
-    """Which samples of each bin are looked at, (bins, samples): all, or those not far outside of the image, where all others are."""
+    """Returns the numbers (bins, samples) of each bin's samples that are not far outside of the image.
+
+    Each bin has as many of them as the one that needs most.
+    """
     first = np.clip((-1 - starts.astype(np.float64)) / between - 0.5, 0, count)
     slack = 3 + first * computes.ROUNDING
     length = min(count, int(np.ceil((size + 1) / between + 2 * slack.max())) + 1)
@@ -277,7 +284,7 @@ def _near_samples(starts: Array, between: Array, count: int, size: int) -> Array
 
 
 def _inside_first(places: Array, size: int) -> Array:
-    """The places of each bin, (bins, samples), that are inside of the image or next to it: as many as the bin with most has."""
+    """Returns each bin's positions inside of the image or next to it, as many as the bin with most has."""
     outside = (places < -1) | (places > size)
     most = max(int((~outside).sum(1).max(initial=0)), 1)
     return np.take_along_axis(places, np.argsort(outside, 1, kind="stable"), 1)[:, :most]

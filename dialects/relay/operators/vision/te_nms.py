@@ -18,7 +18,7 @@ else:
     from ..common._lazy import te
 
 LEAST = float("-inf")
-"""Stands where there is no score: behind every other, and, as equal ones keep their order, behind those of the boxes before."""
+"""A score below every other: boxes without a score sort last, in their order."""
 
 
 def scalar(x: Tensor, dtype: str) -> Tensor:
@@ -33,7 +33,7 @@ def corners(box: Sequence[Expr]) -> list[Expr]:
 
 
 def overlap(first: Sequence[Expr], second: Sequence[Expr]) -> Expr:
-    """The area that two boxes (lower, then upper corner) share, in parts of what they cover; 0 where that is nothing."""
+    """Returns the intersection over union of two boxes (lower, then upper corner); 0 for an empty union."""
     zero = te.const(0.0, first[0].dtype)
     sides = [te.max(te.min(first[n + 2], second[n + 2]) - te.max(first[n], second[n]), zero) for n in range(2)]
     shared = sides[0] * sides[1]
@@ -185,9 +185,9 @@ def _boxes_first(data: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Greedy:
-    """How boxes are chosen in order of their scores: which may be chosen by their score, which pairs exclude each other.
+    """The rules by which boxes are selected in order of their scores: eligible boxes, exclusions.
 
-    `boxes` is (batch, n, 4), `scores` (batch · classes, n); `settings` (most, then thresholds) are vectors of one.
+    `boxes` is (batch, n, 4), `scores` (batch * classes, n); `settings` (most, then thresholds) are vectors of one.
     """
 
     boxes: Tensor
@@ -264,7 +264,7 @@ def te_all_class_nms(
 
 
 def _collected(found: Tensor, count: Tensor, scores: Tensor, batch: Any, classes: Any, onnx: bool) -> list[Tensor]:
-    """The boxes chosen in all rows one after the other: (batch, class, box) of all batches, or (class, box) of each."""
+    """Returns the selected boxes of all rows in sequence: (batch, class, box), or (class, box) per batch."""
     number = found.shape[1]
 
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:

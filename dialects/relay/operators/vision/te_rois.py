@@ -27,7 +27,7 @@ SAMPLES = 4
 LANES = 16
 """Channels from which vectors hold them."""
 EPSILON = 1e-5
-"""Keeps a floor and a ceiling at an integer that is reached but for rounding."""
+"""Keeps a floor and a ceiling at an integer that is reached up to rounding."""
 
 
 ROUNDING = 2.0**-21
@@ -39,7 +39,7 @@ FEW_SAMPLES = 64
 
 
 class _Bin(NamedTuple):
-    """A bin along one axis: where it begins, its length, how many samples it has, and which of them are looked at."""
+    """A bin along one axis: its start, its length, its samples, and the range of those to compute."""
 
     begin: Expr
     step: Expr
@@ -110,7 +110,7 @@ def _roi_align(attrs: Attrs, of: Layout, data: Tensor, rois: Tensor) -> Tensor:
         return te.const(3.0, dtype) + place * te.const(ROUNDING, dtype)
 
     def place_of(ends: dict[str, _Bin], axis: str, number: Expr) -> tuple[Expr, Expr]:
-        """Where a sample of a bin is along an axis, kept inside of the image, and whether that is far outside."""
+        """Returns a sample's position along an axis, clipped to the image, and whether it is far outside."""
         bin = ends[axis]
         place = bin.begin + (number.astype(dtype) + half) * bin.step / bin.samples.astype(dtype)
         outside = te.any(place < te.const(-1.0, dtype), place > _real(sizes[axis], dtype))
@@ -136,7 +136,7 @@ def _roi_align(attrs: Attrs, of: Layout, data: Tensor, rois: Tensor) -> Tensor:
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
         (x, roi), (result,) = ins, outs
         ib = te.ir_builder.create()
-        # Where the samples of a bin lie, and what they weigh, is the same for all channels: these are the inner loops.
+        # The positions and weights of a bin's samples are the same for all channels: these are the inner loops.
         with loops(ib, [shape[d] for d in outer], first=threads) as bin:
             ends = {axis: bins(roi, of.logical_indices(whole(bin, [0] * len(inner))), axis) for axis in "HW"}
 
@@ -183,7 +183,7 @@ def te_roi_pool(attrs: Attrs, data: Tensor, rois: Tensor) -> Tensor:
     epsilon = te.const(EPSILON, dtype)
 
     def bounds(roi: Any, n: Expr, place: Expr, axis: int) -> tuple[Expr, Expr]:
-        """The first pixel of a bin along an axis, and the one behind the last."""
+        """Returns the first pixel of a bin along an axis, and the one after the last."""
         scale = te.const(attrs.spatial_scale, dtype)
         start = te.round(roi[n, 2 - axis] * scale).astype("int32")
         end = te.round(roi[n, 4 - axis] * scale).astype("int32")
@@ -206,7 +206,7 @@ def te_roi_pool(attrs: Attrs, data: Tensor, rois: Tensor) -> Tensor:
 
             @contextmanager
             def lanes() -> Generator[tuple[Any, Any]]:
-                """What is done for all channels of a bin: how a pixel and the bin are indexed there."""
+                """Opens the loop over all channels of a bin; yields the indices of a pixel and of the bin in it."""
                 with loops(ib, [channels] if turned else [], "c") as inner:
 
                     def pixel(y: Expr, x: Expr) -> tuple[Expr, ...]:
@@ -235,8 +235,10 @@ TURNED_PIXELS = 10
 
 
 def _is_turned(data: Sequence[Any], shape: Sequence[Any]) -> bool:
-    """Whether images (NCHW) are brought to NHWC first, so that vectors hold channels: a bin is any rectangle of pixels, but the same one
-    in all channels."""
+    """Returns whether images (NCHW) are transposed to NHWC first, so that vectors hold channels.
+
+    A bin is any rectangle of pixels, but the same one in all channels.
+    """
     pixels, bins = ([constant(dim) for dim in (sizes[0], *sizes[2:])] for sizes in (data, shape))
     channels = constant(data[1])
     if channels is None or channels < LANES or None in (*pixels, *bins):
@@ -318,7 +320,7 @@ def te_proposal(attrs: Attrs, anchors: Sequence[Sequence[float]], xs: Sequence[T
         ib = te.ir_builder.create()
 
         def grown(b: Expr, i: Expr) -> list[Expr]:
-            # A pixel has an extent: the far sides lie one further.
+            # A pixel has an extent: the far sides are one further.
             return [side[b, i] + (one if n > 1 else zero) for n, side in enumerate(ins)]
 
         with ib.for_range(0, batch, "b") as b:

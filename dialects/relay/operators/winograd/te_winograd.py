@@ -1,7 +1,7 @@
-"""TE computes of Winograd's convolution in two dimensions, in stages that vectors of channels run through.
+"""Defines TE computes of Winograd's convolution in two dimensions, in stages over vectors of channels.
 
 The image is laid out with channels last; a row of tiles is transformed down its columns and then along its rows, every
-sum written out with its constants; the products of all tiles at one of the n × n places are one matrix product (channels
+sum written out with its constants; the products of all tiles at one of the n * n places are one matrix product (channels
 in by channels out); and the way back is that of the image in reverse. Indices a and b number the n places of a tile
 along the height and the width, i and j its m outputs.
 """
@@ -36,7 +36,7 @@ def combination(row: Sequence[float], term: Callable[[int], Any], dtype: str) ->
 
 
 def choose(index: Any, rows: Matrix, term: Callable[[int], Any], dtype: str) -> Any:
-    """Row `index` of a constant matrix times the terms: a choice between all rows, for an index that is unrolled."""
+    """Returns row `index` of a constant matrix times the terms, selected by an unrolled index."""
     *first, last = [combination(row, term, dtype) for row in rows]
     value: Any = last
     for number, row in reversed(list(enumerate(first))):
@@ -70,7 +70,7 @@ def te_weight_2d(found: Transforms, w: Tensor, order: Sequence[int] = (0, 1)) ->
 
 @dataclass(frozen=True)
 class Tiling:
-    """How the results of a convolution lie in tiles; numbers of tiles are expressions where sizes are unknown."""
+    """The tiles of a convolution's results; numbers of tiles are expressions where sizes are unknown."""
 
     tile: int
     """Results along a side of a tile."""
@@ -96,9 +96,9 @@ class Tiling:
 def te_conv_2d(
     found: Transforms, x: Tensor, w: Tensor, before: Sequence[int], places: Sequence[Any], wide: str, result: str
 ) -> Tensor:
-    """The convolution of x (N, C, H, W) by a transformed weight (n, n, O, I), as (N, O, *places) in dtype `result`.
+    """Returns the convolution of x (N,C,H,W) by a transformed weight (n,n,O,I) -> (N,O,*places).
 
-    `before` is the padding in front of the height and the width, `wide` the dtype that is computed in.
+    `before` is the padding in front of the height and the width, `wide` the dtype that is computed in, `result` the result's.
     """
     whole = Tiling.of(len(found.output[0]), places)
     depth = block_rows(whole.rows, whole.columns, x.shape[1], w.shape[2], len(found.data))
@@ -136,7 +136,10 @@ def te_data(found: Transforms, tiling: Tiling, x: Tensor, before: Sequence[int],
 
 
 def te_products(view: Tensor, filters: Any, at: Callable[[Expr, Expr, Expr, Expr], Any], wide: str) -> Tensor:
-    """Of each place of the tiles the product with its matrix of the transformed weight, whose element (a, b, o, c) `at` reads."""
+    """Returns the products of each place of the tiles with its matrix of the transformed weight.
+
+    `at` reads the matrices' element (a, b, o, c).
+    """
     *shape, channels = view.shape
     rc = te.reduce_axis((0, channels), name="rc")
 
@@ -177,7 +180,7 @@ BLOCK_BYTES = 640 << 10
 
 
 def block_rows(rows: Any, columns: Any, channels: Any, filters: Any, size: int) -> Any:
-    """How many rows of tiles are transformed, multiplied and transformed back together: all of them, or a divisor.
+    """Returns the number of rows of tiles that are processed together: all of them, or a divisor.
 
     Each block reads all of the weight; blocks that are too large send their data to memory and back. The fewest bytes win.
     """

@@ -1,7 +1,9 @@
-"""Convolutions by Winograd's minimal filtering, with the weight transformed by an operator of its own, once.
+"""Defines convolutions by Winograd's minimal filtering, the weight transformed by an operator.
 
-A transformed weight is (n, …, O, I), n = tile_size + kernel - 1 along each transformed axis. In three dimensions the depth is
-transformed only where the kernel has 3 to 7 planes; else the weight is (n, n, depth, O, I).
+    data (N,C,H,W), weight (n,n,O,I) -> (N,O,H',W')    n = tile_size + kernel - 1 along each transformed axis
+
+In three dimensions the depth is transformed only where the kernel has 3 to 7 planes; otherwise the weight is
+(n, n, depth, O, I).
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ SOURCE = "https://arxiv.org/abs/1509.09308"
 
 
 def _transformed(kernel: Sequence[int]) -> list[int]:
-    """Which spatial axes are transformed."""
+    """Returns the spatial axes that are transformed."""
     first = len(kernel) - 2 if len(kernel) == 3 and not 2 < kernel[0] < 8 else 0
     return list(range(first, len(kernel)))
 
@@ -176,7 +178,7 @@ def _conv(attrs: Attrs, x: Array, w: Array) -> Array:
         own = weight[:, :, depth] if axes[0] else weight
         total = total + np.einsum(f"nc{spatial}{inner},{inner}oc->no{spatial}{inner}", planes, own)
     for axis in axes:
-        # The products of an axis become its outputs, which stand beside the tile's place.
+        # The products of an axis become its outputs, which are moved next to the tile's index.
         total = np.moveaxis(turned(total, 2 + rank, transposed(found.output), rank), 2 + rank, 3 + axis)
         shape = list(total.shape)
         shape[2 + axis : 4 + axis] = [shape[2 + axis] * shape[3 + axis]]

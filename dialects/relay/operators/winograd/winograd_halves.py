@@ -1,8 +1,10 @@
-"""The two halves of a convolution by Winograd's algorithm, so that convolutions of one shape share the first one's code.
+"""Defines the two halves of Winograd's convolution: those of one shape share the first's code.
 
-`nn.contrib_conv2d_winograd_products` transforms the data and the weight and multiplies them; its result is (N, n, n, tiles, O),
-n = tile_size + kernel - 1, tiles counted along rows of tiles. `nn.contrib_conv2d_winograd_output_transform` makes the results of
-the convolution of that, to which bias, residual and activation can be fused.
+    winograd_products:         data (N,C,H,W), weight (n,n,O,I) -> (N,n,n,tiles,O)
+    winograd_output_transform: products (N,n,n,tiles,O) -> (N,O,H',W')
+
+n = tile_size + kernel - 1; tiles are counted along rows of tiles. Bias, residual and activation can be fused to the
+second half.
 """
 
 from __future__ import annotations

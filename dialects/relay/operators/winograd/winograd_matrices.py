@@ -1,8 +1,8 @@
-"""The matrices of Winograd's minimal filtering: F(m, r) computes m outputs of a filter of r taps by m + r - 1 products.
+"""Computes the matrices of Winograd's F(m, r): m outputs of a filter of r taps by m + r - 1 products.
 
-Made by Cook's and Toom's interpolation at small points (Lavin and Gray, "Fast algorithms for convolutional neural networks",
-2015); the points are those of Barabasz, Anderson, Soodhalter and Gregg, "Error analysis and improving the accuracy of
-Winograd convolution", 2018, in the order in which TVM takes them.
+They are interpolated by Cook's and Toom's method at small points (Lavin and Gray, "Fast algorithms for convolutional
+neural networks", 2015); the points are those of Barabasz, Anderson, Soodhalter and Gregg, "Error analysis and improving
+the accuracy of Winograd convolution", 2018, in the order in which TVM takes them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ Matrix = tuple[tuple[float, ...], ...]
 
 @dataclass(frozen=True)
 class Transforms:
-    """Of F(m, r) with n = m + r - 1: output (n, m), data (n, n) and filter (n, r); y = outputᵀ · (filter · g ⊙ dataᵀ · d)."""
+    """The matrices of F(m, r) with n = m + r - 1: output (n, m), data (n, n) and filter (n, r).
+
+    y = outputᵀ * (filter * g ⊙ dataᵀ * d) for a filter g and data d.
+    """
 
     output: Matrix
     data: Matrix
@@ -42,7 +45,7 @@ class Transforms:
 
 
 def taps_fit(tile: int, taps: int) -> bool:
-    """Whether there are matrices of F(tile, taps)."""
+    """Returns whether the matrices of F(tile, taps) exist."""
     return 1 < tile < 9 and 2 < taps < 8
 
 

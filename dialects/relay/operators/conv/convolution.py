@@ -339,27 +339,15 @@ def _register_conv(name: str, rank: int, doc: str, relation: Any = None, *, sour
 CONV_RELATION = {rank: _conv_relation(rank) for rank in SPATIAL}
 """The type relation of a convolution (data, weight, …), by the number of spatial axes."""
 
-_register_conv(
-    "nn.conv1d", 1, "The convolution of data by weight over one spatial axis.", source=TVM_NN.format("conv1d")
-)
-_register_conv(
-    "nn.conv2d", 2, "The convolution of data by weight over two spatial axes.", source=TVM_NN.format("conv2d")
-)
-_register_conv(
-    "nn.conv3d", 3, "The convolution of data by weight over three spatial axes.", source=TVM_NN.format("conv3d")
-)
+# fmt: off
+_register_conv("nn.conv1d", 1, "The convolution of data by weight over one spatial axis.", source=TVM_NN.format("conv1d"))
+_register_conv("nn.conv2d", 2, "The convolution of data by weight over two spatial axes.", source=TVM_NN.format("conv2d"))
+_register_conv("nn.conv3d", 3, "The convolution of data by weight over three spatial axes.", source=TVM_NN.format("conv3d"))
+# fmt: on
 _packed = _conv_relation(2, packed=True)
-_register_conv(
-    "nn.contrib_conv2d_NCHWc",
-    2,
-    "`nn.conv2d` of data and weight in blocked layouts.",
-    _packed,
-    source=TVM_NN.format("contrib_conv2d_nchwc"),
-)
-_register_conv(
-    "nn.contrib_depthwise_conv2d_NCHWc",
-    2,
-    "`nn.conv2d` of one group per channel, in blocked layouts.",
-    _packed,
-    source=TVM_NN.format("contrib_depthwise_conv2d_nchwc"),
-)
+# fmt: off
+_register_conv("nn.contrib_conv2d_NCHWc", 2,
+    "`nn.conv2d` of data and weight in blocked layouts.", _packed, source=TVM_NN.format("contrib_conv2d_nchwc"))
+_register_conv("nn.contrib_depthwise_conv2d_NCHWc", 2,
+    "`nn.conv2d` of one group per channel, in blocked layouts.", _packed, source=TVM_NN.format("contrib_depthwise_conv2d_nchwc"))
+# fmt: on

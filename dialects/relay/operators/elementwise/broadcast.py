@@ -83,118 +83,50 @@ def _te_shift(a: Expr, b: Expr, left: bool = True) -> Expr:
     return te.const(0, a.dtype) if left or not is_signed else a >> te.const(bits - 1, a.dtype)
 
 
-symmetric(
-    "add", lambda a, b: np.add(a, b), lambda a, b: a + b, "lhs + rhs; integers wrap around.", source=NUMPY.format("add")
-)
-binary(
-    "subtract",
-    lambda a, b: _minus(a, b),
-    lambda a, b: a - b,
-    "lhs - rhs; integers wrap around.",
-    source=NUMPY.format("subtract"),
-)
-symmetric(
-    "multiply",
-    lambda a, b: np.multiply(a, b),
-    lambda a, b: a * b,
-    "lhs * rhs; integers wrap around.",
-    source=NUMPY.format("multiply"),
-)
-binary("divide", trunc_divide, lambda a, b: a / b if _is_float(a) else divide_integers(te.truncdiv, a, b), "lhs / rhs; integers round toward zero.", source=TVM.format("divide"))  # fmt: skip
-binary("trunc_divide", lambda a, b: np.trunc(a / b) if is_float(a) else trunc_divide(a, b), lambda a, b: te.trunc(a / b) if _is_float(a) else divide_integers(te.truncdiv, a, b), "lhs / rhs rounded toward zero.", source=TVM.format("trunc_divide"))  # fmt: skip
-binary("floor_divide", lambda a, b: np.floor(a / b) if is_float(a) else floor_divide(a, b), lambda a, b: te.floor(a / b) if _is_float(a) else divide_integers(te.floordiv, a, b), "lhs / rhs rounded down.", source=NUMPY.format("floor_divide"))  # fmt: skip
-binary("mod", _trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else divide_integers(te.truncmod, a, b), "What division toward zero leaves of lhs; it has the sign of lhs.", source=TVM.format("mod"))  # fmt: skip
-binary("trunc_mod", _trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else divide_integers(te.truncmod, a, b), "What division toward zero leaves of lhs; it has the sign of lhs.", source=TVM.format("trunc_mod"))  # fmt: skip
-binary("floor_mod", lambda a, b: keep_dtype(numeric.floor_mod(a, b), a), _te_floor_mod, "What division rounded down leaves of lhs; it has the sign of rhs.", source=NUMPY.format("remainder"))  # fmt: skip
+# fmt: off
+symmetric("add", lambda a, b: np.add(a, b), lambda a, b: a + b, "lhs + rhs; integers wrap around.", source=NUMPY.format("add"))
+binary("subtract", lambda a, b: _minus(a, b), lambda a, b: a - b, "lhs - rhs; integers wrap around.", source=NUMPY.format("subtract"))
+symmetric("multiply", lambda a, b: np.multiply(a, b), lambda a, b: a * b, "lhs * rhs; integers wrap around.", source=NUMPY.format("multiply"))
+binary("divide", trunc_divide, lambda a, b: a / b if _is_float(a) else divide_integers(te.truncdiv, a, b),
+    "lhs / rhs; integers round toward zero.", source=TVM.format("divide"))
+binary("trunc_divide", lambda a, b: np.trunc(a / b) if is_float(a) else trunc_divide(a, b), lambda a, b: te.trunc(a / b) if _is_float(a) else divide_integers(te.truncdiv, a, b), "lhs / rhs rounded toward zero.", source=TVM.format("trunc_divide"))
+binary("floor_divide", lambda a, b: np.floor(a / b) if is_float(a) else floor_divide(a, b), lambda a, b: te.floor(a / b) if _is_float(a) else divide_integers(te.floordiv, a, b), "lhs / rhs rounded down.", source=NUMPY.format("floor_divide"))
+binary("mod", _trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else divide_integers(te.truncmod, a, b),
+    "What division toward zero leaves of lhs; it has the sign of lhs.", source=TVM.format("mod"))
+binary("trunc_mod", _trunc_mod, lambda a, b: te.fmod(a, b) if _is_float(a) else divide_integers(te.truncmod, a, b),
+    "What division toward zero leaves of lhs; it has the sign of lhs.", source=TVM.format("trunc_mod"))
+binary("floor_mod", lambda a, b: keep_dtype(numeric.floor_mod(a, b), a), _te_floor_mod,
+    "What division rounded down leaves of lhs; it has the sign of rhs.", source=NUMPY.format("remainder"))
 binary("power", _power, lambda a, b: te.power(a, b), "lhs to the power of rhs.", source=NUMPY.format("power"))
 # Neither commutes: of two zeros the result is one or the other.
-binary(
-    "maximum",
-    lambda a, b: numeric.larger(a, b),
-    lambda a, b: te.max(a, b),
-    "The larger of lhs and rhs.",
-    source=NUMPY.format("maximum"),
-)
-binary(
-    "minimum",
-    lambda a, b: numeric.smaller(a, b),
-    lambda a, b: te.min(a, b),
-    "The smaller of lhs and rhs.",
-    source=NUMPY.format("minimum"),
-)
-binary(
-    "left_shift",
-    lambda a, b: numeric.shift_left(numeric.bits(a), b),
-    _te_shift,
-    "lhs shifted left by rhs bits; by the width or more, or a negative number, 0.",
-    source=NUMPY.format("left_shift"),
-)
-binary("right_shift", lambda a, b: numeric.shift_right(numeric.bits(a), b), lambda a, b: _te_shift(a, b, left=False), "lhs shifted right by rhs bits; signed integers keep their sign, which is what is left by the width or more, or a negative number.", source=NUMPY.format("right_shift"))  # fmt: skip
-symmetric(
-    "bitwise_and",
-    lambda a, b: np.bitwise_and(numeric.bits(a), numeric.bits(b)),
-    lambda a, b: a & b,
-    "The bits that are set in lhs and in rhs.",
-    source=NUMPY.format("bitwise_and"),
-)
-symmetric(
-    "bitwise_or",
-    lambda a, b: np.bitwise_or(numeric.bits(a), numeric.bits(b)),
-    lambda a, b: a | b,
-    "The bits that are set in lhs or in rhs.",
-    source=NUMPY.format("bitwise_or"),
-)
-symmetric(
-    "bitwise_xor",
-    lambda a, b: np.bitwise_xor(numeric.bits(a), numeric.bits(b)),
-    lambda a, b: a ^ b,
-    "The bits that are set in one of lhs and rhs.",
-    source=NUMPY.format("bitwise_xor"),
-)
-symmetric("logical_and", lambda a, b: np.logical_and(a, b).astype(a.dtype), lambda a, b: _te_logical(te.all, a, b), "Whether lhs and rhs are both true.", source=NUMPY.format("logical_and"))  # fmt: skip
-symmetric("logical_or", lambda a, b: np.logical_or(a, b).astype(a.dtype), lambda a, b: _te_logical(te.any, a, b), "Whether lhs or rhs is true.", source=NUMPY.format("logical_or"))  # fmt: skip
-symmetric("logical_xor", lambda a, b: np.logical_xor(a, b).astype(a.dtype), lambda a, b: (_truth(a) != _truth(b)).astype(a.dtype), "Whether one of lhs and rhs is true.", source=NUMPY.format("logical_xor"))  # fmt: skip
-symmetric(
-    "equal",
-    lambda a, b: np.equal(a, b),
-    lambda a, b: a == b,
-    "Whether lhs is equal to rhs.",
-    compare,
-    source=NUMPY.format("equal"),
-)
-symmetric(
-    "not_equal",
-    lambda a, b: np.not_equal(a, b),
-    lambda a, b: a != b,
-    "Whether lhs is not equal to rhs.",
-    compare,
-    source=NUMPY.format("not_equal"),
-)
-binary(
-    "less",
-    lambda a, b: np.less(a, b),
-    lambda a, b: a < b,
-    "Whether lhs is below rhs.",
-    compare,
-    source=NUMPY.format("less"),
-)
-binary(
-    "less_equal",
-    lambda a, b: np.less_equal(a, b),
-    lambda a, b: a <= b,
-    "Whether lhs is not above rhs.",
-    compare,
-    source=NUMPY.format("less_equal"),
-)
-binary(
-    "greater",
-    lambda a, b: np.greater(a, b),
-    lambda a, b: a > b,
-    "Whether lhs is above rhs.",
-    compare,
-    source=NUMPY.format("greater"),
-)
-binary("greater_equal", lambda a, b: np.greater_equal(a, b), lambda a, b: a >= b, "Whether lhs is not below rhs.", compare, source=NUMPY.format("greater_equal"))  # fmt: skip
+binary("maximum", lambda a, b: numeric.larger(a, b), lambda a, b: te.max(a, b), "The larger of lhs and rhs.", source=NUMPY.format("maximum"))
+binary("minimum", lambda a, b: numeric.smaller(a, b), lambda a, b: te.min(a, b), "The smaller of lhs and rhs.", source=NUMPY.format("minimum"))
+binary("left_shift", lambda a, b: numeric.shift_left(numeric.bits(a), b), _te_shift,
+    "lhs shifted left by rhs bits; by the width or more, or a negative number, 0.", source=NUMPY.format("left_shift"))
+binary("right_shift", lambda a, b: numeric.shift_right(numeric.bits(a), b), lambda a, b: _te_shift(a, b, left=False),
+    "lhs shifted right by rhs bits; signed integers keep their sign, which is what is left by the width or more, or a negative number.", source=NUMPY.format("right_shift"))
+symmetric("bitwise_and", lambda a, b: np.bitwise_and(numeric.bits(a), numeric.bits(b)), lambda a, b: a & b,
+    "The bits that are set in lhs and in rhs.", source=NUMPY.format("bitwise_and"))
+symmetric("bitwise_or", lambda a, b: np.bitwise_or(numeric.bits(a), numeric.bits(b)), lambda a, b: a | b,
+    "The bits that are set in lhs or in rhs.", source=NUMPY.format("bitwise_or"))
+symmetric("bitwise_xor", lambda a, b: np.bitwise_xor(numeric.bits(a), numeric.bits(b)), lambda a, b: a ^ b,
+    "The bits that are set in one of lhs and rhs.", source=NUMPY.format("bitwise_xor"))
+symmetric("logical_and", lambda a, b: np.logical_and(a, b).astype(a.dtype), lambda a, b: _te_logical(te.all, a, b),
+    "Whether lhs and rhs are both true.", source=NUMPY.format("logical_and"))
+symmetric("logical_or", lambda a, b: np.logical_or(a, b).astype(a.dtype), lambda a, b: _te_logical(te.any, a, b),
+    "Whether lhs or rhs is true.", source=NUMPY.format("logical_or"))
+symmetric("logical_xor", lambda a, b: np.logical_xor(a, b).astype(a.dtype), lambda a, b: (_truth(a) != _truth(b)).astype(a.dtype),
+    "Whether one of lhs and rhs is true.", source=NUMPY.format("logical_xor"))
+symmetric("equal", lambda a, b: np.equal(a, b), lambda a, b: a == b, "Whether lhs is equal to rhs.", compare, source=NUMPY.format("equal"))
+symmetric("not_equal", lambda a, b: np.not_equal(a, b), lambda a, b: a != b,
+    "Whether lhs is not equal to rhs.", compare, source=NUMPY.format("not_equal"))
+binary("less", lambda a, b: np.less(a, b), lambda a, b: a < b, "Whether lhs is below rhs.", compare, source=NUMPY.format("less"))
+binary("less_equal", lambda a, b: np.less_equal(a, b), lambda a, b: a <= b,
+    "Whether lhs is not above rhs.", compare, source=NUMPY.format("less_equal"))
+binary("greater", lambda a, b: np.greater(a, b), lambda a, b: a > b, "Whether lhs is above rhs.", compare, source=NUMPY.format("greater"))
+binary("greater_equal", lambda a, b: np.greater_equal(a, b), lambda a, b: a >= b,
+    "Whether lhs is not below rhs.", compare, source=NUMPY.format("greater_equal"))
+# fmt: on
 
 
 def _minus(a: Array, b: Array) -> Array:

@@ -129,24 +129,19 @@ def _extremum(ufunc: Callable[[], np.ufunc], greatest: bool) -> Callable[[Array,
 
 
 # In bool, numpy and TVM add as `or` and multiply as `and`.
-reduction(
-    "sum",
-    _sum,
-    lambda e, axis: te.sum(e, axis=axis),
-    "The sum over axes; integers wrap around, half precision is summed in float32.",
-    source=NUMPY.format("sum"),
-)
-reduction(
-    "prod",
-    _prod,
-    lambda e, axis: te.prod(e, axis=axis),
-    "The product over axes; integers wrap around.",
-    source=NUMPY.format("prod"),
-)
-reduction("max", _extremum(lambda: np.maximum, greatest=False), te_largest, "The largest element over axes; of none minus infinity, or the least integer.", source=NUMPY.format("max"))  # fmt: skip
-reduction("min", _extremum(lambda: np.minimum, greatest=True), te_smallest, "The smallest element over axes; of none infinity, or the greatest integer.", source=NUMPY.format("min"))  # fmt: skip
-reduction("all", lambda x, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims), lambda e, axis: te.all(e, axis=axis), "Whether all elements over axes are true.", source=NUMPY.format("all"))  # fmt: skip
-reduction("any", lambda x, axis, keepdims: np.any(x, axis=axis, keepdims=keepdims), lambda e, axis: te.any(e, axis=axis), "Whether an element over axes is true.", source=NUMPY.format("any"))  # fmt: skip
+# fmt: off
+reduction("sum", _sum, lambda e, axis: te.sum(e, axis=axis),
+    "The sum over axes; integers wrap around, half precision is summed in float32.", source=NUMPY.format("sum"))
+reduction("prod", _prod, lambda e, axis: te.prod(e, axis=axis), "The product over axes; integers wrap around.", source=NUMPY.format("prod"))
+reduction("max", _extremum(lambda: np.maximum, greatest=False), te_largest,
+    "The largest element over axes; of none minus infinity, or the least integer.", source=NUMPY.format("max"))
+reduction("min", _extremum(lambda: np.minimum, greatest=True), te_smallest,
+    "The smallest element over axes; of none infinity, or the greatest integer.", source=NUMPY.format("min"))
+reduction("all", lambda x, axis, keepdims: np.all(x, axis=axis, keepdims=keepdims), lambda e, axis: te.all(e, axis=axis),
+    "Whether all elements over axes are true.", source=NUMPY.format("all"))
+reduction("any", lambda x, axis, keepdims: np.any(x, axis=axis, keepdims=keepdims), lambda e, axis: te.any(e, axis=axis),
+    "Whether an element over axes is true.", source=NUMPY.format("any"))
+# fmt: on
 
 
 def _mean(attrs: Attrs, x: Array) -> Array:
@@ -302,15 +297,7 @@ def _arg(name: str, is_max: bool, doc: str, *, source: str) -> None:
     )  # fmt: skip
 
 
-_arg(
-    "argmax",
-    True,
-    "The (int32) position of the largest element over axes, counted in row-major order; of equal ones the first, of NaN and numbers the first NaN, of none -1.",
-    source=NUMPY.format("argmax"),
-)
-_arg(
-    "argmin",
-    False,
-    "The (int32) position of the smallest element over axes, counted in row-major order; of equal ones the first, of NaN and numbers the first NaN, of none -1.",
-    source=NUMPY.format("argmin"),
-)
+# fmt: off
+_arg("argmax", True, "The (int32) position of the largest element over axes, counted in row-major order; of equal ones the first, of NaN and numbers the first NaN, of none -1.", source=NUMPY.format("argmax"))
+_arg("argmin", False, "The (int32) position of the smallest element over axes, counted in row-major order; of equal ones the first, of NaN and numbers the first NaN, of none -1.", source=NUMPY.format("argmin"))
+# fmt: on

@@ -61,133 +61,33 @@ def mathematical(
     return unary(name, as_float(numpy), body, doc, source=source)
 
 
-mathematical(
-    "exp", lambda x: np.exp(x), lambda x: te.exp(x), "e to the power of each element.", source=NUMPY.format("exp")
-)
-mathematical(
-    "fast_exp",
-    lambda x: np.exp(x),
-    lambda x: te.exp(x),
-    "`exp`, where an approximation is good enough.",
-    source=TVM.format("exp"),
-)
-mathematical(
-    "log",
-    lambda x: np.log(x),
-    lambda x: te.log(x),
-    "The natural logarithm of each element.",
-    source=NUMPY.format("log"),
-)
-mathematical(
-    "log2",
-    lambda x: np.log2(x),
-    lambda x: te.log2(x),
-    "The logarithm to base 2 of each element.",
-    source=NUMPY.format("log2"),
-)
-mathematical(
-    "log10",
-    lambda x: np.log10(x),
-    lambda x: te.log10(x),
-    "The logarithm to base 10 of each element.",
-    source=NUMPY.format("log10"),
-)
-mathematical(
-    "sqrt", lambda x: np.sqrt(x), lambda x: te.sqrt(x), "The square root of each element.", source=NUMPY.format("sqrt")
-)
-mathematical("rsqrt", lambda x: 1 / np.sqrt(x), lambda x: te.rsqrt(x), "One over the square root of each element.", source=TVM.format("rsqrt"))  # fmt: skip
-mathematical(
-    "sin", lambda x: np.sin(x), lambda x: te.sin(x), "The sine of each element, in radians.", source=NUMPY.format("sin")
-)
-mathematical(
-    "cos",
-    lambda x: np.cos(x),
-    lambda x: te.cos(x),
-    "The cosine of each element, in radians.",
-    source=NUMPY.format("cos"),
-)
-mathematical(
-    "tan",
-    lambda x: np.tan(x),
-    lambda x: te.tan(x),
-    "The tangent of each element, in radians.",
-    source=NUMPY.format("tan"),
-)
-mathematical(
-    "sinh",
-    lambda x: np.sinh(x),
-    lambda x: te.sinh(x),
-    "The hyperbolic sine of each element.",
-    source=NUMPY.format("sinh"),
-)
-mathematical(
-    "cosh",
-    lambda x: np.cosh(x),
-    lambda x: te.cosh(x),
-    "The hyperbolic cosine of each element.",
-    source=NUMPY.format("cosh"),
-)
-mathematical(
-    "tanh",
-    lambda x: np.tanh(x),
-    lambda x: te.tanh(x),
-    "The hyperbolic tangent of each element.",
-    source=NUMPY.format("tanh"),
-)
-mathematical(
-    "fast_tanh",
-    lambda x: np.tanh(x),
-    lambda x: te.tanh(x),
-    "`tanh`, where an approximation is good enough.",
-    source=TVM.format("tanh"),
-)
-mathematical(
-    "asin",
-    lambda x: np.arcsin(x),
-    lambda x: te.asin(x),
-    "The inverse sine of each element.",
-    source=NUMPY.format("arcsin"),
-)
-mathematical(
-    "acos",
-    lambda x: np.arccos(x),
-    lambda x: te.acos(x),
-    "The inverse cosine of each element.",
-    source=NUMPY.format("arccos"),
-)
-mathematical(
-    "atan",
-    lambda x: np.arctan(x),
-    lambda x: te.atan(x),
-    "The inverse tangent of each element.",
-    source=NUMPY.format("arctan"),
-)
-mathematical(
-    "asinh",
-    lambda x: np.arcsinh(x),
-    lambda x: te.asinh(x),
-    "The inverse hyperbolic sine of each element.",
-    source=NUMPY.format("arcsinh"),
-)
-mathematical(
-    "acosh",
-    lambda x: np.arccosh(x),
-    lambda x: te.acosh(x),
-    "The inverse hyperbolic cosine of each element.",
-    source=NUMPY.format("arccosh"),
-)
-mathematical(
-    "atanh",
-    lambda x: np.arctanh(x),
-    lambda x: te.atanh(x),
-    "The inverse hyperbolic tangent of each element.",
-    source=NUMPY.format("arctanh"),
-)
+# fmt: off
+mathematical("exp", lambda x: np.exp(x), lambda x: te.exp(x), "e to the power of each element.", source=NUMPY.format("exp"))
+mathematical("fast_exp", lambda x: np.exp(x), lambda x: te.exp(x), "`exp`, where an approximation is good enough.", source=TVM.format("exp"))
+mathematical("log", lambda x: np.log(x), lambda x: te.log(x), "The natural logarithm of each element.", source=NUMPY.format("log"))
+mathematical("log2", lambda x: np.log2(x), lambda x: te.log2(x), "The logarithm to base 2 of each element.", source=NUMPY.format("log2"))
+mathematical("log10", lambda x: np.log10(x), lambda x: te.log10(x), "The logarithm to base 10 of each element.", source=NUMPY.format("log10"))
+mathematical("sqrt", lambda x: np.sqrt(x), lambda x: te.sqrt(x), "The square root of each element.", source=NUMPY.format("sqrt"))
+mathematical("rsqrt", lambda x: 1 / np.sqrt(x), lambda x: te.rsqrt(x), "One over the square root of each element.", source=TVM.format("rsqrt"))
+mathematical("sin", lambda x: np.sin(x), lambda x: te.sin(x), "The sine of each element, in radians.", source=NUMPY.format("sin"))
+mathematical("cos", lambda x: np.cos(x), lambda x: te.cos(x), "The cosine of each element, in radians.", source=NUMPY.format("cos"))
+mathematical("tan", lambda x: np.tan(x), lambda x: te.tan(x), "The tangent of each element, in radians.", source=NUMPY.format("tan"))
+mathematical("sinh", lambda x: np.sinh(x), lambda x: te.sinh(x), "The hyperbolic sine of each element.", source=NUMPY.format("sinh"))
+mathematical("cosh", lambda x: np.cosh(x), lambda x: te.cosh(x), "The hyperbolic cosine of each element.", source=NUMPY.format("cosh"))
+mathematical("tanh", lambda x: np.tanh(x), lambda x: te.tanh(x), "The hyperbolic tangent of each element.", source=NUMPY.format("tanh"))
+mathematical("fast_tanh", lambda x: np.tanh(x), lambda x: te.tanh(x), "`tanh`, where an approximation is good enough.", source=TVM.format("tanh"))
+mathematical("asin", lambda x: np.arcsin(x), lambda x: te.asin(x), "The inverse sine of each element.", source=NUMPY.format("arcsin"))
+mathematical("acos", lambda x: np.arccos(x), lambda x: te.acos(x), "The inverse cosine of each element.", source=NUMPY.format("arccos"))
+mathematical("atan", lambda x: np.arctan(x), lambda x: te.atan(x), "The inverse tangent of each element.", source=NUMPY.format("arctan"))
+mathematical("asinh", lambda x: np.arcsinh(x), lambda x: te.asinh(x), "The inverse hyperbolic sine of each element.", source=NUMPY.format("arcsinh"))
+mathematical("acosh", lambda x: np.arccosh(x), lambda x: te.acosh(x),
+    "The inverse hyperbolic cosine of each element.", source=NUMPY.format("arccosh"))
+mathematical("atanh", lambda x: np.arctanh(x), lambda x: te.atanh(x),
+    "The inverse hyperbolic tangent of each element.", source=NUMPY.format("arctanh"))
 mathematical("erf", erf, lambda x: te.erf(x), "The error function of each element.", source=C.format("erf"))
-mathematical(
-    "fast_erf", erf, lambda x: te.erf(x), "`erf`, where an approximation is good enough.", source=C.format("erf")
-)
-mathematical("sigmoid", lambda x: 1 / (1 + np.exp(-x)), lambda x: te.sigmoid(x), "1 / (1 + exp(-x)) of each element.", source=ONNX.format("Sigmoid"))  # fmt: skip
+mathematical("fast_erf", erf, lambda x: te.erf(x), "`erf`, where an approximation is good enough.", source=C.format("erf"))
+mathematical("sigmoid", lambda x: 1 / (1 + np.exp(-x)), lambda x: te.sigmoid(x), "1 / (1 + exp(-x)) of each element.", source=ONNX.format("Sigmoid"))
+# fmt: on
 
 
 def rounding(
@@ -203,34 +103,12 @@ def rounding(
     )
 
 
-rounding(
-    "floor",
-    lambda x: np.floor(x),
-    lambda x: te.floor(x),
-    "The largest integer not above each element.",
-    source=NUMPY.format("floor"),
-)
-rounding(
-    "ceil",
-    lambda x: np.ceil(x),
-    lambda x: te.ceil(x),
-    "The smallest integer not below each element.",
-    source=NUMPY.format("ceil"),
-)
-rounding(
-    "trunc",
-    lambda x: np.trunc(x),
-    lambda x: te.trunc(x),
-    "Each element rounded toward zero.",
-    source=NUMPY.format("trunc"),
-)
-rounding(
-    "round",
-    round_half_away,
-    lambda x: te.round(x),
-    "The nearest integer to each element, halves away from zero.",
-    source=C.format("round"),
-)
+# fmt: off
+rounding("floor", lambda x: np.floor(x), lambda x: te.floor(x), "The largest integer not above each element.", source=NUMPY.format("floor"))
+rounding("ceil", lambda x: np.ceil(x), lambda x: te.ceil(x), "The smallest integer not below each element.", source=NUMPY.format("ceil"))
+rounding("trunc", lambda x: np.trunc(x), lambda x: te.trunc(x), "Each element rounded toward zero.", source=NUMPY.format("trunc"))
+rounding("round", round_half_away, lambda x: te.round(x), "The nearest integer to each element, halves away from zero.", source=C.format("round"))
+# fmt: on
 
 
 def _sign(x: Expr) -> Expr:
@@ -255,57 +133,22 @@ def _numpy_sign(x: Array) -> Array:
     return ((x > 0).astype(np.int8) - (x < 0)).astype(x.dtype)
 
 
+# fmt: off
 unary("sign", _numpy_sign, _sign, "1, 0 or -1 as each element is above, at or below zero.", source=NUMPY.format("sign"))
-unary(
-    "abs", lambda x: np.abs(x), lambda x: te.abs(x), "The magnitude of each element.", source=NUMPY.format("absolute")
-)
-unary(
-    "negative",
-    lambda x: x if x.dtype.kind == "b" else -x,
-    _negative,
-    "Minus each element; integers wrap around, and a bool is what it was.",
-    source=NUMPY.format("negative"),
-)
-unary("logical_not", lambda x: keep_dtype(np.logical_not(x), x), _te_not, "Whether each element is false.", source=NUMPY.format("logical_not"))  # fmt: skip
-unary(
-    "bitwise_not",
-    lambda x: np.invert(numeric.bits(x)),
-    lambda x: te.bitwise_not(x),
-    "Each element with all bits flipped.",
-    source=NUMPY.format("invert"),
-)
-unary(
-    "isnan",
-    lambda x: np.isnan(x),
-    lambda x: te.isnan(x),
-    "Whether each element is NaN.",
-    same_shape("bool"),
-    source=NUMPY.format("isnan"),
-)
-unary(
-    "isinf",
-    lambda x: np.isinf(x),
-    lambda x: te.isinf(x),
-    "Whether each element is infinite.",
-    same_shape("bool"),
-    source=NUMPY.format("isinf"),
-)
-unary("isfinite", lambda x: np.isfinite(x), lambda x: te.isfinite(x), "Whether each element is neither infinite nor NaN.", same_shape("bool"), source=NUMPY.format("isfinite"))  # fmt: skip
+unary("abs", lambda x: np.abs(x), lambda x: te.abs(x), "The magnitude of each element.", source=NUMPY.format("absolute"))
+unary("negative", lambda x: x if x.dtype.kind == "b" else -x, _negative,
+    "Minus each element; integers wrap around, and a bool is what it was.", source=NUMPY.format("negative"))
+unary("logical_not", lambda x: keep_dtype(np.logical_not(x), x), _te_not, "Whether each element is false.", source=NUMPY.format("logical_not"))
+unary("bitwise_not", lambda x: np.invert(numeric.bits(x)), lambda x: te.bitwise_not(x),
+    "Each element with all bits flipped.", source=NUMPY.format("invert"))
+unary("isnan", lambda x: np.isnan(x), lambda x: te.isnan(x), "Whether each element is NaN.", same_shape("bool"), source=NUMPY.format("isnan"))
+unary("isinf", lambda x: np.isinf(x), lambda x: te.isinf(x), "Whether each element is infinite.", same_shape("bool"), source=NUMPY.format("isinf"))
+unary("isfinite", lambda x: np.isfinite(x), lambda x: te.isfinite(x),
+    "Whether each element is neither infinite nor NaN.", same_shape("bool"), source=NUMPY.format("isfinite"))
 unary("copy", lambda x: x.copy(), lambda x: x, "The same tensor in memory of its own.", source=NUMPY.format("copy"))
-unary(
-    "zeros_like",
-    lambda x: np.zeros_like(x),
-    lambda x: te.const(0, x.dtype),
-    "Zeros, of the argument's type.",
-    source=NUMPY.format("zeros_like"),
-)
-unary(
-    "ones_like",
-    lambda x: np.ones_like(x),
-    lambda x: te.const(1, x.dtype),
-    "Ones, of the argument's type.",
-    source=NUMPY.format("ones_like"),
-)
+unary("zeros_like", lambda x: np.zeros_like(x), lambda x: te.const(0, x.dtype), "Zeros, of the argument's type.", source=NUMPY.format("zeros_like"))
+unary("ones_like", lambda x: np.ones_like(x), lambda x: te.const(1, x.dtype), "Ones, of the argument's type.", source=NUMPY.format("ones_like"))
+# fmt: on
 
 
 def _numpy_clip(attrs: Attrs, x: Array) -> Array:

@@ -35,53 +35,19 @@ def _annotation(name: str, doc: str, *attributes: AttrSpec, pattern: OpPattern =
 
 
 _COMPILER = attr("compiler", "")
-_annotation(
-    "annotation.stop_fusion",
-    "Operators before and after are not fused with each other.",
-    source=TVM.format("annotation.stop_fusion"),
-)
-_annotation(
-    "annotation.checkpoint",
-    "What comes before is computed anew in a gradient.",
-    pattern=OpPattern.ELEMWISE,
-    source=ARXIV.format("1604.06174"),
-)
-_annotation(
-    "annotation.cast_hint",
-    "The value may be held in another dtype.",
-    attr("dtype", None, "str", printed=True),
-    source=ARXIV.format("1807.04188"),
-)
-_annotation(
-    "annotation.bitpack_start",
-    "Here the part whose tensors are packed begins.",
-    source=ARXIV.format("1807.04188"),
-)
-_annotation(
-    "annotation.bitpack_end",
-    "Here the part whose tensors are packed ends.",
-    source=ARXIV.format("1807.04188"),
-)
-_annotation(
-    "annotation.compiler_begin",
-    "Here the part for an external compiler begins.",
-    _COMPILER,
-    source=TVM.format("annotation.compiler_begin"),
-)
-_annotation(
-    "annotation.compiler_end",
-    "Here the part for an external compiler ends.",
-    _COMPILER,
-    source=TVM.format("annotation.compiler_end"),
-)
-_annotation(
-    "on_device",
-    "The value is to be on a device.",
-    attr("virtual_device", None),
-    attr("constrain_result", False),
-    attr("constrain_body", True),
-    source=TVM.format("annotation.on_device"),
-)
+# fmt: off
+_annotation("annotation.stop_fusion", "Operators before and after are not fused with each other.", source=TVM.format("annotation.stop_fusion"))
+_annotation("annotation.checkpoint",
+    "What comes before is computed anew in a gradient.", pattern=OpPattern.ELEMWISE, source=ARXIV.format("1604.06174"))
+_annotation("annotation.cast_hint",
+    "The value may be held in another dtype.", attr("dtype", None, "str", printed=True), source=ARXIV.format("1807.04188"))
+_annotation("annotation.bitpack_start", "Here the part whose tensors are packed begins.", source=ARXIV.format("1807.04188"))
+_annotation("annotation.bitpack_end", "Here the part whose tensors are packed ends.", source=ARXIV.format("1807.04188"))
+_annotation("annotation.compiler_begin", "Here the part for an external compiler begins.", _COMPILER, source=TVM.format("annotation.compiler_begin"))
+_annotation("annotation.compiler_end", "Here the part for an external compiler ends.", _COMPILER, source=TVM.format("annotation.compiler_end"))
+_annotation("on_device",
+    "The value is to be on a device.", attr("virtual_device", None), attr("constrain_result", False), attr("constrain_body", True), source=TVM.format("annotation.on_device"))
+# fmt: on
 
 STORAGE = AdtType.get("Storage")
 """TVM's type of a piece of memory."""

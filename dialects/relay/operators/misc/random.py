@@ -208,22 +208,12 @@ def _register_distribution(
     )  # fmt: skip
 
 
-_register_distribution(
-    "random.uniform",
-    ("key", "low", "high"),
-    _uniform,
-    computes.te_uniform,
-    "The generator's next state, and numbers spread evenly from `low` up to but not including `high`.",
-    SOURCE,
-)
-_register_distribution(
-    "random.normal",
-    ("key", "mean", "scale"),
-    _normal,
-    computes.te_normal,
-    "The generator's next state, and normally distributed numbers (Box and Muller's transform).",
-    "https://doi.org/10.1214/aoms/1177706645",
-)
+# fmt: off
+_register_distribution("random.uniform", ("key", "low", "high"), _uniform, computes.te_uniform,
+    "The generator's next state, and numbers spread evenly from `low` up to but not including `high`.", SOURCE)
+_register_distribution("random.normal", ("key", "mean", "scale"), _normal, computes.te_normal,
+    "The generator's next state, and normally distributed numbers (Box and Muller's transform).", "https://doi.org/10.1214/aoms/1177706645")
+# fmt: on
 
 
 def _multinomial_relation(rel: Relation) -> None:

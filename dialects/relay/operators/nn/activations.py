@@ -143,18 +143,11 @@ def _register_softmax(name: str, log: bool, doc: str, *, source: str) -> None:
     )  # fmt: skip
 
 
-_register_softmax(
-    "nn.softmax", False, "exp(x) / sum(exp(x)) along `axis`, computed from x - max(x).", source=ONNX.format("Softmax")
-)
-_register_softmax(
-    "nn.fast_softmax",
-    False,
-    "`nn.softmax`, where an approximation of exp is good enough.",
-    source=TVM_NN.format("fast_softmax"),
-)
-_register_softmax(
-    "nn.log_softmax", True, "log(softmax(x)) along `axis`, computed from x - max(x).", source=ONNX.format("LogSoftmax")
-)
+# fmt: off
+_register_softmax("nn.softmax", False, "exp(x) / sum(exp(x)) along `axis`, computed from x - max(x).", source=ONNX.format("Softmax"))
+_register_softmax("nn.fast_softmax", False, "`nn.softmax`, where an approximation of exp is good enough.", source=TVM_NN.format("fast_softmax"))
+_register_softmax("nn.log_softmax", True, "log(softmax(x)) along `axis`, computed from x - max(x).", source=ONNX.format("LogSoftmax"))
+# fmt: on
 
 
 def _dropout_relation(rel: Relation) -> None:

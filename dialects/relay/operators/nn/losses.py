@@ -80,16 +80,11 @@ def _register_cross_entropy(name: str, logits: bool, doc: str) -> None:
     )  # fmt: skip
 
 
-_register_cross_entropy(
-    "nn.cross_entropy",
-    False,
-    "Minus the mean over rows of the sums of y · log(x): how far predictions are from targets.",
-)
-_register_cross_entropy(
-    "nn.cross_entropy_with_logits",
-    True,
-    "Minus the mean over rows of the sums of y · x: the cross entropy of logarithms of predictions.",
-)
+# fmt: off
+_register_cross_entropy("nn.cross_entropy", False, "Minus the mean over rows of the sums of y · log(x): how far predictions are from targets.")
+_register_cross_entropy("nn.cross_entropy_with_logits", True,
+    "Minus the mean over rows of the sums of y · x: the cross entropy of logarithms of predictions.")
+# fmt: on
 
 
 def _nll_relation(rel: Relation) -> None:

@@ -154,14 +154,12 @@ def _normalization(name: str, axis: int, over: Callable[[int, int], tuple[int, .
     )  # fmt: skip
 
 
-_normalization(
-    "nn.layer_norm",
-    -1,
-    lambda rank, axis: (axis,),
-    "Mean 0 and variance 1 along `axis`, then times gamma plus beta.",
-    source=ARXIV.format("1607.06450"),
-)
-_normalization("nn.instance_norm", 1, lambda rank, axis: tuple(a for a in range(1, rank) if a != axis), "Mean 0 and variance 1 over each image's axes for each channel, then times gamma plus beta.", source=ARXIV.format("1607.08022"))  # fmt: skip
+# fmt: off
+_normalization("nn.layer_norm", -1, lambda rank, axis: (axis,),
+    "Mean 0 and variance 1 along `axis`, then times gamma plus beta.", source=ARXIV.format("1607.06450"))
+_normalization("nn.instance_norm", 1, lambda rank, axis: tuple(a for a in range(1, rank) if a != axis),
+    "Mean 0 and variance 1 over each image's axes for each channel, then times gamma plus beta.", source=ARXIV.format("1607.08022"))
+# fmt: on
 
 
 def _group_norm_relation(rel: Relation) -> None:

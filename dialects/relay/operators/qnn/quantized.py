@@ -270,20 +270,12 @@ def _in_common(q: Quantized, to: Target) -> Array:
     return requantize(*q, (to[0], to[1], np.dtype(np.int32)), None, None).astype(np.int64)
 
 
-_register_binary(
-    "qnn.add",
-    lambda a, b, to: saturate(_in_common(a, to) + _in_common(b, to) - to[1], to[2]),
-    computes.added,
-    "The sum of quantized tensors, each brought to the target's scale first.",
-    source=ARXIV.format("1712.05877"),
-)
-_register_binary(
-    "qnn.subtract",
-    lambda a, b, to: saturate(_in_common(a, to) - _in_common(b, to) + to[1], to[2]),
-    computes.subtracted,
-    "The difference of quantized tensors, each brought to the target's scale first.",
-    source=ARXIV.format("1712.05877"),
-)
+# fmt: off
+_register_binary("qnn.add", lambda a, b, to: saturate(_in_common(a, to) + _in_common(b, to) - to[1], to[2]), computes.added,
+    "The sum of quantized tensors, each brought to the target's scale first.", source=ARXIV.format("1712.05877"))
+_register_binary("qnn.subtract", lambda a, b, to: saturate(_in_common(a, to) - _in_common(b, to) + to[1], to[2]), computes.subtracted,
+    "The difference of quantized tensors, each brought to the target's scale first.", source=ARXIV.format("1712.05877"))
+# fmt: on
 
 
 def _multiply(a: Quantized, b: Quantized, to: Target) -> Array:
@@ -291,13 +283,10 @@ def _multiply(a: Quantized, b: Quantized, to: Target) -> Array:
     return requantize(product.astype(np.int32), a[1] * b[1], np.zeros((), np.int32), to, None, None)
 
 
-_register_binary(
-    "qnn.mul",
-    _multiply,
-    computes.multiplied,
-    "The product of quantized tensors: that of the integers, requantized.",
-    source=ARXIV.format("1712.05877"),
-)
+# fmt: off
+_register_binary("qnn.mul", _multiply, computes.multiplied,
+    "The product of quantized tensors: that of the integers, requantized.", source=ARXIV.format("1712.05877"))
+# fmt: on
 
 
 _PRODUCT = ("data", "weight", "input_zero_point", "kernel_zero_point", "input_scale", "kernel_scale")

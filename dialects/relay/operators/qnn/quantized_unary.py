@@ -60,63 +60,20 @@ def _register_unary(
     )  # fmt: skip
 
 
-_register_unary(
-    "qnn.exp", lambda x: np.exp(x), lambda x: te.exp(x), "exp of a quantized tensor.", source=NUMPY.format("exp")
-)
-_register_unary(
-    "qnn.sqrt",
-    lambda x: np.sqrt(x),
-    lambda x: te.sqrt(x),
-    "The square root of a quantized tensor.",
-    source=NUMPY.format("sqrt"),
-)
-_register_unary(
-    "qnn.rsqrt",
-    lambda x: np.float32(1) / np.sqrt(x),
-    lambda x: te.const(1.0, "float32") / te.sqrt(x),
-    "One over the square root of a quantized tensor.",
-    source=TVM.format("rsqrt"),
-    steps=True,
-)
-_register_unary(
-    "qnn.erf", erf, lambda x: te.erf(x), "The error function of a quantized tensor.", source=C.format("erf")
-)
-_register_unary(
-    "qnn.log",
-    lambda x: np.log(x),
-    lambda x: te.log(x),
-    "The natural logarithm of a quantized tensor.",
-    source=NUMPY.format("log"),
-)
-_register_unary(
-    "qnn.sigmoid",
-    lambda x: 1 / (1 + np.exp(-x)),
-    lambda x: te.sigmoid(x),
-    "The sigmoid of a quantized tensor.",
-    source=ONNX.format("Sigmoid"),
-)
-_register_unary(
-    "qnn.tanh",
-    lambda x: np.tanh(x),
-    lambda x: te.tanh(x),
-    "The hyperbolic tangent of a quantized tensor.",
-    source=NUMPY.format("tanh"),
-)
-_register_unary(
-    "qnn.hardswish",
-    lambda x: x * np.clip(x + np.float32(3), np.float32(0), np.float32(6)) / np.float32(6),
-    computes.te_hardswish,
-    "x * clip(x + 3, 0, 6) / 6 of a quantized tensor.",
-    source=ARXIV.format("1905.02244"),
-    steps=True,
-)
-_register_unary(
-    "qnn.abs",
-    lambda x: np.abs(x),
-    lambda x: te.abs(x),
-    "The distance from zero of a quantized tensor.",
-    source=NUMPY.format("absolute"),
-)
+# fmt: off
+_register_unary("qnn.exp", lambda x: np.exp(x), lambda x: te.exp(x), "exp of a quantized tensor.", source=NUMPY.format("exp"))
+_register_unary("qnn.sqrt", lambda x: np.sqrt(x), lambda x: te.sqrt(x), "The square root of a quantized tensor.", source=NUMPY.format("sqrt"))
+_register_unary("qnn.rsqrt", lambda x: np.float32(1) / np.sqrt(x), lambda x: te.const(1.0, "float32") / te.sqrt(x),
+    "One over the square root of a quantized tensor.", source=TVM.format("rsqrt"), steps=True)
+_register_unary("qnn.erf", erf, lambda x: te.erf(x), "The error function of a quantized tensor.", source=C.format("erf"))
+_register_unary("qnn.log", lambda x: np.log(x), lambda x: te.log(x), "The natural logarithm of a quantized tensor.", source=NUMPY.format("log"))
+_register_unary("qnn.sigmoid", lambda x: 1 / (1 + np.exp(-x)), lambda x: te.sigmoid(x),
+    "The sigmoid of a quantized tensor.", source=ONNX.format("Sigmoid"))
+_register_unary("qnn.tanh", lambda x: np.tanh(x), lambda x: te.tanh(x), "The hyperbolic tangent of a quantized tensor.", source=NUMPY.format("tanh"))
+_register_unary("qnn.hardswish", lambda x: x * np.clip(x + np.float32(3), np.float32(0), np.float32(6)) / np.float32(6), computes.te_hardswish,
+    "x * clip(x + 3, 0, 6) / 6 of a quantized tensor.", source=ARXIV.format("1905.02244"), steps=True)
+_register_unary("qnn.abs", lambda x: np.abs(x), lambda x: te.abs(x), "The distance from zero of a quantized tensor.", source=NUMPY.format("absolute"))
+# fmt: on
 
 
 def _leaky_relu(attrs: Attrs, x: Array, scale: Array, zero_point: Array, out_scale: Array, out_zero: Array) -> Array:

@@ -198,18 +198,12 @@ def _register_reshape(name: str, resolve: Resolve, doc: str, *, source: str) -> 
     )  # fmt: skip
 
 
-_register_reshape(
-    "reshape",
-    new_shape,
-    "The elements in another shape; 0, -1, -2, -3 and -4 in `newshape` take, infer, copy, merge and split dimensions.",
-    source=TVM.format("reshape"),
-)
-_register_reshape(
-    "contrib_reverse_reshape",
-    reverse_new_shape,
-    "`reshape`, with the special values counted from the right.",
-    source=TVM.format("reverse_reshape"),
-)
+# fmt: off
+_register_reshape("reshape", new_shape,
+    "The elements in another shape; 0, -1, -2, -3 and -4 in `newshape` take, infer, copy, merge and split dimensions.", source=TVM.format("reshape"))
+_register_reshape("contrib_reverse_reshape", reverse_new_shape,
+    "`reshape`, with the special values counted from the right.", source=TVM.format("reverse_reshape"))
+# fmt: on
 
 
 def _like_shape(attrs: Attrs, data: Sequence[Any], like: Sequence[Any]) -> list[Any]:

@@ -177,18 +177,12 @@ def _register_scan(name: str, is_sum: bool, doc: str, *, source: str) -> None:
     )  # fmt: skip
 
 
-_register_scan(
-    "cumsum",
-    True,
-    "The running sum along `axis` (None: of the flattened tensor), with or without the element itself.",
-    source=NUMPY.format("cumsum"),
-)
-_register_scan(
-    "cumprod",
-    False,
-    "The running product along `axis` (None: of the flattened tensor), with or without the element itself.",
-    source=NUMPY.format("cumprod"),
-)
+# fmt: off
+_register_scan("cumsum", True,
+    "The running sum along `axis` (None: of the flattened tensor), with or without the element itself.", source=NUMPY.format("cumsum"))
+_register_scan("cumprod", False,
+    "The running product along `axis` (None: of the flattened tensor), with or without the element itself.", source=NUMPY.format("cumprod"))
+# fmt: on
 
 
 def _argwhere_relation(rel: Relation) -> None:

@@ -1,1 +1,1 @@
-"""TIR to TIR: the passes that take blocks apart, place and shrink buffers, make loops vectors, and schedule by default."""
+"""Passes from TIR to TIR, by what they rewrite: blocks, buffers, loops, vectors, threads, scalars."""

@@ -1,7 +1,7 @@
-"""A walk over a function's statements with an analyzer that knows what holds at each place.
+"""Walks a function's statements with an analyzer that knows what holds at each place.
 
-Loops, axes and threads give the ranges of their variables, branches and assertions their conditions, as TVM's
-`IRMutatorWithAnalyzer` has it. What a region learns is forgotten at its end.
+Loops, axes and threads bind the ranges of their variables, branches and assertions add their conditions, as in TVM's
+`IRMutatorWithAnalyzer`. What a region adds is forgotten at its end.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ...dialects.tir.types import I1
 from ...support.edit import enclosing
 
 Visit: TypeAlias = "Generator[Visit, None, None]"
-"""The visit of a block: gives the visits of the blocks inside, each to be finished before it goes on."""
+"""The visit of a block, a generator: yields the visits of the blocks inside, each to be finished before it resumes."""
 
 Learn: TypeAlias = Callable[[], object]
 
 
 def run_visits(first: Visit) -> None:
-    """Runs a visit and those that it gives, without recursion."""
+    """Runs a visit and the visits that it yields, with a stack instead of recursion."""
     stack = [first]
     while stack:
         inner = next(stack[-1], None)
@@ -47,7 +47,10 @@ def analyzer_at(op: Operation) -> Analyzer:
 
 
 class AnalyzedWalk:
-    """Visits each op in program order. Derived classes override `visit` (and `leave`, called at the end of each block)."""
+    """Visits each op in program order.
+
+    Derived classes override `visit`, and `leave`, which is called at the end of each block.
+    """
 
     def __init__(self, analyzer: Analyzer):
         self.analyzer = analyzer
@@ -57,7 +60,7 @@ class AnalyzedWalk:
         run_visits(self.block(func.body.block))
 
     def block(self, block: Block, learn: Learn | None = None) -> Visit:
-        """The ops of a block in turn, what `learn` tells the analyzer being known."""
+        """Visits the ops of a block in order, under what `learn` adds to the analyzer."""
         with self.analyzer.constraint(x.TRUE):
             if learn is not None:
                 learn()
@@ -69,7 +72,7 @@ class AnalyzedWalk:
             self.leave(block)
 
     def visit(self, op: Operation) -> Generator[Visit, None, Iterable[Operation] | None]:
-        """One op, whose operands were visited; ops that came into its place are given back, to be visited."""
+        """Visits one op, whose operands were visited; returns the ops that replaced it, to be visited next."""
         yield from self.inside(op)
         return None
 
@@ -77,7 +80,7 @@ class AnalyzedWalk:
         """After the last op of a block, what is known there still being known."""
 
     def inside(self, op: Operation) -> Visit:
-        """The regions of an op, under what holds there; of an op without regions, what holds after it is learnt."""
+        """Visits the regions of an op under what holds there; an op without regions adds what holds after it."""
         match op:
             case tir.ForOp():
                 yield self.block(op.body.block, lambda: self.bind_loop(op))

@@ -15,8 +15,10 @@ from .rewriting import acts_until_end
 
 
 def hoist_views(loop: tir.ForOp) -> None:
-    """Moves views of memory (`T.Buffer(…, data=p)`), memory that no statement declares and symbolic variables out of the loop, where they are made from what is
-    known outside: copies of the body then share them."""
+    """Hoists views of memory (`T.Buffer(…, data=p)`) and symbolic variables out of a loop.
+
+    Only those computed from values outside; clones of the body then share them.
+    """
     ops = all_ops(loop)
     inside = set(ops)
     for op in ops:
@@ -27,7 +29,7 @@ def hoist_views(loop: tir.ForOp) -> None:
 
 
 def _is_view(op: Operation) -> bool:
-    """Whether the op only says how memory is seen, or names a variable."""
+    """Returns whether the op only describes a view of memory, or names a variable."""
     kind = type(op)
     if type(op) is tir.DeclBufferOp:
         return bool(op.implicit.value.data)
@@ -37,7 +39,7 @@ def _is_view(op: Operation) -> bool:
 
 
 def _owner(value: SSAValue) -> Operation | None:
-    """The op that gives a value, or whose region's argument it is."""
+    """Returns the op that defines a value, or whose region has it as an argument."""
     owner = value.owner
     return owner.parent_op() if isinstance(owner, Block) else owner
 
@@ -50,7 +52,7 @@ def _insert(ops: Iterable[Operation], anchor: Operation) -> None:
 
 
 def copy_ops(ops: Iterable[Operation], values: Mapping[SSAValue, SSAValue]) -> list[Operation]:
-    """Copies of ops that belong together, where some values stand for others."""
+    """Clones ops that belong together, some operands replaced by `values`."""
     mapper = dict(values)
     return [clone_nested(op, mapper) for op in ops]
 
@@ -66,7 +68,7 @@ def shifted(value: SSAValue, amount: int, anchor: Operation) -> SSAValue:
 
 
 def _unshare(value: SSAValue, made: Operation | None) -> None:
-    """Computes a sum that was just `made` anew for each op that uses it, so that it prints as part of that."""
+    """Clones a sum that was just `made` for each op that uses it, so that it prints as part of that op."""
     if not isinstance(made, tir.AddOp) or made is not value.owner:
         return
     seen: set[Operation] = set()
@@ -87,7 +89,7 @@ def _unshare(value: SSAValue, made: Operation | None) -> None:
 
 
 def add_to_variable(loop: tir.ForOp, amount: Callable[[Builder], SSAValue]) -> None:
-    """Has everything that uses the loop's variable use it plus an amount, which is computed for each."""
+    """Replaces each use of a loop's variable by the variable plus an amount, computed before that use."""
     seen: set[Operation] = set()
     for use in list(loop.loop_var.uses):
         op = use.operation
@@ -100,12 +102,12 @@ def add_to_variable(loop: tir.ForOp, amount: Callable[[Builder], SSAValue]) -> N
 
 
 def variables_of(loop: tir.ForOp) -> list[SSAValue]:
-    """The values that stand for the loop's variable."""
+    """Returns the values that are the loop's variable."""
     return [loop.loop_var] if loop.var is None else [loop.loop_var, loop.var]
 
 
 def copy_turn(loop: tir.ForOp, turn: int) -> list[Operation]:
-    """A copy of one turn of the loop, before it; the statements that came, in order."""
+    """Clones one iteration of a loop before it; returns the new statements, in order."""
     value = shifted(loop.min, turn, loop)
     ops = copy_ops(ops_in(loop.body.block), dict.fromkeys(variables_of(loop), value))
     before = loop.prev_op
@@ -115,7 +117,7 @@ def copy_turn(loop: tir.ForOp, turn: int) -> list[Operation]:
 
 
 def move_last_turn(loop: tir.ForOp, turn: int) -> list[Operation]:
-    """Puts the body itself, as the given turn, in the place of the loop, which goes; the statements that came."""
+    """Replaces a loop by its own body as the given iteration; returns the statements, in order."""
     value = shifted(loop.min, turn, loop)
     inside = set(all_ops(loop))
     for variable in variables_of(loop):

@@ -1,4 +1,4 @@
-"""What depends on a variable: values, and memory that is written with them or under their conditions."""
+"""Finds what depends on a variable: values, and memory written with them or under their conditions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from ...support.walk import walk_ops
 
 
 class Touched:
-    """The values among `ops`, and the memory, that depend on a variable; as TVM's `VarTouchedAnalysis`, and by control too."""
+    """The values and the memory among `ops` that depend on a variable.
+
+    As TVM's `VarTouchedAnalysis`, and by control flow too.
+    """
 
     def __init__(self, variable: Iterable[SSAValue], ops: Iterable[Operation]):
         self.inside = set(ops)
@@ -47,7 +50,7 @@ class Touched:
             self.pending += self.readers.get(root, [])
 
     def root(self, value: SSAValue) -> SSAValue:
-        """The memory that a buffer or pointer is of: the value that stands for it first."""
+        """Returns the memory of a buffer or pointer: the first value that refers to it."""
         chain: list[SSAValue] = []
         while value not in self.roots:
             chain.append(value)
@@ -89,7 +92,7 @@ class Touched:
                 self.pending += op.results
 
     def control(self, op: Operation) -> None:
-        """Whatever is written where the variable decides whether it is."""
+        """Marks all memory that is written under a condition that depends on the variable."""
         if op in self.controlled:
             return
         for inner in walk_ops(op):
@@ -109,7 +112,7 @@ class Touched:
                     self.touch_memory(self.root(pointer.arguments[1]))
 
     def touches(self, op: Operation) -> bool:
-        """Whether a statement, but for its regions, depends on the variable."""
+        """Returns whether a statement, without its regions, depends on the variable."""
         if any(operand in self.values for operand in op.operands):
             return True
         return isinstance(op, tir.StoreOp) and self.root(op.buffer) in self.memory

@@ -1,4 +1,4 @@
-"""Small moves on TIR that several passes make: find ops by kind, move bodies, drop what is no longer used."""
+"""Edits that several passes on TIR share: finding ops by kind, moving bodies, erasing dead ops."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def set_operands(op: Operation, *groups: Sequence[SSAValue]) -> None:
 
 
 def set_indices(op: AccessOp, indices: Sequence[SSAValue], buffer: SSAValue | None = None) -> None:
-    """Has an access go elsewhere: other indices, another buffer."""
+    """Sets other indices of an access, and another buffer."""
     target = op.buffer if buffer is None else buffer
     if isinstance(op, tir.LoadOp):
         set_operands(op, [target], indices, [] if op.predicate is None else [op.predicate])
@@ -68,7 +68,7 @@ def erase_dead(root: Operation) -> None:
 
 
 def erase_if_dead(value: SSAValue) -> None:
-    """Erases the op behind `value` when it is pure and unused, and then, likewise, what it was computed from."""
+    """Erases the op that defines `value` if it is pure and unused; then, likewise, those of its operands."""
     pending = [value]
     while pending:
         dead = pending.pop()
@@ -78,7 +78,7 @@ def erase_if_dead(value: SSAValue) -> None:
 
 
 def is_same_tree(a: SSAValue, b: SSAValue) -> bool:
-    """Whether two values are computed by trees of the same ops on the same values."""
+    """Returns whether two values are computed by trees of the same ops on the same values."""
     pending = [(a, b)]
     while pending:
         left, right = pending.pop()
@@ -100,7 +100,7 @@ def is_same_tree(a: SSAValue, b: SSAValue) -> bool:
 
 
 def is_dead(op: Operation) -> bool:
-    """Whether the op has no effect and no use."""
+    """Returns whether the op has no effect and no use."""
     for result in op.results:
         if result.first_use is not None:
             return False
@@ -135,7 +135,7 @@ def insert_nothing(anchor: Operation) -> None:
 
 
 def is_statement(op: Operation) -> bool:
-    """Whether the op does something, rather than being a part of what does."""
+    """Returns whether the op has an effect of its own, rather than being a part of a statement."""
     return not _DECLARATIONS[type(op)] and (not op.results or not is_side_effect_free(op))
 
 
@@ -152,7 +152,7 @@ def only_statement(block: Block) -> Operation | None:
 
 
 def acts_until_end(op: Operation) -> bool:
-    """Whether the op acts until the end of its region: as an attribute, a launch of threads, memory."""
+    """Returns whether the op acts until the end of its region: an attribute, a launch of threads, memory."""
     if isinstance(op, tir.DeclBufferOp):
         return op.source is None and not op.implicit.value.data
     return isinstance(op, tir.AttrOp | tir.AllocateOp | tir.AllocateConstOp | tir.LaunchThreadOp | tir.RealizeOp)

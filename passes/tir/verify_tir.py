@@ -1,4 +1,4 @@
-"""`verify-tir`: the rules that span a whole prim_func, checked wherever in a pipeline they should hold."""
+"""The pass `verify-tir`: checks the rules that span a whole prim_func, anywhere in a pipeline."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from ...dialects.tir.verify import check_module
 
 @dataclass(frozen=True)
 class VerifyTIR(ModulePass):
-    """Raises MirError for every broken rule; see `dialects.tir.verify`. With `runs`, an access out of bounds is one."""
+    """Raises MirError for every broken rule; see `dialects.tir.verify`.
+
+    With `runs`, an access out of bounds is one.
+    """
 
     name = "verify-tir"
     runs: bool = False

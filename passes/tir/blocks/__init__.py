@@ -1,1 +1,1 @@
-"""Passes on TIR's blocks: reductions' initial values, regions that are matched, and blocks replaced by their bodies."""
+"""Passes on TIR's blocks: initial values of reductions, matched regions, blocks made of their bodies."""

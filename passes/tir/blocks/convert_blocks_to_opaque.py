@@ -18,7 +18,10 @@ from ..vectors.arg_reduction import choice_order
 
 
 def make_opaque(block: tir.BlockOp, strict_math: bool = False) -> None:
-    """The block without iteration variables: each becomes its binding. With `strict_math` sums of floats keep their order."""
+    """Replaces the iteration variables of a block by their bindings.
+
+    With `strict_math` the ops that combine floats are not marked as reorderable, so their order stays.
+    """
     if not block.iter_vars:
         return
     if any(kind.data == "R" for kind in block.iter_types.data):
@@ -59,9 +62,11 @@ def _mark_updates(block: tir.BlockOp, strict_math: bool) -> None:
 
 
 def choice_of(store: tir.StoreOp) -> tir.SelectOp | None:
-    """What a reduction that chooses stores: what was there if it comes first in an order, else the new term. None for other stores.
+    """Returns the select by which a reduction keeps its old value or takes a term; None for other stores.
 
-    The order is a compare of two values, or of values and, where they are equal, of their places, as argmax has it.
+        B[i] = T.Select(B[i] >= A[i, k], B[i], A[i, k])
+
+    The condition compares two values, or two values and, where they are equal, their indices (argmax).
     """
     value = store.value
     while isinstance(value.owner, tir.LetOp):
@@ -77,14 +82,20 @@ def choice_of(store: tir.StoreOp) -> tir.SelectOp | None:
 
 @dataclass(frozen=True)
 class ConvertBlocksToOpaque(ModulePass):
-    """Substitutes the bindings of blocks for their iteration variables; with `strict_math` sums and products of floats keep their order."""
+    """Substitutes the bindings of blocks for their iteration variables.
+
+    With `strict_math` sums and products of floats keep their order.
+    """
 
     name = "convert-blocks-to-opaque"
 
     strict_math: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Makes every block of the module opaque; raises MirError where an init is left, whose meaning needs the axes."""
+        """Makes every block of the module opaque.
+
+        Raises MirError for a `T.init` that is left, whose meaning needs the iteration variables.
+        """
         for init in ops_of(op, tir.InitOp):
             raise error_at(init, "T.init must be lowered before blocks become opaque", "run lower-init-block first")
         for block in ops_of(op, tir.BlockOp):

@@ -1,7 +1,14 @@
-"""The pass `decompose-open-reductions`: a reduction over no elements at all still gives its first value.
+"""The pass `decompose-open-reductions`: a reduction over no elements still stores its initial value.
 
-`T.init` runs with the first element that is reduced. Where the number of elements is known only at run time, and may be 0, or is 0,
-the first value is stored by a block of its own.
+    for i, k in T.grid(4, n):                     for i in range(4):
+        with T.block("C"):                            with T.block("C_init"):
+            with T.init():                                C[vi] = 0
+                C[vi] = 0                      →      for k in range(n):
+            C[vi] = C[vi] + A[vi, vk]                     with T.block("C_update"):
+                                                              C[vi] = C[vi] + A[vi, vk]
+
+`T.init` runs with the first element that is reduced. Where the extent is 0, or symbolic and so perhaps 0, the initial value is
+stored by a block of its own.
 """
 
 from __future__ import annotations

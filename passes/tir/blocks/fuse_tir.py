@@ -1,7 +1,11 @@
 """The pass `fuse-tir`: a Primitive Relay function that only calls prim_funcs becomes one prim_func.
 
-As TVM's FuseTIR: the bodies stand one behind the other, and what one computes for the next is a buffer of the new function.
-To bring their loops together is then the work of schedules (compute_inline, compute_at) or of `default-schedule`.
+    %y = call_tir(@relu, %x)              y = T.alloc_buffer((8,))
+    %z = call_tir(@exp, %y)          →    … the body of relu, from x to y
+                                          … the body of exp, from y to z
+
+As TVM's FuseTIR: the bodies follow each other, and what one computes for the next is a buffer of the new function.
+To fuse their loops is then the work of schedules (compute_inline, compute_at) or of `default-schedule`.
 """
 
 from __future__ import annotations
@@ -70,7 +74,7 @@ def _is_primitive(function: relay.FuncOp | relay.FnOp) -> bool:
 
 @dataclass
 class _Unit:
-    """One module: its functions by name, calls by what they call, and the prim_funcs that were fused somewhere."""
+    """Holds one module: its functions by name, the calls of each, and the prim_funcs that were fused."""
 
     module: ModuleOp
     prim_funcs: dict[str, tir.PrimFuncOp] = field(init=False)
@@ -88,7 +92,7 @@ class _Unit:
                 self.calls.setdefault(op.callee.root_reference.data, []).append(op)
 
     def fuse(self, function: relay.FuncOp | relay.FnOp) -> None:
-        """Makes a prim_func of one function; raises _Cannot, having changed nothing, where that is not possible."""
+        """Replaces one function by a prim_func; raises _Cannot, having changed nothing, where it cannot."""
         fusion = _Fusion(function, self.prim_funcs)
         if isinstance(function, relay.FuncOp):
             name = function.sym_name.data
@@ -139,7 +143,7 @@ def _local_calls(function: relay.FnOp) -> list[relay.CallOp]:
 
 
 class _Fusion:
-    """What a Primitive function calls, in order, and where each value of it lies."""
+    """Collects the calls of a Primitive function in order, and which call computes each of its values."""
 
     def __init__(self, function: relay.FuncOp | relay.FnOp, prim_funcs: dict[str, tir.PrimFuncOp]):
         self.function = function
@@ -216,7 +220,7 @@ class _Fusion:
             count = len(callee.params) - len(given)
             given += [buffers[op, number] for number in range(count)]
             _append(callee, given, built, blocks)
-        # In text the function stands in the class that its first part stood in.
+        # In text the function belongs to the class that its first part belonged to.
         built.attributes.update(self.callees[0].attributes)
         return built
 
@@ -248,7 +252,7 @@ class _Names:
         self.taken = set(taken)
 
     def fresh(self, wanted: str) -> str:
-        """`wanted`, or that with a number behind it."""
+        """Returns `wanted`, with a number appended where it is taken."""
         name, number = wanted, 0
         while name in self.taken:
             number += 1
@@ -264,7 +268,7 @@ def _match_of(parameter: SSAValue) -> tir.MatchBufferOp | None:
 
 
 def _buffer_type(call: relay.CallTirOp, callee: tir.PrimFuncOp, parameter: SSAValue) -> BufferType:
-    """The type of the buffer that a parameter stands for; raises _Cannot for one that is more than compact memory."""
+    """Returns the type of a parameter's buffer; raises _Cannot for one that is more than compact memory."""
     if isinstance(parameter.type, BufferType):
         return parameter.type
     match = _match_of(parameter)

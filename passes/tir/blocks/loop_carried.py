@@ -1,4 +1,4 @@
-"""Whether what a buffer holds outlasts an iteration of a loop: a later iteration reads what an earlier one wrote.
+"""Decides whether a buffer's contents outlast an iteration of a loop: a later one reads what it wrote.
 
     for i in range(10):
         for j in range(10):
@@ -8,7 +8,7 @@
                 D[i + ax0 - 2, j] = C[i + ax0 - 2, j] + C[i + ax0, j]    # row i - 2 of C is of two iterations before
 
 A read does not need earlier iterations where each element that it may read was written before in the same one, or where no
-earlier iteration writes such an element. Where neither is proven, the buffer is taken to outlast the iteration.
+earlier iteration writes such an element. Where neither is proven, the contents are taken to outlast the iteration.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Use:
 
 @dataclass(frozen=True)
 class _Part:
-    """What a write writes before a read: between these ends, where the conditions hold."""
+    """The region that a write fills before a read: between these ends, where the conditions hold."""
 
     write: _Use
     ends: list[Ends]
@@ -58,7 +58,7 @@ class _Part:
 
 @dataclass
 class _Place:
-    """What is around an op, innermost first."""
+    """The loops, conditions and blocks around an op, innermost first."""
 
     loops: list[tir.ForOp] = field(default_factory=list[tir.ForOp])
     repeated: list[tir.WhileOp] = field(default_factory=list[tir.WhileOp])
@@ -69,7 +69,7 @@ class _Place:
 
 
 class CarriedValues:
-    """What is read of a buffer, and which loops carry that from one iteration to the next."""
+    """Decides which loops carry the contents of a buffer from one iteration to the next."""
 
     def __init__(self, buffer: SSAValue):
         self._analyzer = Analyzer()
@@ -85,7 +85,7 @@ class CarriedValues:
         self._filled: dict[tuple[_Use, Block | None], list[Ends] | None] = {}
 
     def outlasts(self, loop: tir.ForOp | tir.WhileOp) -> bool:
-        """Whether an iteration of a loop around all uses may read what an earlier one wrote."""
+        """Returns whether an iteration of a loop around all uses may read what an earlier iteration wrote."""
         if self._reads is None:
             return True
         atom = self._analyzer.expr(loop.loop_var).atom if isinstance(loop, tir.ForOp) else None
@@ -122,7 +122,7 @@ class CarriedValues:
         return [use for each in reads.values() for use in each], [use for each in writes.values() for use in each]
 
     def _join_digits(self) -> None:
-        """Takes two dimensions as one wherever all uses index them by the digits of one number: B[x // 4, x % 4] is B[x]."""
+        """Joins two dimensions where all uses index them by the digits of one number: B[x // 4, x % 4], B[x]."""
         uses = [*(self._reads or ()), *self._writes]
         if not all(use.element for use in uses):
             return
@@ -139,7 +139,7 @@ class CarriedValues:
         self._reads, self._writes = (None if self._reads is None else uses[:split]), uses[split:]
 
     def _digits(self, uses: Sequence[_Use]) -> tuple[int, int, list[Expr]] | None:
-        """Returns (high, low, numbers): two dimensions whose indices are x // n and x % n of one number x in each use."""
+        """Finds two dimensions indexed by x // n and x % n of one number x in each use: (high, low, numbers)."""
         for low, extent in enumerate(self._extents):
             base = extent.value
             if base is None or not any(_has_division(use.dims[low][0]) for use in uses):
@@ -181,7 +181,7 @@ class CarriedValues:
 
     @contextmanager
     def _running(self, *ops: Operation) -> Generator[None]:
-        """While inside, the analyzer knows that the loops around these ops run, which says of their extents that they are positive."""
+        """Makes the analyzer know that the loops around these ops run, hence that their extents are positive."""
         loops = dict.fromkeys(loop for op in ops for loop in reversed(self._place(op).loops))
         with self._analyzer.constraint(1):
             for loop in loops:
@@ -197,7 +197,7 @@ class CarriedValues:
         return found
 
     def _place(self, op: Operation) -> _Place:
-        """What is around an op."""
+        """Returns the loops, conditions and blocks around an op."""
         found = self._places.get(op.parent)
         if found is not None:
             return found
@@ -242,7 +242,10 @@ class CarriedValues:
     # Written before, in the same iteration
 
     def _is_covered(self, read: _Use, writes: tuple[_Use, ...]) -> bool:
-        """Whether all that is read is known to be written before, by some of `writes`, in the same iteration of the loops around both."""
+        """Returns whether `writes` are proven to fill all that a read reads, before it in the same iteration.
+
+        The iteration is that of the loops around both.
+        """
         found = self._covered.get((read, writes))
         if found is None:
             analyzer = self._analyzer
@@ -260,7 +263,7 @@ class CarriedValues:
         return found
 
     def _before(self, write: _Use, read: _Use) -> _Part | None:
-        """What a write writes, in the same iteration of all loops around both, before the read."""
+        """Returns the region that a write fills before the read, in one iteration of all loops around both."""
         if not runs_before(write.op, read.op):
             return None
         there, here = self._place(write.op), self._place(read.op)
@@ -277,7 +280,10 @@ class CarriedValues:
         return _Part(write, ends, inner, [c for op, c in there.conditions if not _is_around(op, read.op)])
 
     def _box(self, write: _Use, inner: Sequence[tir.ForOp]) -> list[Ends] | None:
-        """The ends between which a write, but for its conditions, fills the buffer while the loops `inner`, which must run, do."""
+        """Returns the ends between which a write fills the buffer while `inner` run, without its conditions.
+
+        None unless these loops are proven to run.
+        """
         analyzer = self._analyzer
         if not all(analyzer.can_prove_ge0(analyzer.expr(loop.extent) - 1) for loop in inner):
             return None
@@ -293,7 +299,7 @@ class CarriedValues:
         return None if isinstance(written, str) else written
 
     def _holds(self, part: _Part, read: _Use, but: int | None = None) -> bool:
-        """Whether a read is between the ends of what is written, but in one dimension, and that is written there."""
+        """Returns whether a write covers a read: in every dimension except `but`, and under its conditions."""
         analyzer = self._analyzer
         return all(
             number == but or (analyzer.can_prove_ge0(low - least) and analyzer.can_prove_ge0(most - high))
@@ -301,7 +307,7 @@ class CarriedValues:
         ) and self._hold_where_read(part, read)
 
     def _hold_together(self, parts: Sequence[_Part], read: _Use) -> bool:
-        """Whether an element that is read is in one of several parts next to each other, as `loop_partition` makes them."""
+        """Returns whether several adjacent regions together cover an element, as `loop_partition` makes them."""
         if len(parts) < 2 or not read.element:
             return False
         analyzer = self._analyzer
@@ -328,11 +334,17 @@ class CarriedValues:
         return False
 
     def _begins_another(self, write: _Use, starts: list[Expr]) -> bool:
-        """Whether a write is of `T.init`, and where it writes depends on the loops of the reduction, of which it sees the first."""
+        """Returns whether a write of `T.init` stores at an index that depends on the loops of its reduction.
+
+        Such a write sees only the first iteration of them.
+        """
         return not self._reduced(write).isdisjoint(atom for e in starts for atom in free_vars(e))
 
     def _reduced(self, write: _Use) -> frozenset[Atom]:
-        """The variables of the loops of a reduction that a write begins, by `T.init` or what that becomes; none for other writes."""
+        """Returns the variables of the reduction loops whose first iteration a write initializes.
+
+        Such a write is in `T.init`, or in the branch that replaced it.
+        """
         found = self._begun.get(write)
         if found is None:
             reduced: set[Atom] = set()
@@ -351,7 +363,7 @@ class CarriedValues:
         return found
 
     def _hold_where_read(self, part: _Part, read: _Use) -> bool:
-        """Whether the conditions of a write hold for some iteration of its inner loops that writes what is read."""
+        """Returns whether a write's conditions hold for some inner iteration of it that writes what is read."""
         if not part.conditions:
             return True
         analyzer = self._analyzer
@@ -367,7 +379,7 @@ class CarriedValues:
         return True
 
     def _holds_where_read(self, condition: Expr, starts: list[Expr], variables: set[Atom], read: _Use) -> bool:
-        """Whether one condition holds, in which an index may stand for what is read there."""
+        """Returns whether one condition holds where an index of the write equals the index that is read."""
         analyzer = self._analyzer
         if not variables.intersection(free_vars(condition)):
             return analyzer.can_prove(condition)
@@ -385,7 +397,7 @@ class CarriedValues:
     # Not written by earlier iterations
 
     def _apart(self, read: _Use, write: _Use, loop: tir.ForOp) -> bool:
-        """Whether no iteration of a loop writes what a later one reads, the loops around it being where they are."""
+        """Returns whether no iteration of a loop writes what a later one reads; outer loops do not advance."""
         analyzer = self._analyzer
         atom = analyzer.expr(loop.loop_var).atom
         if atom is None:
@@ -450,7 +462,7 @@ def _has_division(e: Expr) -> bool:
 
 
 def _is_computed(e: Expr) -> bool:
-    """Whether an expression has values in it that ops compute, which may be others in each iteration."""
+    """Returns whether an expression contains results of ops, which may differ in each iteration."""
     return any(isinstance(a.payload, OpResult) and not isinstance(a.payload.op, tir.VarOp) for a in free_vars(e))
 
 
@@ -471,7 +483,7 @@ def _block_around(op: Operation) -> tir.BlockOp | None:
 
 
 def _is_first_of_reduction(op: tir.IfOp | tir.IfThenElseOp) -> bool:
-    """Whether a branch is what `T.init` becomes: it is taken in the first iteration of the loops of a reduction."""
+    """Returns whether a branch is a lowered `T.init`: taken in the first iteration of a reduction's loops."""
     block = op_around(op)
     if not isinstance(op, tir.IfOp) or not isinstance(block, tir.BlockOp):
         return False

@@ -1,4 +1,9 @@
-"""The pass `lower-init-block`: a reduction block's `T.init` becomes a branch that is taken before the first update."""
+"""The pass `lower-init-block`: a reduction's `T.init` becomes a branch taken before the first update.
+
+with T.init():                →     if vk == 0:
+    C[vi] = 0                           C[vi] = 0
+C[vi] = C[vi] + A[vi, vk]           C[vi] = C[vi] + A[vi, vk]
+"""
 
 from __future__ import annotations
 
@@ -19,7 +24,10 @@ class LowerInitBlock(ModulePass):
     name = "lower-init-block"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Lowers every init of the module; those of reductions that may be over nothing become blocks of their own."""
+        """Lowers every init of the module.
+
+        The init of a reduction whose extent may be 0 becomes a block of its own (`decompose-open-reductions`).
+        """
         from .decompose_open_reductions import DecomposeOpenReductions
 
         DecomposeOpenReductions().apply(ctx, op)

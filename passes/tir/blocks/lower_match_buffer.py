@@ -1,4 +1,7 @@
-"""The pass `lower-match-buffer`: a buffer that a block matches to a region of another is replaced by that other.
+"""The pass `lower-match-buffer`: a buffer that is matched to a region of another is replaced by it.
+
+    B = T.match_buffer(A[8:16, 0:4], (8, 4))
+    B[i, j] = 0                                   →     A[8 + i, j] = 0
 
 Accesses are shifted by the region's start; its symbolic strides and offset become those of the source. A parameter with strides that
 are those of a longer compact buffer is accessed as that one, so that what follows sees whole rows in its memory:
@@ -28,7 +31,7 @@ from ..rewriting import erase_if_dead, ops_of, set_indices
 
 
 def lower_match(match: tir.MatchBufferOp) -> None:
-    """Replaces one matched buffer by the buffer behind its region."""
+    """Replaces one matched buffer by the buffer of its region."""
     assert match.source is not None
     region = match.source.owner
     assert isinstance(region, tir.BufferRegionOp)
@@ -67,7 +70,7 @@ def lower_match(match: tir.MatchBufferOp) -> None:
 
 
 def dropped_dimensions(match: tir.MatchBufferOp, region: tir.BufferRegionOp) -> int:
-    """Returns how many of the region's first dimensions the matched buffer leaves out; raises MirError where it has more than those."""
+    """Returns how many leading dimensions of the region the matched buffer drops; MirError if it has more."""
     dropped = len(region.mins) - match.result.type.rank
     if dropped < 0:
         raise error_at(
@@ -79,7 +82,7 @@ def dropped_dimensions(match: tir.MatchBufferOp, region: tir.BufferRegionOp) -> 
 
 
 def _bind_strides(match: tir.MatchBufferOp, strides: list[Expr], analyzer: Analyzer) -> dict[SSAValue, Expr]:
-    """What the strides that the match names are; raises MirError where one that it gives is not the source's."""
+    """Binds the symbolic strides of a match to the source's; raises MirError for a stride that differs."""
     bound: dict[SSAValue, Expr] = {}
     for dim, (stride, value) in enumerate(zip(match.stride_values() or (), strides, strict=False)):
         is_new = isinstance(stride, SSAValue) and isinstance(stride.owner, tir.VarOp) and stride not in bound
@@ -98,7 +101,7 @@ def _bind_strides(match: tir.MatchBufferOp, strides: list[Expr], analyzer: Analy
 
 
 def _substitute(variable: SSAValue, value: Expr, analyzer: Analyzer, builder: Builder) -> None:
-    """What the match bound a symbolic variable to is used in the variable's stead."""
+    """Replaces a symbolic variable by the value that the match bound it to."""
     if isinstance(variable.owner, tir.VarOp) and variable.uses:
         replace_all_uses_with(variable, analyzer.to_ssa(value, builder, variable.type))
 
@@ -167,7 +170,7 @@ def _retarget(
 
 
 def access_memory(match: tir.MatchBufferOp) -> None:
-    """Has accesses of a parameter's buffer with strides go to the longer compact buffer whose memory it lies in."""
+    """Redirects accesses of a parameter with strides to the longer compact buffer that contains it."""
     type = match.result.type
     extents = memory_extents(match.result) if match.stride_dims.data and match.elem_offset is None else None
     accesses = list(match.result.uses)
@@ -188,7 +191,7 @@ def access_memory(match: tir.MatchBufferOp) -> None:
 
 @dataclass(frozen=True)
 class LowerMatchBuffer(ModulePass):
-    """Replaces buffers matched to regions by the buffers behind the regions."""
+    """Replaces buffers matched to regions by the buffers of these regions."""
 
     name = "lower-match-buffer"
 

@@ -1,6 +1,10 @@
-"""The pass `lower-opaque-block`: blocks without iteration variables are replaced by their bodies, allocations by declarations.
+"""The pass `lower-opaque-block`: blocks without iteration variables are replaced by their bodies.
 
-Turns of a vectorized or unrolled loop that a predicate leaves out for certain are left out of the loop.
+    with T.block(""):                                   B = T.decl_buffer((16,))
+        T.where(i < 10)                        →        if i < 10:
+        B = T.alloc_buffer((16,)); B[i] = A[i]              B[i] = A[i]
+
+Allocations become declarations. Iterations of a vectorized or unrolled loop that a predicate surely excludes are cut off.
 """
 
 from __future__ import annotations
@@ -37,7 +41,7 @@ _REGIONS = Kinds(RegionsOp)
 
 
 def inline_block(block: tir.BlockOp) -> None:
-    """Puts the body in the block's place, behind a branch where the block has a predicate."""
+    """Replaces a block by its body, under a branch where the block has a predicate."""
     if block.iter_vars:
         raise error_at(
             block,
@@ -59,7 +63,10 @@ def inline_block(block: tir.BlockOp) -> None:
 
 
 def lower_allocation(alloc: tir.AllocBufferOp) -> None:
-    """`T.alloc_buffer` as `T.decl_buffer`: memory until the end of the region; with strides, a view of memory that holds them."""
+    """Replaces `T.alloc_buffer` by `T.decl_buffer`, which lives until the end of the region.
+
+    With strides, it declares a view of memory that holds the strided elements.
+    """
     sizes = _strided_sizes(alloc)
     builder = builder_before(alloc)
     operands = list(alloc.operands)
@@ -79,7 +86,10 @@ def lower_allocation(alloc: tir.AllocBufferOp) -> None:
 
 
 def _strided_sizes(alloc: tir.AllocBufferOp) -> list[int] | None:
-    """The extents of memory in which the buffer's constant strides are those of rows; None for a buffer without such."""
+    """Returns extents of memory whose rows have the buffer's constant strides; None if there are none.
+
+    Shape (2, 3) with strides (8, 1) needs (2, 8).
+    """
     strides, shape = alloc.stride_values(), alloc.result.type.static_shape
     if strides is None or not shape or alloc.source is not None:
         return None
@@ -136,7 +146,11 @@ def _launch(loop: tir.ForOp, thread: str) -> None:
 
 
 def shorten(loop: tir.ForOp) -> None:
-    """A vectorized or unrolled loop of which only the first turns do anything has no others: lanes that are never there need no mask."""
+    """Shortens a vectorized or unrolled loop whose last iterations a branch excludes: no mask is needed.
+
+    for i in T.vectorized(16):                 for i in T.vectorized(12):
+        if i < 12: B[i] = A[i]         →           B[i] = A[i]
+    """
     extent, low = as_const(loop.extent), as_const(loop.min)
     if loop.kind.data not in ("vectorized", "unrolled") or extent is None or low is None or low.value != 0:
         return
@@ -176,7 +190,10 @@ def shorten(loop: tir.ForOp) -> None:
 
 
 def _turns(condition: Expr, loop: Atom, others: set[Atom]) -> int | None:
-    """How many turns of a loop a condition `a * variable + … <= number` allows at most, `others` being 0 or more; None if that is not its form."""
+    """Returns the trip count to which a condition `a * variable + … <= number` limits a loop, or None.
+
+    The variables `others` are known to be 0 or more.
+    """
     atom = condition.atom
     if atom is None or atom.kind is not Kind.GE:
         return None
@@ -188,7 +205,10 @@ def _turns(condition: Expr, loop: Atom, others: set[Atom]) -> int | None:
 
 
 def inline_unit_loop(loop: tir.ForOp) -> bool:
-    """A loop of one turn is its body at its start, unless an annotation or a thread hangs on it; whether it was one."""
+    """Replaces a loop of one iteration by its body; returns whether it did.
+
+    A loop with an annotation or bound to a thread stays.
+    """
     extent = loop.extent.owner
     if not isinstance(extent, tir.ConstOp) or not isinstance(extent.value, IntegerAttr) or extent.value.value.data != 1:
         return False
@@ -202,7 +222,10 @@ def inline_unit_loop(loop: tir.ForOp) -> bool:
 
 @dataclass(frozen=True)
 class LowerOpaqueBlock(ModulePass):
-    """Removes blocks and loops of one turn; predicates become branches, allocations declarations, bound loops launches."""
+    """Removes blocks and loops of one iteration.
+
+    Predicates become branches, allocations declarations, loops bound to threads launches.
+    """
 
     name = "lower-opaque-block"
 

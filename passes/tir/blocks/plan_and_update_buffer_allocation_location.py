@@ -1,9 +1,14 @@
-"""The pass `plan-and-update-buffer-allocation-location`: each buffer is allocated in the smallest scope around its uses.
+"""The pass `plan-and-update-buffer-allocation-location`: each buffer moves to the scope of its uses.
 
-Scopes are the bodies of loops and blocks. A buffer that a reduction, or an opaque block, updates lives outside of the
-loops that drive the update, for what it holds must outlast their turns; one that is only read there need not. So does one of which
-an iteration reads what another has written. A buffer of which the parts of a loop
-(`loop_partition`) each use elements that the others leave alone becomes one for each part.
+    B = T.alloc_buffer((8, 8))                    for i in range(8):
+    for i in range(8):                                with T.block(""):
+        … writes B[i, 0:8] …              →               B = T.alloc_buffer((8, 8))
+        … reads B[i, 0:8] …                               … writes B[i, 0:8] … reads B[i, 0:8] …
+
+Scopes are the bodies of loops and blocks. A buffer that a reduction, or an opaque block, updates is allocated outside of the
+loops that drive the update, because its contents must outlast their iterations; a buffer that is only read there need not be. A buffer
+of which an iteration reads what another has written stays outside of that loop, too. If the parts of a loop (`loop_partition`) use
+disjoint elements of a buffer, each part has a buffer of its own.
 """
 
 from __future__ import annotations
@@ -66,7 +71,7 @@ class _Scopes:
     """The scopes around a block that may hold a buffer, outermost first."""
 
     reading: list[Block]
-    """For what it reads only: of that a turn of a reduction may make its own part, but not one of loops whose order is not known."""
+    """For a buffer that it reads: each iteration of a reduction may compute its own, that of an ordered axis may not."""
     updating: list[Block]
     """For what it updates: outside of the loops that drive that."""
 
@@ -104,7 +109,10 @@ def _outside(scopes: list[Block], loops: set[Operation]) -> list[Block]:
 
 
 def _using_ops(buffer: SSAValue) -> list[Operation]:
-    """The ops that use a buffer; a region stands where it is read, written or matched, and reads/writes belong to their block."""
+    """Returns the ops that use a buffer; a region counts as the op that uses it.
+
+    Regions in `T.reads` and `T.writes` are not uses.
+    """
     uses: list[Operation] = []
     for use in buffer.uses:
         op = use.operation
@@ -161,7 +169,7 @@ def _scopes_of_all(alloc: tir.AllocBufferOp, memo: Memo) -> list[Block]:
 
 
 def _parts(alloc: tir.AllocBufferOp, scope: Block) -> list[tir.BlockOp]:
-    """The blocks of a scope that use a buffer, if these are its only uses there and each has elements of its own."""
+    """Returns the blocks that use a buffer, if their elements are disjoint and nothing else uses it."""
     holder = scope.parent_op()
     if not isinstance(holder, tir.BlockOp) or holder.iter_vars:
         return []
@@ -199,7 +207,7 @@ def _child_of(scope: Block, op: Operation) -> Operation | None:
 
 
 def _are_apart(a: tir.BufferRegionOp, b: tir.BufferRegionOp, analyzer: Analyzer) -> bool:
-    """Whether two regions of a buffer have no element in common."""
+    """Returns whether two regions of a buffer are provably disjoint."""
     for (low, size), (other, length) in zip(
         zip(a.mins, a.extents, strict=True), zip(b.mins, b.extents, strict=True), strict=True
     ):
@@ -248,7 +256,7 @@ def _target(alloc: tir.AllocBufferOp, scopes: list[Block]) -> Block:
 
 
 def _may_carry(loop: tir.ForOp, alloc: tir.AllocBufferOp) -> bool:
-    """Whether an iteration may use what another one has put into a buffer: of threads, those that share its memory."""
+    """Returns whether an iteration may use what another stored; in threads, only in shared memory."""
     assert isinstance(alloc.result.type, tir.BufferType)
     return loop.kind.data in IN_ORDER or share_memory(loop, alloc.result.type.scope.data)
 
@@ -294,7 +302,7 @@ def plan(alloc: tir.AllocBufferOp, memo: Memo) -> tir.BlockOp | None:
 
 @dataclass(frozen=True)
 class PlanAndUpdateBufferAllocationLocation(ModulePass):
-    """Moves every `T.alloc_buffer` of a block or function into the innermost scope that holds all its uses."""
+    """Moves every `T.alloc_buffer` into the innermost scope that holds all its uses."""
 
     name = "plan-and-update-buffer-allocation-location"
 

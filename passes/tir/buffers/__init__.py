@@ -1,1 +1,1 @@
-"""Passes on TIR's buffers: where memory is allocated, how large it is, which buffers share it, and flat indices."""
+"""Passes on TIR's buffers: where memory is allocated, its size, which buffers share it, flat indices."""

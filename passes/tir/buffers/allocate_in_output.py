@@ -1,4 +1,4 @@
-"""The pass `allocate-in-output`: a temporary buffer whose elements become those of an output, one by one, lies in that output.
+"""The pass `allocate-in-output`: a temporary that becomes an output element by element is that output.
 
     for i in T.parallel(8):                                  for i in T.parallel(8):
         E = T.alloc_buffer((8, 1000))
@@ -6,12 +6,12 @@
         ... S[i] = S[i] + E[i, j]                                ... S[i] = S[i] + B[i, j]
         for j in range(1000): B[i, j] = E[i, j] / S[i]           for j in range(1000): B[i, j] = B[i, j] / S[i]
 
-(each statement a block). The rows of a softmax then take no memory of their own, and the output's lines come into the cache while the
+(each statement a block). The rows of a softmax then need no memory of their own, and the output's lines come into the cache while the
 exponentials are computed, rather than after. That is what `storage-rewrite` does for two allocations; an output lives longer.
 
-It is done where one block computes the output, each element from the same element of the temporary; where all else that touches the
-temporary runs before that block, since the temporary was made anew; where both have one type; and where nothing else reads or writes
-the output. All of that the axes of blocks and their bindings tell, so that this comes before `convert-blocks-to-opaque`.
+It is done where one block computes the output, each element from the same element of the temporary; where every other block that
+accesses the temporary runs before that block; where both have one type; and where nothing else reads or writes
+the output. All of that is read off the axes of blocks and their bindings, so this pass runs before `convert-blocks-to-opaque`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NO_ALIAS = "tir.noalias"
 
 
 def output_for(alloc: tir.AllocBufferOp) -> SSAValue | None:
-    """The output in which a temporary may lie, None where there is none."""
+    """Returns the output whose memory a temporary may use, None where there is none."""
     home, accesses = alloc.parent, _accesses(alloc.result)
     if home is None or not accesses or alloc.stride_dims.data or alloc.result.type.static_shape is None:
         return None
@@ -79,7 +79,10 @@ def _accesses(buffer: SSAValue) -> list[AccessOp] | None:
 
 
 def _writes(block: tir.BlockOp, alloc: tir.AllocBufferOp) -> tir.StoreOp | None:
-    """The store of a block that computes a whole output of the temporary's type, each element once; None for other blocks."""
+    """Returns the store of a block that computes a whole output of the temporary's type, once an element.
+
+    None for other blocks.
+    """
     stores = ops_of(block, tir.StoreOp)
     if len(stores) != 1 or stores[0].parent is not block.body.block or stores[0].buffer.type != alloc.result.type:
         return None
@@ -110,7 +113,7 @@ def _is_true(attribute: Attribute | None) -> bool:
 
 
 def _comes_last(last: tir.BlockOp, users: dict[tir.BlockOp, list[AccessOp]], store: tir.StoreOp, home: Block) -> bool:
-    """Whether each element that other blocks touch while the temporary lives is stored to the output after all of them."""
+    """Returns whether each element is stored to the output after all accesses of it by other blocks."""
     analyzer = Analyzer()
     around = list(enclosing(last))
     if any(not isinstance(op, tir.ForOp | tir.BlockOp | tir.PrimFuncOp | ModuleOp) for op in around):
@@ -150,8 +153,10 @@ def _comes_last(last: tir.BlockOp, users: dict[tir.BlockOp, list[AccessOp]], sto
 
 
 def _overlaps_itself(last: tir.BlockOp, innermost: list[SSAValue], loops: list[tir.ForOp], analyzer: Analyzer) -> bool:
-    """Whether row after row ends with a vector of which some lanes are masked: the next row, whose memory such a store seems to
-    reach, would have to wait for it."""
+    """Returns whether each row ends with a masked vector: its store seems to overlap the next row.
+
+    The next row would have to wait for that store.
+    """
     lanes = [as_const(loop.extent) for loop in loops if loop.kind.data == "vectorized"]
     whole = all(count is not None and int(count.value).bit_count() == 1 for count in lanes)
     if whole and last.predicate is None:

@@ -1,4 +1,4 @@
-"""Proofs that indices stay inside of buffers, from the loops, block axes and conditions around them and what is known of sizes."""
+"""Proves that indices are inside buffers, from the loops, axes and conditions around them, and sizes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ DIVISIONS = (Kind.FLOORDIV, Kind.FLOORMOD)
 
 
 class BoundsProof:
-    """What is known at a place of a function, and what follows from it. `expanding` are sizes that are 1 or equal to another."""
+    """Proves facts about indices from what is known at a place of a function.
+
+    `expanding` are pairs of sizes, the first of which is 1 or equal to the second (it broadcasts).
+    """
 
     def __init__(self, analyzer: Analyzer, expanding: Sequence[tuple[Expr, Expr]]):
         self.analyzer = analyzer
@@ -51,13 +54,13 @@ class BoundsProof:
         del self.axes[known:]
 
     def is_inside(self, at: Expr, size: Expr) -> bool:
-        """Whether 0 <= at < size for sure."""
+        """Returns whether 0 <= at < size is proven."""
         return self.is_within(at, at, size)
 
     def is_within(self, low: Expr, high: Expr, size: Expr) -> bool:
-        """Whether 0 <= low and high < size for sure.
+        """Returns whether 0 <= low and high < size are proven.
 
-        That may follow only from what axes are bound to: of an axis of 16 that is bound to 8 + i loops may reach a part.
+        The proof may need the bindings of axes: of an axis of extent 16 bound to 8 + i the loops may reach only a part.
         """
         if self._is_within(low, high, size):
             return True
@@ -80,11 +83,11 @@ class BoundsProof:
             return self.is_not_negative(low) and self.is_below(high, size)
 
     def is_not_negative(self, at: Expr) -> bool:
-        """Whether 0 <= at."""
+        """Returns whether 0 <= at is proven."""
         return self.holds(at, self.is_not_negative, Kind.MAX, Kind.MIN) or self.is_proven(at, None)
 
     def is_below(self, at: Expr, size: Expr) -> bool:
-        """Whether at < size."""
+        """Returns whether at < size is proven."""
 
         def below(each: Expr) -> bool:
             return self.is_below(each, size)
@@ -92,7 +95,10 @@ class BoundsProof:
         return self.holds(at, below, Kind.MIN, Kind.MAX) or self.is_proven(at, size)
 
     def holds(self, at: Expr, claim: Callable[[Expr], bool], one: Kind, both: Kind) -> bool:
-        """Whether a claim holds of a choice: of one operand, of each, of each side where it is chosen."""
+        """Returns whether a claim holds of a minimum, maximum or select.
+
+        It must hold of one operand (`one`), of each (`both`), or of each side of a select under its condition.
+        """
         atom = at.atom
         if atom is None:
             return False
@@ -116,8 +122,10 @@ class BoundsProof:
                 scopes.enter_context(self.analyzer.constraint(eq(size, target)))
 
     def is_proven(self, at: Expr, size: Expr | None) -> bool:
-        """Whether 0 <= at, or at < size: a // d is where 0 <= a < size * d, a % d where d <= size. Divided by
-        0 both are 0, which is not below a size of 0."""
+        """Returns whether 0 <= at (`size` is None) or at < size is proven.
+
+        a // d is below size where 0 <= a < size * d, and a % d where d <= size. Divided by 0 both are 0, which is not below a size of 0.
+        """
         atom = at.atom
         if atom is not None and atom.kind in DIVISIONS and self.analyzer.can_prove(ge(atom.operands[1], ZERO)):
             dividend, divisor = atom.operands
@@ -133,7 +141,7 @@ class BoundsProof:
         return self.analyzer.can_prove(ge(at, ZERO) if size is None else lt(at, size))
 
     def is_positive(self, divisor: Expr) -> bool:
-        """Whether 0 < divisor, given that it is not negative: were it 0, a loop around would have no iterations."""
+        """Returns whether 0 < divisor, known 0 <= divisor: were it 0, a loop around would have no iterations."""
         if self.analyzer.can_prove(gt(divisor, ZERO)):
             return True
         with self.analyzer.constraint(eq(divisor, ZERO)):

@@ -1,15 +1,19 @@
-"""The pass `check-open-bounds`: in functions of symbolic sizes, and in those marked for it, no access leaves its buffer.
+"""The pass `check-open-bounds`: asserts that accesses are inside, in functions of symbolic sizes.
 
-A function of known sizes is marked by its attribute `mirstack.check_bounds` (`mark-open-bounds` does so with those whose accesses
-depend on data, or on a condition that is not enough); False there says that its author vouches for it, a text is what messages call it.
+    for i in range(n):                        for i in range(n):
+        B[i] = A[I[i]]                →           assert I[i] >= 0 and I[i] < m, "…"
+                                                  B[i] = A[I[i]]
+
+A function of known sizes is marked by its attribute `mirstack.check_bounds` (`mark-open-bounds` marks those whose accesses
+depend on data, or on a condition that is not enough); False there says that its author vouches for it, a text is its name in messages.
 
 An index that is not provably inside (by the ranges of loops and blocks, the conditions around it, and what is known of the sizes:
 `mirstack.sizes`) is compared at run time, right before the access; `assert` ends the function where it is outside. Of a vector the first
-and the last lane are compared, or each; of a view its place in the memory; of a buffer that stands for a part of another that part.
+and the last lane are compared, or each; of a view its place in the memory; of a buffer that is matched to a region, that region.
 What is proven costs nothing. Loops around a check are not vectorized.
 
-Indices are taken as block axes see them, so the pass stands before blocks are made opaque, and behind scheduling.
-Accesses of scalable vectors are left alone.
+Indices are taken as block axes see them, so the pass runs after scheduling and before blocks are made opaque.
+Accesses of scalable vectors are not checked.
 """
 
 from __future__ import annotations
@@ -44,13 +48,13 @@ sizes says so."""
 
 
 def is_checked(function: tir.PrimFuncOp) -> bool:
-    """Whether the function's accesses have to stay inside: it is marked for it, or has a symbolic variable and is not marked."""
+    """Returns whether a function's accesses are checked: it is marked, or has a symbolic variable."""
     marked = is_marked(function.attrs)
     return any(isinstance(op, tir.VarOp) for op in walk_ops(function)) if marked is None else marked
 
 
 def is_marked(attributes: DictionaryAttr) -> bool | None:
-    """What the attribute of a function says of whether it is checked; None where it says nothing."""
+    """Returns whether a function's attribute marks it as checked; None for one without the attribute."""
     marked = attributes.data.get(CHECK_BOUNDS)
     if isinstance(marked, IntegerAttr):
         return bool(marked.value.data)
@@ -58,7 +62,7 @@ def is_marked(attributes: DictionaryAttr) -> bool | None:
 
 
 def is_proven(function: tir.PrimFuncOp) -> bool:
-    """Whether every access of a function stays inside of its buffer whatever its inputs hold. Nothing is changed."""
+    """Returns whether every access of a function is proven to be inside its buffer; changes nothing."""
     search = _Checks(*_knowledge(function), search=True)
     search.block(function.body.block)
     return not search.count
@@ -72,7 +76,7 @@ def check_function(function: tir.PrimFuncOp) -> int:
 
 
 def _knowledge(function: tir.PrimFuncOp) -> tuple[BoundsProof, str]:
-    """What is known of a function's sizes, and what messages call it."""
+    """Returns what is known of a function's sizes, and the function's name in messages."""
     analyzer = Analyzer()
     variables: dict[str, Expr] = {}
     for op in walk_ops(function):
@@ -90,8 +94,10 @@ def _knowledge(function: tir.PrimFuncOp) -> tuple[BoundsProof, str]:
 
 
 def _shown(function: tir.PrimFuncOp) -> str:
-    """What messages call the function: the operator that it computes, where it is one; else its name, the one that it had before
-    others took its place, where that is known (`mark-open-bounds`)."""
+    """Returns a function's name in messages: the operator that it computes, otherwise the function's name.
+
+    A function that replaced another is called by the other's name where that is known (`mark-open-bounds`).
+    """
     named = function.attrs.data.get(CHECK_BOUNDS)
     if isinstance(named, StringAttr):
         return named.data
@@ -102,16 +108,20 @@ def _shown(function: tir.PrimFuncOp) -> str:
 
 @dataclass(frozen=True)
 class View:
-    """A buffer over the memory of another: how many of its elements fit there, and whether all that it declares do. What counts is
-    what lies in the memory: TVM's own passes make views whose extents are smaller than what is accessed."""
+    """A view of another buffer's memory: how many of its elements fit there, and whether all of them do.
+
+    The memory's size decides: TVM's own passes make views whose extents are smaller than what is accessed.
+    """
 
     size: Expr
     fits: bool
 
 
 class _Checks:
-    """One function on its way. Regions nest only as deep as loops and conditions do. A `search` counts what would be checked, up to
-    the first, and changes nothing."""
+    """Checks one function. Recursion is as deep as loops and conditions nest.
+
+    A `search` counts the checks that would be made, up to the first, and changes nothing.
+    """
 
     def __init__(self, proof: BoundsProof, shown: str, *, search: bool = False):
         self.proof = proof
@@ -123,7 +133,7 @@ class _Checks:
         """Buffers that are declared over memory whose size is known."""
 
     def block(self, block: Block) -> None:
-        """What a check has found is known behind it, to the end of the region."""
+        """Visits a block; what a check asserts is known after it, to the end of the block."""
         with ExitStack() as scopes:
             for op in list(block.ops):
                 if self.search and self.count:
@@ -197,7 +207,7 @@ class _Checks:
                 self.point(op, [*at, self.analyzer.expr(index)], scopes, index, runs)
 
     def is_proven(self, op: AccessOp, at: Sequence[Expr]) -> bool:
-        """Whether an element is inside of its buffer, or of the memory that its view lies in, for sure."""
+        """Returns whether an element is proven to be inside its buffer, or inside the memory of a view."""
         view = self.views.get(op.buffer)
         if (view is None or view.fits) and all(map(self.proof.is_inside, at, extents_of(self.analyzer, op.buffer))):
             return True
@@ -248,7 +258,7 @@ class _Checks:
                     scopes.enter_context(self.analyzer.constraint(condition))
 
     def limits(self, at: Expr, size: Expr, shown: str | None = None) -> str:
-        """How it is said that an index, shown as given, is outside."""
+        """Returns the part of a message that says that an index, shown as `shown`, is outside."""
         return f"{shown or self.analyzer.simplify(at)} is not below {self.analyzer.simplify(size)}, or is negative"
 
     def declare(self, view: tir.DeclBufferOp, pointer: SSAValue) -> None:
@@ -266,7 +276,7 @@ class _Checks:
         self.views[view.result] = View(size, forward and self.proof.is_inside(last, size))
 
     def memory(self, pointer: SSAValue) -> tuple[Expr, int] | None:
-        """How many elements the memory behind a pointer has, and the bits of one; None where that is not known."""
+        """Returns the number of elements of a pointer's memory and the bits of one; None where unknown."""
         owner = pointer.owner
         match owner:
             case tir.BufferGetOp():
@@ -292,7 +302,7 @@ class _Checks:
         return (count, bits) if bits else None
 
     def offset(self, buffer: BufferOp) -> Expr:
-        """Where in its memory a buffer begins."""
+        """Returns the element offset of a buffer in its memory."""
         return ZERO if buffer.elem_offset is None else self.analyzer.expr(buffer.elem_offset)
 
     def last(self, buffer: SSAValue) -> Expr:
@@ -308,7 +318,7 @@ class _Checks:
         return place
 
     def match_region(self, op: tir.MatchBufferOp, region: tir.BufferRegionOp) -> None:
-        """Checks that a buffer that stands for a part of another lies in it."""
+        """Checks that the region that a buffer is matched to is inside the source."""
         sizes = extents_of(self.analyzer, region.buffer)
         matched = extents_of(self.analyzer, op.result)
         counts = [ONE] * dropped_dimensions(op, region) + matched
@@ -333,8 +343,10 @@ class _Checks:
         message: str,
         runs: SSAValue | None = None,
     ) -> None:
-        """Asserts before an op that 0 <= low (unless that is None) and high < size, compared as values of `type`; where `runs` is
-        given, that it is false or they are."""
+        """Asserts before an op that 0 <= low (unless it is None) and high < size, compared as `type`.
+
+        Where `runs` is not None, the assertion holds where `runs` is false, too.
+        """
         self.count += 1
         if self.search:
             return
@@ -357,7 +369,10 @@ class _Checks:
 
 @dataclass(frozen=True)
 class CheckOpenBounds(ModulePass):
-    """Asserts that accesses in functions of symbolic sizes, or marked for it, stay inside, where that is not proven."""
+    """Asserts that accesses are inside where that is not proven.
+
+    Only in functions of symbolic sizes, and in those marked for it.
+    """
 
     name = "check-open-bounds"
 

@@ -1,7 +1,11 @@
-"""The pass `compact-buffer-allocation`: an allocated buffer keeps only the box that one life of it touches.
+"""The pass `compact-buffer-allocation`: an allocation keeps only the box accessed in one lifetime.
+
+    for i in range(64):                           for i in range(64):
+        B = T.alloc_buffer((64, 8))                   B = T.alloc_buffer((1, 8))
+        … B[i, j] …                       →           … B[0, j] …
 
 The box is the union of what all accesses may reach while the loops between the allocation and the access run. Where an
-access cannot be told apart (an index that is no sum of loop variables and axes, the buffer's address taken) the dimension, or the
+access is not understood (an index that is not a sum of loop variables and axes, the buffer's address taken) the dimension, or the
 buffer, stays as it is.
 """
 
@@ -46,11 +50,11 @@ class IndexPlace:
     start: Expr
     stride: int = 0
     lanes: int = 0
-    """0 for an index that is no vector."""
+    """0 for an index that is not a vector."""
 
     @property
     def reach(self) -> tuple[int, int]:
-        """How far the lanes lie before and behind the start."""
+        """Returns how far the lanes extend before and after the start."""
         last = self.stride * max(self.lanes - 1, 0)
         return min(last, 0), max(last, 0)
 
@@ -66,7 +70,7 @@ class IndexPlace:
 
 
 def _place(value: SSAValue, analyzer: Analyzer) -> IndexPlace | None:
-    """An index as a place; None for a vector that is no sum of ramps and broadcasts."""
+    """Returns the place of an index; None for a vector that is not a sum of ramps and broadcasts."""
     if isinstance(value.type, IntegerType):
         return IndexPlace(analyzer.simplify(value))
     match value.owner:
@@ -101,7 +105,10 @@ def _touches(alloc: tir.AllocBufferOp) -> list[Touch] | None:
 
 
 def _bind_loops(op: Operation, until: Operation, analyzer: Analyzer, known: set[Operation]) -> set[Atom]:
-    """The loop variables and axes between `op` and `until`; those of every loop and block around are told to the analyzer, once."""
+    """Returns the loop variables and axes between `op` and `until`.
+
+    Binds those of every loop and block around `op` in the analyzer, each once (`known`).
+    """
     inner: set[Atom] = set()
     inside = True
     chain: list[tir.ForOp | tir.BlockOp] = []
@@ -135,7 +142,7 @@ def _blocks_around(block: Block) -> set[Block]:
 
 
 def _stays(e: Expr, home: Block, around: set[Block]) -> bool:
-    """Whether an expression is of values that are there before `home` begins to run, or its own axes: no loads in it, say."""
+    """Returns whether an expression has only values known before `home` runs, or its axes: no loads."""
     for atom in free_vars(e):
         value = atom.payload
         if isinstance(value, OpResult) and not isinstance(value.op, tir.VarOp):
@@ -224,7 +231,7 @@ def _resize(alloc: tir.AllocBufferOp, extents: list[int]) -> None:
 
 
 def _rebase(touch: Touch, row: list[IndexPlace], starts: list[Expr], analyzer: Analyzer) -> None:
-    """Has an access count from the start of the box."""
+    """Rebases the indices of an access to the start of the box."""
     builder = builder_before(touch.op)
     moved: list[SSAValue] = []
     for value, place, start in zip(touch.starts, row, starts, strict=True):

@@ -1,6 +1,6 @@
-"""Which parameters of a function are the same tensors at every call: the attribute `tir.constant_params`.
+"""The attribute `tir.constant_params`: the parameters that are the same tensors at every call.
 
-It lists positions among the parameters. Whoever marks a function promises that each of its calls gives constants there, so that
+It lists positions among the parameters. Whoever marks a function promises that each of its calls passes constants there, so that
 what depends on them alone may be computed once (`lift-transform-params`).
 """
 
@@ -17,7 +17,7 @@ CONSTANT_PARAMS = "tir.constant_params"
 
 
 def constant_params(function: tir.PrimFuncOp) -> list[SSAValue]:
-    """The buffers of a function's constant parameters, in order; positions that it has no buffer at are passed over."""
+    """Returns the buffers of a function's constant parameters, in order; others are skipped."""
     attr = function.attrs.data.get(CONSTANT_PARAMS)
     listed = attr.data if isinstance(attr, ArrayAttr) else ()
     places = [item.value.data for item in listed if isinstance(item, IntegerAttr)]

@@ -33,7 +33,7 @@ from .strides import extents_of, row_major, strides_of
 
 @dataclass
 class Flat:
-    """The flat form of a buffer: for each of its dimensions, the range of axes that it stands for; the strides of all axes."""
+    """The flat form of a buffer: for each flat dimension its range of axes, and the strides of all axes."""
 
     value: SSAValue
     groups: list[tuple[int, int]]
@@ -77,7 +77,7 @@ class Flattener(AnalyzedWalk):
         erase_dead(func)
 
     def is_shaped(self, buffer: SSAValue) -> bool:
-        """Whether the buffer has more or less than one dimension, or strides."""
+        """Returns whether the buffer has strides, or not exactly one dimension."""
         owner = buffer.owner
         strided = isinstance(owner, BufferOp) and bool(owner.stride_dims.data)
         return buffer_type(buffer).rank != 1 or strided
@@ -170,7 +170,7 @@ class Flattener(AnalyzedWalk):
     def flat_type(
         self, buffer: SSAValue, builder: Builder
     ) -> tuple[tir.BufferType, list[SSAValue], list[tuple[int, int]]]:
-        """The flat type, the values of its open extents, and the axes that each dimension stands for."""
+        """Returns the flat type, the values of its symbolic extents, and the axes that each dimension joins."""
         owner, old = buffer.owner, buffer_type(buffer)
         cuts = [0, old.rank]
         if isinstance(owner, BufferOp) and owner.axis_separators is not None:

@@ -1,8 +1,7 @@
-"""With which strides the tensors lie that a TE function takes and gives: the attribute `tir.param_strides`.
+"""The attribute `tir.param_strides`: the strides of the tensors that a TE function reads and returns.
 
-For each parameter, in order, it has the strides in elements, or `[]` for a compact tensor. `lower-te-to-tir` makes of it the strides of
-buffers; what the function computes is the same with and without it. Whoever marks a function sees to it that its calls give it
-such memory.
+For each parameter, in order, it has the strides in elements, or `[]` for a compact tensor. `lower-te-to-tir` makes them the strides of
+buffers; what the function computes is the same with and without it. Whoever marks a function ensures that its calls pass such memory.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Strides = tuple[tuple[int, ...], ...]
 
 
 def set_param_strides(function: te.FuncOp, strides: Sequence[Sequence[int]]) -> None:
-    """Says how the function's tensors lie; where all are compact, nothing."""
+    """Sets the strides of the function's tensors; removes the attribute where all are compact."""
     attrs = {key: attr for key, attr in function.attrs.data.items() if key != PARAM_STRIDES}
     if any(strides):
         attrs[PARAM_STRIDES] = strides_attr(strides)
@@ -31,7 +30,7 @@ def set_param_strides(function: te.FuncOp, strides: Sequence[Sequence[int]]) -> 
 
 
 def param_strides(function: te.FuncOp) -> Strides:
-    """How each parameter's tensor lies. Raises MirError where the attribute does not fit the parameters."""
+    """Returns the strides of each parameter; raises MirError where the attribute does not fit them."""
     attr, name = function.attrs.data.get(PARAM_STRIDES), function.sym_name.data
     if not is_strides(attr):
         raise error_at(
@@ -64,7 +63,7 @@ def strides_attr(strides: Sequence[Sequence[int]]) -> ArrayAttr[ArrayAttr[Intege
 
 
 def is_strides(attr: Attribute | None) -> bool:
-    """Whether the attribute is absent, or has for each of some parameters a list of integers."""
+    """Returns whether the attribute is absent, or has a list of integers for each of some parameters."""
     return attr is None or (
         isinstance(attr, ArrayAttr)
         and all(isinstance(s, ArrayAttr) and all(isinstance(n, IntegerAttr) for n in s.data) for s in attr.data)

@@ -1,4 +1,8 @@
-"""Memory that is accessed in whole vectors only is declared as vectors, as TVM's `PointerValueTypeRewrite` does it."""
+"""Declares memory that only whole vectors access as vectors, as TVM's `PointerValueTypeRewrite`.
+
+A = T.allocate([64], "float32")           A = T.allocate([4], "float32x16")
+A[T.Ramp(i * 16, 1, 16)] = …       →      A[i] = …
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ from ..rewriting import set_indices
 
 @dataclass(eq=False)
 class _Memory:
-    """What a pointer is to, and all that reaches it."""
+    """The memory of a pointer, and all ops that reach it."""
 
     root: tir.AllocateOp | tir.LetOp | tir.DeclBufferOp
     views: list[tir.DeclBufferOp] = field(default_factory=list[tir.DeclBufferOp])
@@ -27,7 +31,7 @@ class _Memory:
 
 
 def rewrite_pointer_value_types(func: tir.PrimFuncOp) -> None:
-    """Rewrites the allocations of a function, and the pointers that it gives names to."""
+    """Rewrites the allocations of a function, and the pointers that it binds to names."""
     analyzer = Analyzer()
     roots: list[tir.AllocateOp | tir.LetOp | tir.DeclBufferOp] = []
     for op in walk_ops(func):
@@ -98,7 +102,7 @@ def _common_lanes(memory: _Memory, analyzer: Analyzer) -> int:
 
 
 def _all_divisible(memory: _Memory, lanes: int) -> bool:
-    """Whether everything that is declared ends with a whole vector."""
+    """Returns whether everything that is declared ends with a whole vector."""
     if isinstance(memory.root, tir.AllocateOp):
         extent = as_const(memory.root.extents[-1]) if memory.root.extents else None
         if extent is None or int(extent.value) % lanes or memory.root.dtype != memory.views[0].result.type.dtype:
@@ -147,7 +151,7 @@ def _rewrite(memory: _Memory, lanes: int) -> None:
 
 
 def _gets(memory: _Memory) -> list[Operation]:
-    """What takes the pointer out of a view."""
+    """Returns the ops that take the pointer out of a view."""
     return [u.operation for view in memory.views for u in view.result.uses if isinstance(u.operation, tir.BufferGetOp)]
 
 

@@ -1,4 +1,4 @@
-"""Whether a statement may write where it reads: `dst[i] = f(src[i])`, each element read before it is overwritten."""
+"""Decides whether a statement may write where it reads: `dst[i] = f(src[i])`, each element read first."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .storage_liveness import Allocation, Place
 
 
 def can_run_in_place(place: Place, dst: Allocation, src: Allocation, order: dict[Operation, int]) -> bool:
-    """Whether `dst`, first touched by the statement, may be the memory of `src`, last touched by it.
+    """Returns whether `dst`, first accessed by a statement, may be in the memory of `src`, last accessed.
 
-    There must be one store to `dst`, whose turns reach different elements, and `src` be loaded only for it, at its indices.
-    Stronger than TVM's `InplaceOpVerifier`, which takes it for granted that no element is written twice.
+    There must be one store to `dst`, whose iterations reach different elements, and `src` be loaded only for it, at its indices.
+    Stronger than TVM's `InplaceOpVerifier`, which assumes that no element is written twice.
     """
     if dst.is_opaque or src.is_opaque or len(dst.touches[place]) != 1:
         return False
@@ -44,7 +44,7 @@ def _home(op: Operation) -> object:
 
 
 def _same_layout(a: SSAValue, b: SSAValue) -> bool:
-    """Whether equal indices mean equal places, counted from the start of the memory."""
+    """Returns whether equal indices mean equal places, counted from the start of the memory."""
     makers = [a.owner, b.owner]
     for maker in makers:
         if not isinstance(maker, tir.DeclBufferOp) or maker.elem_offset is not None or maker.stride_dims.data:
@@ -67,7 +67,7 @@ def _same(analyzer: Analyzer, a: SSAValue, b: SSAValue) -> bool:
 
 
 def _writes_once(place: Place, store: tir.StoreOp) -> bool:
-    """Whether the turns of the loops between the statement and the store reach different elements."""
+    """Returns whether the iterations of the loops between statement and store reach different elements."""
     if store is place.op:
         return True
     loops: list[tir.ForOp] = []

@@ -1,7 +1,7 @@
-"""When memory is in use: the statements of a function in one line, and at which of them each allocation is touched.
+"""Numbers the statements of a function and records at which of them each allocation is accessed.
 
-A scope (a loop, a branch, what threads run) is one statement of the scope around it. What is allocated in a scope lives,
-there, from the first statement that touches it to the last: as in TVM's `LinearAccessPatternFinder`.
+A scope (a loop, a branch, what threads run) is one statement of the scope around it. An allocation of a scope lives,
+there, from the first statement that accesses it to the last: as in TVM's `LinearAccessPatternFinder`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ AllocationOp: TypeAlias = "tir.AllocateOp | tir.DeclBufferOp"
 
 _THREADS = ("thread_extent", "virtual_thread")
 _OWN_MEMORY = ("parallel", "thread_binding", "vectorized")
-"""Loops whose turns may run at the same time: each needs memory of its own."""
+"""Loops whose iterations may run at the same time: each needs memory of its own."""
 
 
 @dataclass(eq=False)
 class Attach:
-    """Where memory may be allocated: the start of a block, or after the op that launches threads."""
+    """A place where memory may be allocated: the start of a block, or after the op that launches threads."""
 
     block: Block
     after: Operation | None
@@ -91,7 +91,7 @@ class Allocation:
 
     @property
     def dtype(self) -> Attribute:
-        """What one element is."""
+        """Returns the dtype of one element."""
         return self.op.dtype if isinstance(self.op, tir.AllocateOp) else self.op.result.type.dtype
 
     @property
@@ -235,7 +235,7 @@ class AccessFinder:
         return []
 
     def touch(self, allocation: Allocation, op: Operation) -> None:
-        """Has the statement around an access touch the memory."""
+        """Records an access of the memory at the statement around `op`."""
         inner: Operation = op
         while isinstance(parent := inner.parent_op(), tir.IfThenElseOp):
             inner = parent
@@ -252,7 +252,7 @@ class AccessFinder:
 
 
 def _is_memory(op: tir.DeclBufferOp) -> bool:
-    """Whether a declaration brings memory of its own."""
+    """Returns whether a declaration has memory of its own."""
     return op.source is None and not op.implicit.value.data
 
 
@@ -261,6 +261,6 @@ def _launches(op: Operation) -> bool:
 
 
 def bits_of(dtype: Attribute) -> int:
-    """How many bits an element takes in memory, a multiple of 8; 0 when that is not known."""
+    """Returns the bits of an element in memory, a multiple of 8; 0 where that is not known."""
     width = getattr(element_of(dtype), "bitwidth", None)
     return -(-width // 8) * 8 * lanes_of(dtype) if isinstance(width, int) else 0

@@ -1,4 +1,4 @@
-"""Memory asked for at another place: whether its size is known there, and how what used the old memory uses the new."""
+"""Moves allocations: is the size known at another place; redirection of uses to other memory."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class _Start:
         self.blocks: set[Block | None] = {attach.block, *(outer.parent for outer in (first, *enclosing(first)))}
 
     def knows(self, value: SSAValue, order: dict[Operation, int]) -> bool:
-        """Whether a value is computed before."""
+        """Returns whether a value is computed before."""
         owner = value.owner
         if isinstance(owner, Block):
             return owner in self.blocks
         return owner.parent in self.blocks and order.get(owner, self.limit) <= self.limit
 
     def insert(self, ops: Sequence[Operation]) -> None:
-        """Puts ops here, behind those that were put here before."""
+        """Inserts ops here, after those that were inserted here before."""
         for op in ops:
             if self.last is not None:
                 self.block.insert_op_after(op, self.last)
@@ -79,7 +79,7 @@ class Allocator:
         return bits
 
     def can_move(self, allocation: Allocation, attach: Attach) -> bool:
-        """Whether the memory can be asked for at another place."""
+        """Returns whether the memory can be allocated at another place."""
         op = allocation.op
         if allocation.is_pinned or not bits_of(allocation.dtype):
             return False
@@ -99,7 +99,7 @@ class Allocator:
         return all(analyzer.can_prove_ge0(analyzer.expr(extent)) for extent in symbolic)
 
     def analyzer(self, attach: Attach) -> Analyzer:
-        """What is known of sizes there."""
+        """Returns an analyzer with what is known of sizes at a place."""
         if attach not in self.analyzers:
             analyzer = self.analyzers[attach] = Analyzer()
             inner = attach.block.parent_op()
@@ -110,7 +110,10 @@ class Allocator:
         return self.analyzers[attach]
 
     def tree(self, value: SSAValue, attach: Attach) -> list[Operation] | None:
-        """The pure ops that compute a value and do not stand before the place, in order; None when it cannot be computed there."""
+        """Returns the pure ops, in order, that must be cloned to compute a value at a place.
+
+        None when it cannot be computed there.
+        """
         start, found, pending = self.start(attach), dict[Operation, None](), [value]
         while pending:
             current = pending.pop()
@@ -169,14 +172,14 @@ class Allocator:
         return builder.value(total)
 
     def at(self, attach: Attach, builder: ExprBuilder, value: SSAValue) -> SSAValue:
-        """A value, computed anew where it is not known."""
+        """Returns a value at a place, recomputed where it is not available."""
         mapper: dict[SSAValue, SSAValue] = {}
         for op in self.tree(value, attach) or ():
             builder.emit(op.clone(mapper))
         return mapper.get(value, value)
 
     def can_shift(self, allocation: Allocation) -> bool:
-        """Whether the accesses can go to another place of larger memory."""
+        """Returns whether the accesses can be shifted to an offset in larger memory."""
         views = [*allocation.views, *([allocation.op] if isinstance(allocation.op, tir.DeclBufferOp) else ())]
         return not allocation.is_opaque and all(
             view.result.type.rank == 1
@@ -187,7 +190,7 @@ class Allocator:
         )
 
     def move_to(self, allocation: Allocation, handle: SSAValue, offset: int = 0) -> None:
-        """Has what uses the allocation use the memory behind a handle, from `offset` bits on."""
+        """Redirects the uses of an allocation to the memory of a handle, from `offset` bits on."""
         op = allocation.op
         views = list(allocation.views)
         if isinstance(op, tir.AllocateOp):

@@ -1,6 +1,11 @@
-"""The pass `storage-rewrite`: allocations that are not in use at the same time share memory, as in TVM's pass of this name.
+"""The pass `storage-rewrite`: allocations that are not live at the same time share memory, as in TVM.
 
-Memory is asked for at the start of the function, or of the outermost loop whose turns run at the same time. A statement
+    A = T.allocate([64], "float32")           A = T.allocate([64], "float32")
+    … A …                                     … A …
+    B = T.allocate([64], "float32")    →
+    … B …                                     … A …
+
+Memory is allocated at the start of the function, or of the outermost loop whose iterations run at the same time. A statement
 `dst[i] = f(src[i])` with the last use of `src` may write in place. Then memory that is accessed in whole vectors only is
 declared as vectors (`pointer_value_type`).
 """
@@ -66,12 +71,12 @@ class StorageEntry:
 
     @property
     def is_merged(self) -> bool:
-        """Whether the memory is of a special kind, of which one piece is asked for that holds all."""
+        """Returns whether the memory is of a special kind, of which one allocation holds everything."""
         return _rank_and_tag(self.memory)[1] not in _PLAIN_TAGS and self.bits > 0
 
 
 class _FreeList:
-    """Memory of known size that is free, by size; of the same size, the one that became free first comes first."""
+    """Free memory of known size, ordered by size, then by when it became free."""
 
     def __init__(self) -> None:
         self.entries: list[tuple[int, int, StorageEntry]] = []
@@ -85,7 +90,7 @@ class _FreeList:
         self.entries.pop(bisect_left(self.entries, place[:2], key=lambda e: e[:2]))
 
     def at_least(self, bits: int) -> tuple[int, int, StorageEntry] | None:
-        """The smallest that is no smaller, within the range."""
+        """Returns the smallest entry of at least `bits`, within the range."""
         at = bisect_left(self.entries, bits, key=lambda e: e[0])
         if at < len(self.entries) and self.entries[at][0] <= bits * MATCH_RANGE:
             return self.entries[at]
@@ -117,7 +122,7 @@ class StoragePlanner:
 
     @property
     def attach(self) -> Attach:
-        """Where memory is to be asked for now."""
+        """Returns the place where memory is to be allocated now."""
         return self.finder.root if self.thread is None else self.thread
 
     def plan(self) -> list[StorageEntry]:
@@ -186,7 +191,7 @@ class StoragePlanner:
         return found[2]
 
     def go(self, entry: StorageEntry) -> None:
-        """Has memory be free, that nothing uses any more."""
+        """Marks memory that nothing uses any more as free."""
         first = entry.allocations[0]
         if _is_register(entry.memory, first.dtype, entry.bits) or len(first.extents()) != 1:
             return
@@ -200,14 +205,14 @@ class StoragePlanner:
 
 
 def _is_register(memory: str, dtype: Attribute, bits: int) -> bool:
-    """Whether memory is left to the code generator."""
+    """Returns whether memory is left to the code generator."""
     rank, tag = _rank_and_tag(memory)
     far = rank in ("global", "shared")
     return not tag and (not far or isinstance(dtype, HandleType) or 0 < bits <= SMALL_BITS)
 
 
 def rewrite_storage(func: tir.PrimFuncOp) -> None:
-    """Has the allocations of one function share memory."""
+    """Shares memory among the allocations of one function."""
     finder = AccessFinder(func)
     allocator = Allocator(finder)
     entries = StoragePlanner(finder, allocator).plan()
@@ -255,7 +260,7 @@ def _allocate(allocator: Allocator, group: list[StorageEntry]) -> None:
 
 @dataclass(frozen=True)
 class StorageRewrite(ModulePass):
-    """Has allocations share memory where they are not in use at the same time, and asks for it as far outside as may be."""
+    """Shares memory among allocations that are not live at the same time, and hoists their allocation."""
 
     name = "storage-rewrite"
 

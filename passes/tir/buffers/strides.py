@@ -41,9 +41,10 @@ def row_major(extents: Sequence[Expr]) -> list[Expr]:
 
 
 def memory_extents(buffer: SSAValue) -> list[int] | None:
-    """The extents of the compact buffer whose first elements along each dimension this one is: its own where it is compact.
+    """Returns the extents of the compact buffer of which this one is the first elements in each dimension.
 
-    With strides (20, 5, 1) and extents (2, 3, 4) these are (2, 4, 5). None where extents or strides are no numbers, or do not fit.
+    With strides (20, 5, 1) and extents (2, 3, 4) these are (2, 4, 5); of a compact buffer they are its own. None where extents or strides
+    are not numbers, or do not fit.
     """
     owner = buffer.owner
     assert isinstance(buffer.type, tir.BufferType)

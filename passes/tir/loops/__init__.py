@@ -1,1 +1,1 @@
-"""Passes on TIR's loops: partition, unrolling, hoisting, and whether the iterations of a loop depend on each other."""
+"""Passes on TIR's loops: partition, unrolling, hoisting, and dependences between iterations."""

@@ -5,8 +5,8 @@
     for i in T.parallel(4):
         C[I[i]] = A[i]                # →  for i in range(4): who knows what I holds
 
-Iterations that threads run at once must not touch what another one stores. Loops of which two iterations are known to do so are refused;
-those of which it is not proven that none does run serially (`--explain check-parallel-loops` tells which). The pass stands before TE is
+Iterations that threads run at once must not access what another one stores. Loops of which two iterations are known to do so are refused;
+those of which it is not proven that none does run serially (`--explain check-parallel-loops` lists them). The pass runs before TE is
 lowered and schedules are applied: these check what they make parallel (`schedule.dependence`).
 """
 
@@ -29,7 +29,10 @@ from ..threads.thread_memory import check_exchanges
 
 
 def check_loop(loop: tir.ForOp) -> None:
-    """Makes a parallel loop serial where its iterations are not proven apart. Raises MirError where two are known to meet."""
+    """Makes a parallel loop serial where its iterations are not proven independent.
+
+    Raises MirError where two are known to access the same element.
+    """
     from .loop_dependence import IterationOrder
 
     conflict = IterationOrder(loop).conflict_of_threads()
@@ -54,12 +57,12 @@ def check_loop(loop: tir.ForOp) -> None:
 
 @dataclass(frozen=True)
 class CheckParallelLoops(ModulePass):
-    """Refuses parallel loops whose iterations depend on each other, and makes those serial of which that is not known."""
+    """Refuses parallel loops whose iterations depend on each other; serializes those where it is unknown."""
 
     name = "check-parallel-loops"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Checks every parallel loop that is written in the module, in TE's `te.extern` and hybrid scripts, too; outer ones first."""
+        """Checks every parallel loop written in the module, outer ones first; also in TE's externs."""
         written: list[Operation] = []
         for function in op.ops:
             if isinstance(function, tir.PrimFuncOp):

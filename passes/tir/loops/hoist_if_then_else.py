@@ -1,4 +1,9 @@
-"""The pass `hoist-if-then-else`: a branch that is all of a loop's body, on what does not change in the loop, goes around it."""
+"""The pass `hoist-if-then-else`: an invariant branch that is the whole body of a loop goes around it.
+
+for i in range(8):                     if n > 4:
+    if n > 4:                  →           for i in range(8):
+        B[i] = A[i]                            B[i] = A[i]
+"""
 
 from __future__ import annotations
 
@@ -24,7 +29,7 @@ MAX_DISTANCE = 64
 
 
 def hoist(loop: tir.ForOp) -> tir.IfOp | None:
-    """Has the branch in the loop's body hold a loop in each side instead; the branch, or None where it must stay."""
+    """Moves the branch in a loop's body around the loop; returns the branch, or None where it must stay."""
     branch = only_statement(loop.body.block)
     if not isinstance(branch, tir.IfOp) or (loop.var is not None and branch.else_region.blocks):
         return None
@@ -75,7 +80,7 @@ def _sink_views(branch: tir.IfOp) -> None:
 
 
 def _condition_ops(branch: tir.IfOp, loop: tir.ForOp) -> list[Operation] | None:
-    """The ops of the loop's body that compute the condition, in order; None where it may change from turn to turn."""
+    """Returns the ops of a loop's body that compute a condition, in order; None if it varies."""
     block = loop.body.block
     needed: set[Operation] = set()
     pending = [branch.condition]
@@ -96,7 +101,7 @@ def _condition_ops(branch: tir.IfOp, loop: tir.ForOp) -> list[Operation] | None:
 
 
 def hoist_over_threads(branch: tir.IfOp) -> None:
-    """Moves a branch that ends its region in front of the launches of threads before it that its condition does not need."""
+    """Moves a branch that ends its region before the launches of threads that its condition does not need."""
     while (launch := branch.prev_op) is not None and branch.next_op is None:
         condition: list[Operation] = []
         while launch is not None and not is_statement(launch):
@@ -143,7 +148,7 @@ def _put_first(op: Operation, block: Block) -> None:
 
 @dataclass(frozen=True)
 class HoistIfThenElse(ModulePass):
-    """Moves branches out of loops that they do not depend on, then simplifies and removes what does nothing, as TVM's pass.
+    """Moves branches out of loops that they do not depend on, then simplifies and removes no-ops, as TVM.
 
     With `support_block_scope_hosting` also out of launches of threads; `variant` "basic" never does that.
     """
@@ -153,7 +158,7 @@ class HoistIfThenElse(ModulePass):
     support_block_scope_hosting: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Hoists the branches of every prim_func of the module; raises MirError for a variant that there is not."""
+        """Hoists the branches of every prim_func of the module; raises MirError for an unknown variant."""
         if self.variant not in ("", "basic"):
             raise MirError(Diagnostic(f"hoist-if-then-else has no variant '{self.variant}'; it has 'basic'"))
         for func in prim_funcs(op):

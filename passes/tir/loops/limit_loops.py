@@ -1,7 +1,7 @@
-"""The pass `limit-loops`: loops whose later turns compute what nothing needs end before them.
+"""The pass `limit-loops`: loops end before the iterations that compute what nothing needs.
 
-A schedule says so by annotations: `loop_limit: [scale, offset, unit, turns]` on a loop, and `limits_loops: 1` on the loop around it
-whose variable v counts. The loop then makes at most floordiv(v * scale + offset, unit) * turns turns.
+A schedule says so by annotations: `loop_limit: [scale, offset, unit, iterations]` on a loop, and `limits_loops: 1` on the loop around it
+whose variable v counts. The loop then has at most floordiv(v * scale + offset, unit) * iterations iterations.
 
     for b in T.serial(4, annotations={"limits_loops": 1}):
         for k in T.serial(16, annotations={"loop_limit": [64, 64, 64, 4]}):
@@ -11,8 +11,8 @@ becomes
     for b in range(4):
         for k in range(T.min(16, (b * 64 + 64) // 64 * 4)):
 
-Blocks are gone by then: what a block reads and writes is said as if all turns were made. The extent is computed by plain arithmetic, so
-that what follows needs to know nothing of it.
+It runs after blocks are gone: what a block reads and writes is declared as if all iterations ran. The extent is computed by plain
+arithmetic, so that later passes need no knowledge of it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _numbers(value: Attribute) -> tuple[int, ...] | None:
 
 @dataclass(frozen=True)
 class LimitLoops(ModulePass):
-    """Ends loops annotated with `loop_limit` before the turns that compute what nothing needs."""
+    """Ends loops annotated with `loop_limit` before the iterations that compute what nothing needs."""
 
     name = "limit-loops"
 

@@ -1,4 +1,4 @@
-"""For which values of a loop's variable a condition in the loop's body surely holds, or surely does not."""
+"""Deduces for which values of a loop's variable a condition in its body surely holds, or surely fails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from ....dialects.arith.int_set import IntervalSet, relax
 
 @dataclass(frozen=True)
 class Decided:
-    """The interval of the variable where a condition is true whatever the variables inside are, and where it is false."""
+    """The intervals of the variable where a condition is true, and where it is false.
+
+    In both it is so whatever the inner variables are.
+    """
 
     where_true: IntervalSet | None = None
     where_false: IntervalSet | None = None
@@ -24,9 +27,10 @@ NOWHERE = Decided()
 
 
 def deduce(condition: Expr, variable: Atom, inner: AbstractSet[Atom], analyzer: Analyzer) -> Decided:
-    """Where the condition is decided. `inner` are the variables of the body, whose ranges the analyzer knows.
+    """Returns the intervals of the variable where the condition is decided.
 
-    Comparisons that are linear in the variable are decided; the ends of the intervals are expressions of what is outside.
+    `inner` are the variables of the body, whose ranges the analyzer knows. Comparisons that are linear in the variable are decided; the ends
+    of the intervals are expressions of values outside the loop.
     """
     atom = condition.atom
     if atom is not None and atom.kind is Kind.GE:

@@ -1,12 +1,12 @@
-"""Whether the iterations of a loop may run at once: what each loads and stores, and where another one does.
+"""Decides whether the iterations of a loop may run at once: whether one accesses what another stores.
 
     for i in T.vectorized(4):
-        B[i] = B[i] + A[i]        # apart: iteration i touches element i alone
-        C[i] = C[i + 4] + A[i]    # apart: four further on
+        B[i] = B[i] + A[i]        # independent: iteration i accesses element i alone
+        C[i] = C[i + 4] + A[i]    # independent: four further on
         D[i] = D[3 - i] + A[i]    # iteration 3 reads what iteration 0 has stored
 
 A loop computes what it computes serially, whatever its kind. The accesses of the loop are compared two by two: their places differ
-by `factor * (distance of the iterations) + rest`, and of the rest it is known in which range it is, and what divides it; else they
+by `factor * (distance of the iterations) + rest`, and of the rest its range and a divisor are known; otherwise they
 are compared as regions that are digits of one number (`schedule.dependence`). Works on blocks as well as on loops alone.
 """
 
@@ -49,7 +49,10 @@ Extent = tuple[Expr, Expr]
 
 @dataclass(frozen=True, eq=False)
 class Access:
-    """A load or store, or a region of a block with a call in it of which only the block says what it touches."""
+    """A load, a store, or a declared region of a block that contains a call.
+
+    Of such a block only its regions say what it accesses.
+    """
 
     op: Operation
     buffer: SSAValue
@@ -61,7 +64,7 @@ class Access:
 
     @property
     def is_certain(self) -> bool:
-        """Whether each iteration touches this element, and knows which one it is."""
+        """Returns whether each iteration accesses this one element, at a known index."""
         if self.dims is None or any(extra != ZERO for _, extra in self.dims):
             return False
         return not any(
@@ -73,7 +76,10 @@ class Access:
 
 @dataclass(frozen=True)
 class Conflict:
-    """Two accesses that may be of one element in different iterations; `first` is None where `second` is a call of unknown effect."""
+    """Two accesses that may be of one element in different iterations.
+
+    `first` is None where `second` is a call of unknown effect.
+    """
 
     first: Access | None
     second: Access
@@ -94,7 +100,7 @@ class Conflict:
 
     @property
     def notes(self) -> list[tuple[str, Operation]]:
-        """Where the accesses are."""
+        """Returns the accesses as notes of a message."""
         if self.first is None:
             return [("the call", self.second.op)]
         return [
@@ -120,13 +126,13 @@ class IterationOrder:
     # Questions
 
     def conflict_of_lanes(self) -> Conflict | None:
-        """Which two accesses are not in the loop's order where each runs for all iterations at once, if not proven otherwise.
+        """Returns two accesses that break the loop's order where each runs for all iterations at once.
 
             for i in T.vectorized(4):
                 B[i] = B[i + 1]        # no conflict: all are loaded before any is stored
                 C[i + 1] = C[i]        # the conflict: iteration 1 reads what iteration 0 stores
 
-        What all iterations load from and store to one place is left to who makes vectors of it.
+        They are reported unless they are proven apart. A place that all iterations load and store is left to `vectorize-loop`.
         """
         for those in self._written():
             if len(those) == 1 and not self._in_inner_loop(those[0][0]):
@@ -147,7 +153,7 @@ class IterationOrder:
         return None
 
     def conflict_of_threads(self) -> Conflict | None:
-        """Which two accesses may be of one element in two iterations; one of which that is known before others.
+        """Returns two accesses that may be of one element in two iterations; certain ones are preferred.
 
         A buffer that is allocated in a block around the loop, but of which each iteration reads only what it wrote itself, is
         allocated for each iteration.
@@ -168,16 +174,16 @@ class IterationOrder:
         return doubtful or self._unknown_call()
 
     def exchange_of_threads(self) -> Conflict | None:
-        """Which load of an iteration takes what another one stores to memory that both see; None where none is known, or likely.
+        """Returns a load of an iteration that reads what another stores to memory that both see, or None.
 
             for i in T.thread_binding(8, thread="threadIdx.x"):
                 s[i] = X[i]
                 Y[i] = s[7 - i]        # the exchange: iteration 0 reads what iteration 7 stores
                 T[0] = T[0] + X[i]     # none: each adds to what those before it have stored
 
-        In memory that is allocated it is likely where an iteration may read what only a later one stores: nothing else is there. Not of
-        elements that each iteration stores (`s[0]`). A block that copies what a group of threads has computed (`auto_copy`) does it again
-        for each.
+        It must be certain, or likely. In memory that is allocated it is likely where an iteration may read what only a later one stores: nothing
+        else is there. Not of elements that each iteration stores (`s[0]`). A block that copies what a group of threads has computed (`auto_copy`)
+        does it again for each.
         """
         from ...schedule.analysis.dependence import is_of_iteration
 
@@ -210,8 +216,10 @@ class IterationOrder:
     def _written(
         self, opaque: bool = False, launched: bool = False
     ) -> Iterator[list[tuple[Operation, SSAValue, bool]]]:
-        """(op, buffer, whether it writes) of each memory from outside that the loop stores to, in the order of the text; where the loop
-        is of threads, of what they share, too, which is theirs together though it is allocated in the loop."""
+        """Yields (op, buffer, writes) of all accesses of each outer memory that is written, in program order.
+
+        Where the loop is of threads, also those of the memory that they share, though it is allocated in the loop.
+        """
         touched: dict[SSAValue, list[tuple[Operation, SSAValue, bool]]] = {}
         written: dict[SSAValue, None] = {}
         for op in self._ops:
@@ -238,7 +246,7 @@ class IterationOrder:
                 yield touched[root]
 
     def _root(self, buffer: SSAValue) -> SSAValue:
-        """The memory that a buffer is in: the value that stands for it first."""
+        """Returns the memory of a buffer: the first value that refers to it."""
         known = self._roots.get(buffer)
         if known is not None:
             return known
@@ -273,7 +281,7 @@ class IterationOrder:
 
     @cached_property
     def _extent(self) -> int | None:
-        """How many iterations there are, where that is known."""
+        """Returns the constant trip count, or None."""
         return self._analyzer.expr(self.loop.extent).value
 
     @cached_property
@@ -303,7 +311,7 @@ class IterationOrder:
         return None
 
     def _is_made_inside(self, value: SSAValue) -> bool:
-        """Whether a value is made in the loop, so that it may be another one in each iteration."""
+        """Returns whether a value is defined in the loop, so that it may differ in each iteration."""
         owner = value.owner
         if isinstance(owner, Block):
             parent = owner.parent_op()
@@ -378,7 +386,7 @@ class IterationOrder:
     # Whether they meet
 
     def _varies(self, access: Access) -> bool:
-        """Whether the place of an access may differ between iterations, as far as is seen."""
+        """Returns whether the place of an access may differ between iterations."""
         return access.dims is None or any(
             atom is self._variable or self._is_computed_inside(atom)
             for low, extra in access.dims
@@ -386,7 +394,7 @@ class IterationOrder:
         )
 
     def _is_repeated(self, access: Access) -> bool:
-        """Whether each iteration touches the same elements, nothing around the access being another in each."""
+        """Returns whether each iteration accesses the same elements, under the same conditions."""
         around = [
             value
             for op in access.around
@@ -399,7 +407,7 @@ class IterationOrder:
         )
 
     def _is_stored_first(self, store: Access, load: Access) -> bool:
-        """Whether each iteration has stored the element of a load itself before."""
+        """Returns whether each iteration itself has stored the element of a load before."""
         op = store.op
         if not isinstance(op, tir.StoreOp) or op.predicate is not None or not store.is_certain:
             return False
@@ -409,16 +417,19 @@ class IterationOrder:
         return all(self._ranges.can_prove_ge0(self._analyzer.expr(loop.extent) - 1) for loop in loops)
 
     def _is_computed_inside(self, atom: Atom) -> bool:
-        """Whether an atom is what an op in the loop computes, such as a load, which may be another one in each iteration."""
+        """Returns whether an atom is the result of an op in the loop, as a load, which may vary."""
         value = atom.payload
         return isinstance(value, OpResult) and not isinstance(value.op, tir.VarOp) and self._is_made_inside(value)
 
     def _is_inner(self, atom: Atom) -> bool:
-        """Whether an atom is no longer the same in another iteration, the loop's own variable aside."""
+        """Returns whether an atom may differ in another iteration; the loop's own variable does not count."""
         return any(isinstance(a.payload, SSAValue) and self._is_made_inside(a.payload) for a in _variables(atom))
 
     def _may_meet(self, one: Access, other: Access, backward: bool) -> bool:
-        """Whether `one` may touch in an iteration what `other` touches in an earlier one, or with `backward` in any other."""
+        """Returns whether `one` may access in an iteration what `other` accesses in an earlier one.
+
+        With `backward`, in any other one.
+        """
         if one.dims is None or other.dims is None:
             return True
         if one.buffer is other.buffer:
@@ -432,7 +443,7 @@ class IterationOrder:
         return not (one.buffer is other.buffer and self._apart_as_regions(one, other))
 
     def _flat(self, access: Access) -> Extent | None:
-        """The place of an access counted through the rows of a compact buffer, from its first element to its last."""
+        """Returns an access's place counted through the rows of a compact buffer: (first, distance to last)."""
         assert access.dims is not None
         owner = access.buffer.owner
         if isinstance(owner, tir.BufferOp) and (owner.stride_dims.data or owner.elem_offset is not None):
@@ -459,7 +470,7 @@ class IterationOrder:
         return analyzer
 
     def _dims_may_meet(self, one: Extent, other: Extent, backward: bool) -> bool:
-        """Whether two indices may be the same, the iteration of the first being later (with `backward`: another)."""
+        """Returns whether two indices may be equal, the first in a later iteration (with `backward`: another)."""
         factors: list[int] = []
         rests: list[Expr] = []
         for low, _ in (one, other):
@@ -492,9 +503,9 @@ class IterationOrder:
     def _solvable(
         self, factors: Sequence[int], constant: int, least: int, most: int, divisor: int, backward: bool
     ) -> bool:
-        """Whether factors[0] * p - factors[1] * q + constant + rest is 0 for iterations p > q (with `backward`: p != q).
+        """Returns whether factors[0] * p - factors[1] * q + constant + rest is 0 for some iterations p > q.
 
-        The rest is a multiple of the divisor (0: it is 0) from `least` to `most`.
+        With `backward`, for some p != q. The rest is a multiple of the divisor (0: it is 0) from `least` to `most`.
         """
 
         def is_rest(value: int) -> bool:
@@ -522,7 +533,7 @@ class IterationOrder:
         )
 
     def _apart_as_regions(self, one: Access, other: Access) -> bool:
-        """Whether the regions that both touch while inner loops run are apart in different iterations."""
+        """Returns whether the regions that both access while inner loops run are disjoint across iterations."""
         from ...schedule.analysis.access import Box
         from ...schedule.analysis.dependence import iterations_apart
 
@@ -535,7 +546,7 @@ class IterationOrder:
         return iterations_apart(self.loop, boxes[0], self._site(one), boxes[1], self._site(other))
 
     def _site(self, access: Access) -> _Site:
-        """Where an access is."""
+        """Returns the loops and conditions around an access."""
         loops = [self.loop, *(each for each in reversed(access.around) if isinstance(each, tir.ForOp))]
         conditions: list[Expr] = []
         below = access.op
@@ -592,7 +603,7 @@ class IterationOrder:
         return None
 
     def _has_inner_bounds(self, access: Access) -> bool:
-        """Whether loops around an access run otherwise in different iterations."""
+        """Returns whether the bounds of loops around an access depend on the iteration."""
         loops = [each for each in access.around if isinstance(each, tir.ForOp)]
         bounds = [
             self._resolve(self._analyzer.expr(bound), access.around)
@@ -608,7 +619,7 @@ class IterationOrder:
 
 @dataclass(frozen=True)
 class _Site:
-    """Where an access is in a loop, as `schedule.dependence` asks for it."""
+    """The loops and conditions around an access, in the form that `schedule.dependence` asks for."""
 
     loops: list[tir.ForOp]
     conditions: list[Expr]
@@ -616,7 +627,7 @@ class _Site:
     is_known: Callable[[Expr], bool]
 
     def reached(self, box: Box, fixed: Sequence[tir.ForOp]) -> Box:
-        """What the access covers while the loops run that are not fixed."""
+        """Returns the region that the access covers while all loops except the fixed ones run."""
         from ...schedule.analysis.access import Box, whole
 
         variables = {self.analyzer.expr(each.loop_var).atom for each in self.loops if each not in fixed}
@@ -631,7 +642,7 @@ class _Site:
 
 
 def _element(access: Access) -> Attribute:
-    """What an element of the buffer of an access is."""
+    """Returns the element type of the buffer of an access."""
     assert isinstance(access.buffer.type, tir.BufferType)
     return access.buffer.type.dtype
 
@@ -641,18 +652,21 @@ def _variables(atom: Atom) -> tuple[Atom, ...]:
 
 
 def _pointers(call: tir.CallOp) -> list[SSAValue]:
-    """What a call is given of memory: buffers, pointers, and the element whose address it takes."""
+    """Returns the memory operands of a call: buffers, pointers, and the element whose address it takes."""
     takes_address = call.intrinsic.data == "address_of"
     return [v for v in call.arguments if takes_address or isinstance(v.type, tir.BufferType | HandleType)]
 
 
 def _share_loop(one: Access, other: Access) -> bool:
-    """Whether a loop in the loop is around both."""
+    """Returns whether an inner loop is around both accesses."""
     return any(isinstance(each, tir.ForOp | tir.WhileOp) and each in other.around for each in one.around)
 
 
 def _is_update(load: Access, store: Access) -> bool:
-    """Whether a load is of the element that a statement beside it stores to, which counts on what was stored there before."""
+    """Returns whether a load reads the element that an adjacent statement updates.
+
+    Such a store relies on what was stored there before.
+    """
     if load.buffer is not store.buffer or load.around != store.around:
         return False
     if load.dims == store.dims:
@@ -667,12 +681,12 @@ def _is_update(load: Access, store: Access) -> bool:
 
 
 def _copies_for_all(access: Access) -> bool:
-    """Whether an access is of a block that copies for a group of threads."""
+    """Returns whether an access belongs to a block that copies for a group of threads."""
     return any(isinstance(each, tir.BlockOp) and "auto_copy" in each.annotations.data for each in access.around)
 
 
 def _is_opaque(op: Operation) -> bool:
-    """Whether an op may touch memory that it does not name."""
+    """Returns whether an op may access memory that it does not name."""
     if isinstance(op, tir.CallOp):
         if op.callee is not None or _pointers(op):
             return True

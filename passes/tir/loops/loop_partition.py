@@ -1,6 +1,10 @@
-"""The pass `loop-partition`: a loop is split where a condition in its body changes, as in TVM's `tir.transform.LoopPartition`.
+"""The pass `loop-partition`: a loop is split where a condition in its body changes, as in TVM.
 
-Of the loop's range, the part where the condition surely holds (or surely does not) becomes a loop of its own, without it.
+    for i in range(10):                       for i in range(8):
+        if T.likely(i < 8):           →           B[i] = A[i]
+            B[i] = A[i]                       for i in range(2): …
+
+The part of the loop's range where the condition surely holds (or surely does not) becomes a loop of its own, without the condition.
 """
 
 from __future__ import annotations
@@ -38,7 +42,10 @@ MAX_ROUNDS = 6
 
 @dataclass(frozen=True)
 class KnownInterval:
-    """The part of a loop's range where some conditions are known: from `begin` (None: the loop's start) to before `end`."""
+    """The part of a loop's range where some conditions are known.
+
+    It is from `begin` (None: the loop's start) to before `end` (None: its end).
+    """
 
     begin: Expr | None
     end: Expr | None
@@ -66,7 +73,7 @@ class LoopPartitioner(AnalyzedWalk):
         return None
 
     def is_candidate(self, loop: tir.ForOp) -> bool:
-        """Whether the options allow to split the loop."""
+        """Returns whether the options allow splitting the loop."""
         if loop.kind.data == "thread_binding" or not is_index_type(loop.loop_var.type):
             return False
         if self.rounds.get(loop, 0) >= MAX_ROUNDS:
@@ -75,7 +82,7 @@ class LoopPartitioner(AnalyzedWalk):
         return self.options.partition_const_loop or not numbers
 
     def is_hinted(self, loop: tir.ForOp) -> bool:
-        """Whether the loop is to be split at conditions that are not likely, too."""
+        """Returns whether the loop may also be split at conditions that are not marked likely."""
         return (
             loop in self.hinted_loops
             or HINT in loop.annotations.data
@@ -152,7 +159,7 @@ class LoopPartitioner(AnalyzedWalk):
         return low is not None and high is not None and self.analyzer.can_prove_ge0(low - high - 1)
 
     def build(self, loop: tir.ForOp, choice: KnownInterval) -> list[Operation]:
-        """The loops before, over and behind the part where the conditions are known."""
+        """Builds the loops before, over and after the part where the conditions are known."""
         analyzer = self.analyzer
         low = analyzer.expr(loop.min)
         stop = low + analyzer.expr(loop.extent)
@@ -168,7 +175,7 @@ class LoopPartitioner(AnalyzedWalk):
             end = stop
         elif not analyzer.can_prove_ge0(stop - end):
             end, sure = analyzer.simplify(x.minimum(end, stop)), False
-        # A loop without turns may have its end before its start: then what begins at its start has no turns either.
+        # A loop without iterations may end before it starts: what begins at its start has none either then.
         if begin != low and not analyzer.can_prove_ge0(stop - begin):
             begin, sure = analyzer.simplify(x.minimum(begin, stop)), False
         if not analyzer.can_prove_ge0(end - begin):
@@ -188,7 +195,7 @@ class LoopPartitioner(AnalyzedWalk):
     def part(
         self, loop: tir.ForOp, begin: Expr, end: Expr, known: Sequence[SSAValue], value: bool, rounds: int
     ) -> list[Operation]:
-        """A copy of the loop from `begin` to before `end`, in which conditions are what they are `known` to be."""
+        """Clones the loop from `begin` to before `end`, with the `known` conditions replaced by `value`."""
         builder, type_ = builder_before(loop), loop.loop_var.type
         extent = self.analyzer.simplify(end - begin)
         stop = self.analyzer.expr(loop.min) + self.analyzer.expr(loop.extent)
@@ -234,7 +241,7 @@ def _settle(condition: SSAValue, value: bool) -> None:
 
 
 def _conditions(loop: tir.ForOp, inside: set[Operation], hinted: bool) -> Iterable[SSAValue]:
-    """The comparisons that make up what is called likely in the body; with a hint, all that branches are taken by."""
+    """Returns the comparisons inside `T.likely` in the body; with a hint, also those that branches test."""
     found: dict[SSAValue, None] = {}
     for op in walk_ops(loop):
         pending: list[SSAValue] = []
@@ -257,7 +264,7 @@ def _conditions(loop: tir.ForOp, inside: set[Operation], hinted: bool) -> Iterab
 
 
 def _forbids(op: Operation) -> bool:
-    """Whether the op must not be in a part of a loop: all threads must come to it."""
+    """Returns whether the op must not be in a part of a loop: all threads must reach it."""
     return isinstance(op, tir.CallOp) and op.intrinsic.data in ("tvm_thread_allreduce", "tvm_storage_sync")
 
 
@@ -302,7 +309,7 @@ class LoopPartition(ModulePass):
     """Splits loops where a condition called `T.likely` changes.
 
     Loops of constant range are split only with `partition_const_loop`. A loop with the annotation (or attribute)
-    `pragma_loop_partition_hint` is split at any condition of a branch. A part of one turn is no loop, unless
+    `pragma_loop_partition_hint` is split at any condition of a branch. A part of one iteration is inlined, unless
     `no_unroll_loop_with_extent_one`.
     """
 

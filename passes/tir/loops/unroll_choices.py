@@ -1,16 +1,16 @@
-"""The pass `unroll-choices`: loops whose variable chooses between values become their turns, with each choice made.
+"""The pass `unroll-choices`: unrolls loops whose variable chooses between values, each choice made.
 
 Rows of a constant matrix are written as choices by the row's number, and the loop over rows is of kind unrolled:
 
     for i in T.unroll(2):
         B[i] = T.Select(i == 0, A[0] + A[1], A[0] - A[1])
 
-What does not depend on the variable is computed once, before; each turn keeps what is chosen for it:
+What does not depend on the variable is computed once, before; each iteration keeps what is chosen for it:
 
     B[0] = A[0] + A[1]
     B[1] = A[0] - A[1]
 
-A code generator that unrolls the loop would compute every row in each turn first, to find which of them it needs.
+A code generator that unrolls the loop would compute every row in each iteration first, to find which of them it needs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from ..clone_body import hoist_views
 from ..rewriting import erase_dead, ops_of, prim_funcs
 
 MOST_TURNS = 16
-"""A loop of more turns stays one."""
+"""A loop of more iterations is not unrolled."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class UnrollChoices(ModulePass):
     name = "unroll-choices"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Unrolls where every choice by the variable is known in each turn."""
+        """Unrolls where every choice by the variable is known in each iteration."""
         for function in prim_funcs(op):
             changed = False
             for loop in ops_of(function, tir.ForOp):
@@ -55,7 +55,7 @@ class UnrollChoices(ModulePass):
 
 
 def _unroll(loop: tir.ForOp) -> bool:
-    """Whether the loop became its turns."""
+    """Unrolls a loop; returns whether it could."""
     low, extent = as_const(loop.min), as_const(loop.extent)
     if low is None or low.value != 0 or extent is None or not 0 < extent.value <= MOST_TURNS:
         return False
@@ -90,12 +90,12 @@ def _unroll(loop: tir.ForOp) -> bool:
 
 
 def _is_view(op: Operation) -> bool:
-    """Whether the op declares how memory is seen that there is already."""
+    """Returns whether the op declares a view of memory that exists already."""
     return type(op) is tir.DeclBufferOp and op.source is not None
 
 
 def _memory(buffer: SSAValue) -> SSAValue:
-    """What a buffer lies in: the buffer or handle that it is a view of, or itself."""
+    """Returns the memory of a buffer: the buffer or handle that it is a view of, or itself."""
     while isinstance(op := buffer.owner, tir.DeclBufferOp) and op.source is not None:
         data = op.source.owner
         buffer = data.buffer if isinstance(data, tir.BufferGetOp) else op.source
@@ -105,7 +105,7 @@ def _memory(buffer: SSAValue) -> SSAValue:
 
 
 class _Turn:
-    """One turn of a loop, written before it."""
+    """One iteration of a loop, written before it."""
 
     def __init__(self, loop: tir.ForOp, number: int, varying: set[SSAValue]):
         self.builder = builder_before(loop)
@@ -118,7 +118,7 @@ class _Turn:
         self.made: dict[SSAValue, SSAValue] = {}
 
     def known(self, condition: SSAValue) -> bool | None:
-        """What a condition is in this turn; None where that is not known."""
+        """Returns the value of a condition in this iteration; None where that is not known."""
         op = condition.owner
         if isinstance(op, tir.BroadcastOp):
             op = op.value.owner
@@ -129,13 +129,13 @@ class _Turn:
         return None if value is None else value == 0
 
     def copy(self, op: Operation) -> Operation:
-        """The op as it is in this turn, with what it needs that depends on the turn."""
+        """Clones `op` and its loop-dependent operands for this iteration."""
         copy = clone_nested(op, {operand: self.value(operand) for operand in operands_of(op)})
         self.builder.insert(copy)
         return copy
 
     def value(self, value: SSAValue) -> SSAValue:
-        """What a value is in this turn."""
+        """Returns a value as it is in this iteration, cloning what computes it."""
         if value not in self.varying:
             return value
         found = self.made.get(value)

@@ -1,4 +1,8 @@
-"""The pass `unroll-loop`: the turns of a loop one after the other, as in TVM's `tir.transform.UnrollLoop`."""
+"""The pass `unroll-loop`: unrolls loops, as TVM's `tir.transform.UnrollLoop`.
+
+for i in T.unroll(2):                     B[0] = A[0]
+    B[i] = A[i]                   →       B[1] = A[1]
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ _STEP, _EXPLICIT = "pragma_auto_unroll_max_step", "pragma_unroll_explicit"
 
 @dataclass(frozen=True)
 class UnrollLimits:
-    """What decides whether a loop is unrolled, at one place."""
+    """The limits under which loops are unrolled at one place."""
 
     max_step: int
     explicit: bool
@@ -35,14 +39,14 @@ class UnrollLimits:
 
 @dataclass
 class Size:
-    """What was found in a statement: stores and calls, nested unrolled loops, nested other loops."""
+    """The size of a statement: stores and calls, nesting depth of unrolled loops and of other loops."""
 
     steps: int = 0
     unrolled: int = 0
     normal: int = 0
 
     def and_then(self, other: Size) -> Size:
-        """Of two statements in turn."""
+        """Returns the size of two statements in sequence."""
         return Size(self.steps + other.steps, max(self.unrolled, other.unrolled), max(self.normal, other.normal))
 
 
@@ -50,11 +54,11 @@ class Size:
 class UnrollLoop(ModulePass):
     """Unrolls the loops of kind unrolled, and serial ones that are small.
 
-    A serial loop is unrolled where it holds no loop that is not, at most `auto_max_depth` unrolled ones are nested, and either
-    it has at most `auto_max_step` stores and calls in all its turns or at most `auto_max_extent` turns. Loops around a block that
-    reduces over what may be nothing stay loops: its `T.init` is of the whole reduction. Without
-    `explicit_unroll` such loops are marked as unrolled only, for the code generator. The pragmas `auto_unroll_max_step` and
-    `unroll_explicit` say otherwise for the statements behind them.
+    A serial loop is unrolled where all loops in it are, at most `auto_max_depth` unrolled ones are nested, and either
+    it executes at most `auto_max_step` stores and calls or has at most `auto_max_extent` iterations. Loops around a block whose
+    reduction may be empty stay loops: its `T.init` is of the whole reduction. Without
+    `explicit_unroll` such loops are only marked as unrolled, for the code generator. The pragmas `auto_unroll_max_step` and
+    `unroll_explicit` override the options for the statements after them.
     """
 
     name = "unroll-loop"
@@ -147,7 +151,7 @@ class _Unroller:
             loop.kind = StringAttr("unrolled")
 
     def unroll(self, loop: tir.ForOp, extent: int) -> None:
-        """Puts the turns into the loop's place."""
+        """Replaces the loop by its iterations."""
         count = sum(1 for _ in walk_ops(loop))
         if count * extent > MAX_OPS:
             raise error_at(

@@ -1,8 +1,13 @@
-"""The pass `inject-double-buffer`: what a loop's next turn needs is written while this turn runs, as in TVM's pass of this name.
+"""The pass `inject-double-buffer`: fills memory for the next iteration during this one, as in TVM.
 
-`T.attr(p, "double_buffer_scope", 1)` says of the statements behind it that they fill the memory `p` for the turn of the loop
-around. The memory becomes twice as large: the first half is filled before the loop; in turn i the half of turn i + 1 is
-filled, while the half of turn i is read.
+    for i in range(8):                            B[0:4] = A[0:4]
+        with T.attr(B, "double_buffer_scope"):    for i in range(8):
+            B[0:4] = A[4 * i:4 * i + 4]      →        if i + 1 < 8: B[(i + 1) % 2 * 4:…] = A[4 * (i + 1):…]
+        … B[j] …                                      … B[i % 2 * 4 + j] …
+
+`T.attr(p, "double_buffer_scope", 1)` says that the statements after it fill the memory `p` for one iteration of the loop
+around. The memory becomes twice as large: the first half is filled before the loop; in iteration i the half of iteration i + 1 is
+filled, while the half of iteration i is read.
 """
 
 from __future__ import annotations
@@ -50,9 +55,9 @@ class Doubled:
 
 
 def _scope(attr: tir.AttrOp) -> Doubled:
-    """What an attribute asks for.
+    """Returns the double buffer that an attribute asks for.
 
-    Raises MirError where it cannot be done.
+    Raises MirError where it is not in a loop, or names memory that cannot be doubled.
     """
     value = attr.node
     owner = value.owner
@@ -116,7 +121,7 @@ def _reach(found: Doubled) -> None:
 
 
 def _check(found: Doubled) -> None:
-    """Raises MirError where filling the memory a turn early would change what the loop computes."""
+    """Raises MirError where filling the memory an iteration early would change what the loop computes."""
     name, loop, attr = found.name, found.loop, found.attr
     home = attr.parent_op()
     while isinstance(home, tir.ScopeOp):
@@ -167,7 +172,7 @@ _EARLY = "it is filled one turn early: that must not change what it is filled wi
 
 
 def _needed(found: Doubled) -> list[Operation]:
-    """What is computed in the loop for the statements that fill the memory, in order."""
+    """Returns the ops of the loop whose results the statements that fill the memory use, in order."""
     order = {op: number for number, op in enumerate(walk_ops(found.loop))}
     inside = {inner for op in found.producer for inner in walk_ops(op)}
     kept = {found.memory, *found.views}
@@ -196,14 +201,14 @@ class Injector:
         return builder
 
     def run(self) -> None:
-        """Doubles the memory, fills it before the loop and, in each turn, for the next."""
+        """Doubles the memory, fills it before the loop and, in each iteration, for the next."""
         found, loop = self.found, self.loop
         stride = self.move_memory()
         needed = _needed(found)
         for access in found.accesses:
             if isinstance(access, tir.LoadOp):
                 self.shift(access, lambda _: loop.loop_var, stride)
-        # Before the loop: the first turn's.
+        # Before the loop: for the first iteration.
         first = self.copies(needed, loop.min, stride)
         builder = self.builder(loop)
         home = loop.parent
@@ -222,7 +227,7 @@ class Injector:
         if scope is not loop:
             scope.location = found.attr.location
             home.insert_ops_before([*builder.ops, scope], loop)
-        # In each turn: the next turn's, where there is one.
+        # In each iteration: for the next one, if there is one.
         builder = self.builder(found.attr)
         after = builder.binary(tir.AddOp, loop.loop_var, Const(1, self.type))
         low = as_const(loop.min)
@@ -297,7 +302,7 @@ class Injector:
         return stride
 
     def enlarge(self, view: tir.DeclBufferOp) -> None:
-        """Has a buffer hold both halves."""
+        """Doubles the extent of a buffer, for both halves."""
         type_ = view.result.type
         extent = type_.shape.data[0]
         if isinstance(extent, IntegerAttr):
@@ -314,7 +319,7 @@ class Injector:
     def shift(
         self, access: tir.LoadOp | tir.StoreOp, turn: Callable[[ExprBuilder], Value], stride: SSAValue | Const
     ) -> None:
-        """Sends an access to the half of a turn."""
+        """Shifts an access to the half of an iteration."""
         builder = self.builder(access)
         index = access.indices[0]
         half = builder.binary(tir.FloorModOp, turn(builder), Const(2, self.type))
@@ -326,7 +331,7 @@ class Injector:
         set_indices(access, [value])
 
     def copies(self, needed: Sequence[Operation], turn: SSAValue | None, stride: SSAValue | Const) -> Block:
-        """The statements that fill the memory, for a turn; without one, for the turn after that of the loop."""
+        """Clones the statements that fill the memory, for iteration `turn`, or for the one after the loop's."""
         found, loop = self.found, self.loop
         block = Block()
         values = {variable: loop.loop_var if turn is None else turn for variable in variables_of(loop)}
@@ -351,13 +356,13 @@ class Injector:
 
 
 def _has_turns(loop: tir.ForOp) -> bool:
-    """Whether a loop is known to have at least one turn."""
+    """Returns whether a loop is proven to have at least one iteration."""
     analyzer = Analyzer()
     return analyzer.can_prove_ge0(analyzer.expr(loop.extent) - 1)
 
 
 def _each_use(ops: Sequence[Operation], variable: SSAValue, compute: Callable[[ExprBuilder], Value]) -> None:
-    """Has every op that uses a variable use what is computed instead, right before it."""
+    """Replaces a variable in each op that uses it by a value computed right before the op."""
     for op in [inner for outer in ops for inner in walk_ops(outer)]:
         if variable in op.operands:
             builder = ExprBuilder()
@@ -370,7 +375,7 @@ def _each_use(ops: Sequence[Operation], variable: SSAValue, compute: Callable[[E
 
 
 def _split(loop: tir.ForOp, factor: int) -> None:
-    """Writes out `factor` turns in one of the loop, and the last ones behind it."""
+    """Unrolls a loop by `factor`, with the remaining iterations after it."""
     low = as_const(loop.min)
     if low is None or low.value or not isinstance(loop.min.type, IntegerType):
         raise error_at(
@@ -383,7 +388,7 @@ def _split(loop: tir.ForOp, factor: int) -> None:
     ops = list(loop.body.block.ops)
 
     def turn(value: Callable[[ExprBuilder], Value], is_tail: bool) -> list[Operation]:
-        """The body for one turn."""
+        """Clones the body for one iteration."""
         copies = copy_ops(ops, {loop.var: loop.loop_var} if loop.var is not None else {})
         body = Block()
         body.add_ops(copies)
@@ -443,9 +448,9 @@ def _split(loop: tir.ForOp, factor: int) -> None:
 
 @dataclass(frozen=True)
 class InjectDoubleBuffer(ModulePass):
-    """Has memory marked by the attribute `double_buffer_scope` be filled one turn early, in halves.
+    """Fills memory marked by the attribute `double_buffer_scope` one iteration early, in halves.
 
-    With `split_loop`, 1 or an even number, so many turns of the loop are written out in one.
+    With `split_loop`, 1 or an even number, the loop is unrolled by it.
     """
 
     name = "inject-double-buffer"

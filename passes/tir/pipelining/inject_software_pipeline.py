@@ -1,8 +1,13 @@
-"""The pass `inject-software-pipeline`: loops whose statements of several turns run together, as in TVM's pass of this name.
+"""The pass `inject-software-pipeline`: overlaps the statements of several iterations, as in TVM.
+
+    for i in T.serial(4, annotations={               S0(0)
+            "software_pipeline_stage": [0, 1],       for i in range(3):
+            "software_pipeline_order": [0, 1]}):  →      S0(i + 1); S1(i)
+        S0(i); S1(i)                                 S1(3)
 
 A loop annotated with `software_pipeline_stage` and `software_pipeline_order` becomes a prologue, which starts the first
-turns, a body, in which the stages of several turns run in one, and an epilogue, which ends the last turns. Buffers that are
-written in one stage and read in another get as many versions as turns are under way. Stages that
+iterations, a body, in which the stages of several iterations run together, and an epilogue, which ends the last ones. Buffers that are
+written in one stage and read in another get as many versions as iterations are in flight. Stages that
 `software_pipeline_async_stages` names run in the background: `async_scope`, with commits and waits.
 """
 
@@ -35,7 +40,7 @@ class InjectSoftwarePipeline(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites the pipelines of every prim_func of the module, inner ones first.
 
-        Raises MirError for a loop whose body is no sequence of statements, for annotations that do not fit it, and where
+        Raises MirError for a loop whose body is not a sequence of statements, for annotations that do not fit it, and where
         the stages would have a statement run before what it depends on.
         """
         for func in prim_funcs(op):
@@ -101,9 +106,9 @@ def _must_be_plain(loop: tir.ForOp, block: tir.BlockOp) -> None:
 
 
 def _statements(loop: tir.ForOp, block: Block) -> list[Operation]:
-    """The statements of a block, in order.
+    """Returns the statements of a block, in order.
 
-    Raises MirError for what acts on the statements behind it.
+    Raises MirError for an op that acts on the statements after it.
     """
     found: list[Operation] = []
     for op in block.ops:
@@ -122,7 +127,7 @@ def _statements(loop: tir.ForOp, block: Block) -> list[Operation]:
 
 
 def _holds_several(block: tir.BlockOp) -> bool:
-    """Whether a block is a sequence of statements, as a nested pipeline is."""
+    """Returns whether a block is a sequence of statements, as a nested pipeline is."""
     body = list(block.body.block.ops)
     if any(isinstance(op, tir.MatchBufferOp | tir.InitOp | tir.LetOp) or acts_until_end(op) for op in body):
         return False
@@ -162,9 +167,9 @@ def _as_block(op: Operation, needed: list[Operation]) -> tir.BlockOp:
 
 
 def _needed(loop: tir.ForOp, op: Operation, place: dict[Operation, int]) -> list[Operation]:
-    """What is computed beside a statement for it, in order.
+    """Returns the adjacent ops whose results a statement uses, in order.
 
-    Raises MirError for what is loaded for several statements.
+    Raises MirError for a load that several statements use.
     """
     found: dict[Operation, None] = {}
     pending = [operand for inner in walk_ops(op) for operand in inner.operands]

@@ -1,4 +1,8 @@
-"""Buffers of several versions: allocations with one more dimension, and the accesses of a turn to the version that is its own."""
+"""Creates buffers with several versions: a new dimension, and accesses to an iteration's version.
+
+B = T.alloc_buffer((16,))        B = T.alloc_buffer((2, 16))
+… B[j] …                    →    … B[i % 2, j] …
+"""
 
 from __future__ import annotations
 
@@ -61,7 +65,7 @@ class Versions:
         set_type(op.result, BufferType(ArrayAttr(dims), type_.dtype, type_.scope))
 
     def rewrite(self, ops: Iterable[Operation], turn: Turn) -> None:
-        """Has the accesses of one turn go to its version."""
+        """Redirects the accesses of one iteration to its version."""
         if not self.count_of:
             return
         for op in ops:
@@ -91,7 +95,10 @@ class Versions:
         set_operands(op, [op.buffer], [low, *op.mins], [extent, *op.extents])
 
     def field(self, op: tir.BufferGetOp, turn: Turn) -> None:
-        """What is asked of a buffer: its extents and strides have moved, its memory is accessed from the version on."""
+        """Rewrites a field that is read of a buffer.
+
+        Extents and strides have moved by one dimension; a pointer starts at the version.
+        """
         if op.field.data in ("shape", "strides"):
             dim = 0 if op.dim is None else op.dim.value.data
             op.dim = IntegerAttr(dim + 1, 64)
@@ -121,7 +128,7 @@ class Versions:
             call.operands[2] = value
 
     def version(self, buffer: SSAValue, turn: Turn, builder: ExprBuilder) -> SSAValue:
-        """The version of the turn, counted from the loop's start."""
+        """Returns the version of the iteration, counted from the loop's start."""
         value, low = turn(builder), as_const(self.loop.min)
         if low is None or low.value:
             value = builder.node(tir.SubOp, value, self.loop.min)

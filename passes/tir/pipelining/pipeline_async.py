@@ -1,7 +1,7 @@
-"""Statements of a pipeline that run in the background: groups that are committed, and waits for them.
+"""Plans the background stages of a pipeline: groups of statements that are committed, and their waits.
 
 A statement that reads what stage S writes in the background waits until at most so many of S's commits are in flight, as
-its own turn allows: the difference of the turns that producer and consumer have come to.
+its own iteration allows: the difference of the iterations that producer and consumer have reached.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .pipeline_stages import Statement
 
 @dataclass(eq=False)
 class Copy:
-    """A statement in one part of the pipeline: the turn that it is of, and when it runs."""
+    """A statement in one part of the pipeline: its iteration, and when it runs."""
 
     statement: Statement
     turn: Expr
     predicate: Expr
     low: Expr
-    """The part of the predicate that says that the first turn has come."""
+    """The part of the predicate that says that the first iteration has started."""
     waits: list[tuple[int, Expr, Expr | None]] = field(default_factory=list[tuple[int, Expr, "Expr | None"]])
     """Stage, number that may be in flight, and the condition under which that number is right."""
     commits: int | None = None
@@ -108,7 +108,7 @@ class AsyncStages:
             self.heads[stage] = head + extent if known and head is not None else None
 
     def wait(self, copy: Copy, local: dict[int, _Local], group_of: dict[SSAValue, int], normalized: Analyzer) -> None:
-        """Has a statement that reads what is written in the background wait for it."""
+        """Makes a statement that reads a result of a background stage wait for it."""
         statement = copy.statement
         if statement.is_async:
             local[statement.stage].seen.update(statement.writes)
@@ -125,7 +125,7 @@ class AsyncStages:
             for buffer in statement.reads:
                 if buffer in self.writes[stage] and group_of[buffer] not in done:
                     done.add(group_of[buffer])
-                    # What was not written yet in this part's turn was written in the turn before.
+                    # What this part's iteration has not written yet was written in the iteration before.
                     heads.append(state.head if buffer in state.seen else state.head - 1)
         count: Expr = x.ZERO
         for head in heads:

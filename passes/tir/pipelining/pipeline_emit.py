@@ -68,7 +68,7 @@ class Pipeline:
         body = whole.body.block
         self.versions.allocate(self.allocations, body)
         start, end = self.low + self.most, self.low + self.extent
-        # Where there may be fewer turns than stages, the prologue has come to the end of some.
+        # With fewer iterations than stages, the prologue may have reached the end of some.
         after = end if self.analyzer.can_prove_ge0(self.extent - self.most) else x.maximum(start, end)
         self.part(body, self.low, start, is_end=True)
         self.part(body, start, end, is_end=False)
@@ -98,7 +98,7 @@ class Pipeline:
         return builder
 
     def turn(self, part: PipelinePhase, stage: int, builder: ExprBuilder) -> Value:
-        """Which turn a statement of that stage is in."""
+        """Returns the iteration of a statement of that stage."""
         behind = Const(stage, self.type)
         if part.is_unit:
             return builder.binary(tir.SubOp, self.from_expr(part.start, builder), behind)
@@ -106,7 +106,10 @@ class Pipeline:
         return builder.binary(tir.AddOp, skewed, self.from_expr(part.delta, builder))
 
     def condition(self, part: PipelinePhase, stage: int, low: Expr) -> tuple[list[Operation], SSAValue | None]:
-        """When a statement of that stage runs: `low`, and where its turn is before the end; None when it always does."""
+        """Returns when a statement of a stage runs, as ops and a condition: `low`, and before the end.
+
+        The condition is None where it always runs.
+        """
         builder = self.builder()
         behind = Const(stage, self.type)
         if part.is_unit:
@@ -141,7 +144,7 @@ class Pipeline:
     # Parts
 
     def part(self, home: Block, start: Expr, end: Expr, *, is_end: bool) -> None:
-        """The statements of some times, each so many turns behind as its stage says."""
+        """Builds the statements of a range of times, each as many iterations late as its stage."""
         analyzer = self.analyzer
         extent = analyzer.simplify(end - start)
         if analyzer.can_prove_ge0(-extent):
@@ -176,7 +179,10 @@ class Pipeline:
         self.place(home, part, copies, made)
 
     def reached(self, low: Expr, turn: Expr, variable: Expr) -> Expr:
-        """The condition that a statement's first turn has come, simplified; an equation where that is the last time."""
+        """Returns the simplified condition that a statement's first iteration has started.
+
+        It is an equation where that is the last time.
+        """
         if self.analyzer.can_prove(low):
             return x.TRUE
         if self.analyzer.can_prove_ge0(self.low - turn):
@@ -262,7 +268,7 @@ class Pipeline:
             loop.kind, loop.thread = old.kind, old.thread
 
     def nothing(self, home: Block) -> None:
-        """A part without turns."""
+        """Adds a part without iterations."""
         block = self.block(Block())
         builder = builder_at_end(block.body.block, self.loop.location)
         builder.insert(tir.EvaluateOp(builder.insert(tir.ConstOp.int(0)).result))
@@ -272,7 +278,7 @@ class Pipeline:
     # What runs in the background
 
     def open_scopes(self, part: PipelinePhase, copy: Copy, copies: Sequence[Copy], block: tir.BlockOp) -> None:
-        """Has a statement wait for what it reads, and run in the background if it does."""
+        """Makes a statement wait for what it reads, and run in the background where its stage does."""
         builder = self.builder()
         for stage, count, predicate in copy.waits:
             self.attribute(builder, "async_wait_queue_scope", Const(stage))
@@ -314,7 +320,7 @@ class Pipeline:
         return builder.emit(tir.IfThenElseOp(condition, sides[0], sides[1], value.type))
 
     def commit(self, stage: int, blocks: Sequence[tir.BlockOp]) -> None:
-        """Has statements be one block, committed to the queue of a stage."""
+        """Joins statements in one block, which is committed to the queue of a stage."""
         first = blocks[0]
         for block in blocks:
             _drop_regions(block)

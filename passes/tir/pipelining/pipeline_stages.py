@@ -1,7 +1,6 @@
-"""The statements of a software pipeline: what each reads and writes, in which stage it runs, and how many versions of each
-buffer that asks for.
+"""Describes the statements of a software pipeline: accesses, stages, numbers of versions of buffers.
 
-With stages, what statement P does in turn p happens at time p + stage(P), in the given order of statements at the same time.
+With stages, what statement P does in iteration p happens at time p + stage(P), in the order of the statements at the same time.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ def make_statements(loop: tir.ForOp, blocks: Sequence[tir.BlockOp]) -> list[Stat
 
 
 class Dependences:
-    """What may not change places in a pipeline."""
+    """The dependences between the statements of a pipeline, which must keep their order."""
 
     def __init__(self, loop: tir.ForOp, statements: Sequence[Statement], own: Sequence[SSAValue]):
         self.loop = loop
@@ -117,7 +116,7 @@ class Dependences:
         self.variable = self.analyzer.expr(loop.loop_var)
 
     def check(self) -> None:
-        """Raises MirError where a statement would come before what it depends on, whatever the number of versions."""
+        """Raises MirError where a statement would run before one that it depends on, whatever the versions."""
         for buffer, users in self.users.items():
             for first, second in ((a, b) for a in users for b in users if a.place < b.place):
                 if self.conflict(buffer, first, second, 0) and _overtakes(first, second, 0):
@@ -126,10 +125,10 @@ class Dependences:
                 self.first_conflict(buffer, users, 1, refuse=True)
 
     def versions(self, buffer: SSAValue) -> int:
-        """How many versions of a buffer of the body's own the pipeline needs.
+        """Returns how many versions of a buffer of the body's own the pipeline needs.
 
         As in TVM, one for each stage from the first write to the last read, and one less where no statement of a later
-        stage comes after a write at the same time; more where that would let a turn overwrite what another still reads.
+        stage runs after a write at the same time; more where that would overwrite what an earlier iteration still reads.
         """
         users = self.users.get(buffer, [])
         writes = [s.stage for s in users if buffer in s.writes]
@@ -154,7 +153,7 @@ class Dependences:
         return count
 
     def first_conflict(self, buffer: SSAValue, users: Sequence[Statement], step: int, refuse: bool) -> bool:
-        """Whether an access overtakes one of `step`, `2 * step`, … turns before that it must not overtake."""
+        """Returns whether an access wrongly overtakes one of `step`, `2 * step`, … iterations before."""
         for first in users:
             for second in users:
                 for distance in range(step, first.stage - second.stage + 1, step):
@@ -167,7 +166,7 @@ class Dependences:
         return False
 
     def conflict(self, buffer: SSAValue, first: Statement, second: Statement, distance: int) -> bool:
-        """Whether `second`, that many turns later, must come after `first`."""
+        """Returns whether `second`, that many iterations later, must run after `first`."""
         return any(
             (writes or rewrites) and not self.disjoint(a, b, distance)
             for a, writes in first.accesses(buffer)
@@ -175,7 +174,7 @@ class Dependences:
         )
 
     def disjoint(self, a: Box, b: Box, distance: int) -> bool:
-        """Whether two boxes, the second of that many turns later, have nothing in common."""
+        """Returns whether two boxes, the second of that many iterations later, are disjoint."""
         later = {self.variable.atom: self.variable + distance} if self.variable.atom is not None and distance else {}
         for (low, extent), (other, size) in zip(a, b, strict=True):
             start = substitute(other, later)
@@ -199,7 +198,7 @@ class Dependences:
 
 
 def _overtakes(first: Statement, second: Statement, distance: int) -> bool:
-    """Whether `second`, that many turns later, runs before `first`."""
+    """Returns whether `second`, that many iterations later, runs before `first`."""
     return (first.stage, first.order) > (second.stage + distance, second.order)
 
 

@@ -1,1 +1,1 @@
-"""Passes on TIR's scalar expressions: simplification, narrower dtypes, common subexpressions, stores without effect."""
+"""Passes on TIR's scalars: simplification, narrower dtypes, common subexpressions, dead stores."""

@@ -1,8 +1,12 @@
-"""The pass `bf16-compute-legalize`: arithmetic on bfloat16 is done in float32, as in TVM's `BF16ComputeLegalize`.
+"""The pass `bf16-compute-legalize`: computes bfloat16 arithmetic in float32, as TVM's pass.
+
+    B[i] = A[i] + A[i]     →     B[i] = T.Cast("bfloat16", T.Cast("float32", A[i]) + T.Cast("float32", A[i]))
 
 What is loaded is widened, what is stored is rounded once, at the store. Memory of the function's own becomes float32, where
-nothing but loads and stores reaches it: intermediate results are then not rounded at all. Conversions are casts, which the
-code generator makes shifts of; unlike TVM's shifts they keep NaN.
+nothing except loads and stores reaches it: intermediate results are then not rounded at all. Conversions are casts, which the
+code generator lowers to shifts; unlike TVM's shifts they keep NaN.
+
+Not rules: a value stays wide as far as all that is computed from it, which a pattern of fixed size does not see.
 """
 
 from __future__ import annotations
@@ -142,7 +146,7 @@ class ComputeLegalizer:
         self.widen(op)
 
     def forward(self, op: tir.CastOp) -> None:
-        """Has what computes use a cast's operand, which is float32 already; what needs bfloat16 is given it."""
+        """Replaces a cast by its operand, which is float32 already; rounds it for users that need bfloat16."""
         value = op.operands[0]
         for use in list(op.result.uses):
             user = use.operation
@@ -152,7 +156,7 @@ class ComputeLegalizer:
         op.result.replace_all_uses_with(value)
 
     def widen(self, op: Operation) -> None:
-        """Has the results be float32."""
+        """Changes the type of bfloat16 results to float32."""
         for result in op.results:
             if _is_bf16(result.type):
                 _retype(result, _widened(result.type))
@@ -165,7 +169,7 @@ class ComputeLegalizer:
             op.operands[len(op.operands) - 1] = builder_before(op).insert(tir.CastOp(op.value, wanted)).result
 
     def narrow_operands(self, op: Operation) -> None:
-        """Has an op that needs bfloat16, as a call of another function, be given it."""
+        """Rounds the widened operands of an op that needs bfloat16, as a call of another function."""
         for index, operand in enumerate(op.operands):
             if operand in self.wide:
                 narrow = with_lanes_of(BF16, operand.type)
@@ -173,7 +177,7 @@ class ComputeLegalizer:
 
 
 def _computes(op: Operation) -> bool:
-    """Whether an op computes in float32 what it computed in bfloat16; others need the dtype that they have."""
+    """Returns whether an op can compute in float32 instead of bfloat16; others keep their dtype."""
     if isinstance(op, tir.CallOp):
         return op.intrinsic.data in _MATH
     return isinstance(

@@ -37,7 +37,7 @@ class BooleanSimplifier:
         if op.result.type != I1 or not (self.normal_form or self.constraints):
             return
         if all(isinstance(use.operation, tir.AndOp | tir.OrOp) for use in op.result.uses):
-            return  # A part of a larger condition, whose turn comes.
+            return  # A part of a larger condition, which is visited later.
         clauses = _clauses(op.result, self.normal_form)
         if clauses is None:
             return
@@ -101,7 +101,10 @@ def _parts(value: SSAValue, kind: type[tir.AndOp] | type[tir.OrOp]) -> list[SSAV
 
 
 def _clauses(value: SSAValue, multiply: bool) -> list[list[SSAValue]] | None:
-    """The condition as an `and` of `or`s of its parts; None for too many. An `and` within an `or` is a part unless `multiply`."""
+    """Returns a condition as an `and` of `or`s of its parts; None for too many.
+
+    An `and` within an `or` is a part unless `multiply`.
+    """
     conjuncts = _parts(value, tir.AndOp)
     if conjuncts is None:
         return None

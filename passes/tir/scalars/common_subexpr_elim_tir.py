@@ -1,6 +1,9 @@
-"""The pass `common-subexpr-elim-tir`: what is computed several times is computed once, by a let around all its uses.
+"""The pass `common-subexpr-elim-tir`: computes equal expressions once, in a `T.LetStmt`.
 
-As in TVM's pass of this name, loads, calls and vectors made of scalars are not taken together, and a let comes to stand in the
+    B[i] = A[i * 8 + j] + C[i * 8 + j]     →     with T.LetStmt(i * 8 + j) as x:
+                                                     B[i] = A[x] + C[x]
+
+As in TVM's pass of this name, loads, calls and vectors of scalars are not merged, and a let is placed in the
 innermost region that holds all the uses, so that no loop computes what it need not.
 """
 
@@ -29,7 +32,10 @@ _ELIGIBLE = (BinaryOp, tir.NotOp, tir.SelectOp, tir.CastOp)
 
 @dataclass
 class Computation:
-    """Equal expressions: the first of them, in program order, and the others; `home` is the innermost block around all."""
+    """Equal expressions: the first of them, in program order, and the others.
+
+    `home` is the innermost block around all.
+    """
 
     first: Operation
     home: Block
@@ -107,7 +113,7 @@ class Eliminator:
         return a
 
     def merge(self, computation: Computation) -> None:
-        """Has the first stand for all."""
+        """Replaces the others by the first."""
         first = computation.first
         if not self.move(first, computation.home):
             return  # Equal to the others, yet written with what is not known around them (`i - i + n`).
@@ -147,7 +153,7 @@ class Eliminator:
 
 
 def _declared(func: tir.PrimFuncOp) -> set[Operation]:
-    """What stands in the declarations of buffers and the heads of blocks, where no let can come before it."""
+    """Returns the ops that declarations of buffers and heads of blocks use: no let can be before these."""
     found: set[Operation] = set()
     pending: list[SSAValue] = []
     for op in walk_ops(func):
@@ -182,7 +188,7 @@ def _name(op: Operation, name: str) -> None:
 class CommonSubexprElimTIR(ModulePass):
     """Names by a let what is computed several times.
 
-    With `identify_equiv_terms`, expressions that are equal as integers are the same (`x + y` and `y + x`), else only those
+    With `identify_equiv_terms`, expressions that are equal as integers are the same (`x + y` and `y + x`), otherwise only those
     that are written alike. Without `enable_cse_tir` nothing is done.
     """
 

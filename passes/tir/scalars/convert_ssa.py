@@ -1,7 +1,11 @@
 """The pass `convert-ssa`: a variable that several loops or lets bind becomes one of its own for each.
 
-Values are defined once here in any case; what the pass does away with is a name in common, `i = T.int32()` declared around
-two loops over `i`, as TVM's passes leave it behind.
+    i = T.int32()                      for i in range(4): …
+    for i in range(4): …         →     for i in range(8): …
+    for i in range(8): …
+
+Values are defined once here in any case; the pass removes a common name, `i = T.int32()` declared around
+two loops over `i`, as TVM's passes leave it.
 """
 
 from __future__ import annotations

@@ -25,7 +25,10 @@ from ....support.walk import walk_ops
 
 @dataclass
 class StatementEffects:
-    """What a statement does: the boxes that it stores to, those of them that it fills, what it reads; `opaque`: anything."""
+    """The effects of a statement: the boxes that it stores to or fills, the buffers that it reads.
+
+    `opaque`: it may do anything.
+    """
 
     stores: dict[SSAValue, list[tuple[IntervalSet, ...]]]
     filled: dict[SSAValue, list[tuple[IntervalSet, ...]]]
@@ -84,7 +87,7 @@ def _covered(
 
 
 def is_alone(buffer: SSAValue) -> bool:
-    """Whether the buffer's memory is reached through nothing but loads and stores of it."""
+    """Returns whether the buffer's memory is accessed by nothing except loads and stores of it."""
     owner = buffer.owner
     if isinstance(owner, BufferOp) and owner.source is not None and not isinstance(owner, tir.MatchBufferOp):
         return False
@@ -129,8 +132,10 @@ def _is_pure_call(op: Operation) -> bool:
 
 
 def _fills(store: tir.StoreOp, root: Operation, loops: dict[SSAValue, tir.ForOp]) -> bool:
-    """Whether the store runs for every element of its box: each index is a loop's variable of its own, or a number, and the
-    loops between it and `root` surely run."""
+    """Returns whether the store fills its box: each index is a loop's variable of its own, or a number.
+
+    The loops between the store and `root` must surely run.
+    """
     if store.predicate is not None:
         return False
     variables = [i for i in store.indices if i in loops]

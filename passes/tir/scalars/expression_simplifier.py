@@ -1,10 +1,10 @@
-"""Scalar expressions, shortened in place under what an analyzer knows.
+"""Simplifies scalar expressions in place under what an analyzer knows.
 
-Integer arithmetic goes through the analyzer's canonical form and back, whole trees at a time: the root of a tree is the value
-that something other than arithmetic uses. This is no rule: what cancels in a sum may stand anywhere in its tree. Comparisons keep the
+Integer arithmetic is brought into the analyzer's canonical form and back, whole trees at a time: the root of a tree is the value
+that something other than arithmetic uses. This is not a rule: what cancels in a sum may be anywhere in its tree. Comparisons keep the
 side that they are written on; what is known true or false becomes a constant. All else is rewritten by the rules of `simplify.mir`. Operands must have been simplified before the ops that use them, as they are in program order.
 
-The analyzer takes integers for unlimited. What indices, bounds of loops and conditions of statements are computed from must not
+The analyzer treats integers as unlimited. What indices, bounds of loops and conditions of statements are computed from must not
 overflow; all else wraps around, and is simplified only where it does not, or where sums and products alone are left
 (docs/semantics.md).
 """
@@ -75,7 +75,7 @@ class ExpressionSimplifier:
         return ScalarRules("tir/scalars/simplify.mir", self)
 
     def visit(self, op: Operation) -> None:
-        """Replaces the results of an expression op by something simpler, where there is that. The op stays, maybe unused."""
+        """Replaces the results of an expression op by something simpler, if possible; the op itself stays."""
         step = self._steps.get(type(op))
         if step is not None:
             step(op)
@@ -118,7 +118,7 @@ class ExpressionSimplifier:
                 pending += [o for o in root.op.operands if isinstance(o, OpResult) and isinstance(o.op, ARITHMETIC)]
 
     def is_exact(self, root: SSAValue) -> bool:
-        """Whether no arithmetic in a tree may overflow, by what it is used for or by what is known of its parts."""
+        """Returns whether no arithmetic in a tree may overflow, by what uses it or by the bounds of its parts."""
         if not _is_stored(root):
             return True
         pending, seen = [root], set[SSAValue]()
@@ -134,7 +134,7 @@ class ExpressionSimplifier:
         return True
 
     def _fits(self, value: SSAValue) -> bool:
-        """Whether a number is known to be one of its type."""
+        """Returns whether a number is known to be one of its type."""
         if not is_index_type(value.type):
             return True
         assert isinstance(value.type, IntegerType)
@@ -203,7 +203,7 @@ class ExpressionSimplifier:
     # Conditions --------------------------------------------------------------------------------------------------
 
     def _decide(self, value: SSAValue) -> bool | None:
-        """Whether the condition is known, and what."""
+        """Returns the value of a condition; None where it is not known."""
         if not self.is_exact(value):
             return None
         condition = self.analyzer.expr(value)
@@ -256,13 +256,13 @@ class ExpressionSimplifier:
         if decided is not None:
             self._become(op, decided)
         elif isinstance(op, LogicalOp):
-            # What the analyzer can tell of one side alone was told when that was visited.
+            # What the analyzer knows of one side alone was used when that was visited.
             self._fold(op)
 
     # Others ------------------------------------------------------------------------------------------------------
 
     def _fold(self, op: tir.BinaryOp) -> None:
-        """What TVM's operators make of constants."""
+        """Folds an op on constants as TVM's operators do."""
         try:
             folded = fold(type(op), op.lhs, op.rhs)
         except ZeroDivisionError:
@@ -316,7 +316,7 @@ def constant(value: Const, builder: Builder) -> SSAValue | None:
 
 
 def _is_stored(value: SSAValue) -> bool:
-    """Whether something is computed from a value that is stored, returned or given to a function."""
+    """Returns whether a value that is stored, returned or passed to a function depends on this one."""
     pending, seen = [value], set[SSAValue]()
     while pending:
         current = pending.pop()
@@ -344,7 +344,7 @@ def _is_stored(value: SSAValue) -> bool:
 
 
 def _is_ring(root: SSAValue) -> bool:
-    """Whether a tree is of sums, differences and products alone, which are the same whatever wraps around in them."""
+    """Returns whether a tree has only sums, differences and products, which wrap around consistently."""
     pending = list(root.owner.operands) if isinstance(root.owner, tir.AddOp | tir.SubOp | tir.MulOp) else [root]
     for _ in range(MAX_SIZE):
         if not pending:
@@ -358,14 +358,14 @@ def _is_ring(root: SSAValue) -> bool:
 
 
 def _is_root(value: SSAValue) -> bool:
-    """Whether something uses the value that is not itself arithmetic of the same dtype."""
+    """Returns whether an op that is not arithmetic of the same dtype uses the value."""
     return any(
         not isinstance(use.operation, ARITHMETIC) or use.operation.result.type != value.type for use in value.uses
     )
 
 
 def _size(value: SSAValue) -> int:
-    """The number of ops that compute a value from what is no arithmetic, at most a little above `MAX_SIZE`."""
+    """Returns the number of arithmetic ops that compute a value, at most a little above `MAX_SIZE`."""
     count, pending = 0, [value]
     while pending and count <= MAX_SIZE:
         op = pending.pop().owner
@@ -376,7 +376,7 @@ def _size(value: SSAValue) -> int:
 
 
 def _has_product(value: SSAValue) -> bool:
-    """Whether a product in the tree has two factors that are no constants, one of them a sum."""
+    """Returns whether a product in the tree has two factors that are not constants, one of them a sum."""
     pending = [value]
     while pending:
         op = pending.pop().owner
@@ -403,7 +403,7 @@ def _place(scratch: Block, op: Operation) -> None:
 
 
 def _balance(kind: type[Operation], left: Expr, right: Expr) -> tuple[Expr, Expr]:
-    """Both sides of a comparison without the terms that they share, constants on one side, common factors taken out."""
+    """Cancels common terms of a comparison, collects constants on one side and takes out common factors."""
     for atom, coefficient in left.terms:
         other = right.coefficient(atom)
         if coefficient * other > 0:

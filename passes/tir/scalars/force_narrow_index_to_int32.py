@@ -1,4 +1,9 @@
-"""The pass `force-narrow-index-to-int32`: parameters, sizes and index arithmetic of 64 bits in 32, as in TVM's pass of the name."""
+"""The pass `force-narrow-index-to-int32`: 64-bit index arithmetic in 32 bits, as TVM's pass.
+
+    for i in range(T.int64(4)): A[i] = 1     →     for i in range(4): A[i] = 1
+
+Parameters and sizes become int32, too.
+"""
 
 from __future__ import annotations
 

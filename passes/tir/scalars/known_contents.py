@@ -1,4 +1,9 @@
-"""What buffers are known to hold: a condition on an element that was just filled with a number is a condition on that number."""
+"""Propagates what buffers are known to hold: an element just filled with a number is that number.
+
+for i in range(8): A[i] = 0               for i in range(8): A[i] = 0
+for i in range(8):                 →      for i in range(8):
+    if A[i] == 0: …                           if 0 == 0: …
+"""
 
 from __future__ import annotations
 
@@ -25,7 +30,7 @@ class Contents:
 
 
 def propagate_contents(func: tir.PrimFuncOp) -> None:
-    """In comparisons, replaces loads of elements that a statement before, in the same region, filled with a number."""
+    """Replaces loads in comparisons of elements that an earlier statement of the region filled."""
     analyzer = Analyzer()
     blocks = [func.body.block]
     blocks += [op.body.block for op in walk_ops(func) if isinstance(op, tir.ForOp | tir.ScopeOp | tir.BlockOp)]
@@ -61,7 +66,7 @@ def _written(op: Operation) -> set[SSAValue] | None:
 
 
 def _filled(op: Operation, analyzer: Analyzer) -> dict[SSAValue, Contents]:
-    """What a loop nest around one store of a number leaves behind."""
+    """Returns the contents that a loop nest around one store of a number leaves in the buffer."""
     if not isinstance(op, tir.ForOp | tir.StoreOp):
         return {}
     stores = [inner for inner in walk_ops(op) if isinstance(inner, tir.StoreOp)]

@@ -1,4 +1,7 @@
-"""The pass `narrow-data-type`: index arithmetic in fewer bits, where it fits, as in TVM's `tir.transform.NarrowDataType`."""
+"""The pass `narrow-data-type`: index arithmetic in fewer bits where it fits, as TVM's pass.
+
+for i in range(T.int64(8)): A[i + T.int64(1)] = 0     →     for i in range(8): A[i + 1] = 0
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from .narrowing import Narrower
 
 @dataclass(frozen=True)
 class NarrowDataType(ModulePass):
-    """Narrows loop variables, axes, threads and indices to `target_bits`, where what is computed of them surely fits."""
+    """Narrows loop variables, axes, threads and indices to `target_bits` where all that is computed fits."""
 
     name = "narrow-data-type"
     target_bits: int

@@ -42,7 +42,7 @@ class Root:
 
 @dataclass
 class Binder:
-    """A variable that an op binds: the operands that give its range, and whether those fit."""
+    """A variable that an op binds, and the operands that are its range."""
 
     op: tir.ForOp | tir.BlockOp | tir.LaunchThreadOp
     index: int
@@ -51,9 +51,11 @@ class Binder:
 
 
 class Narrower(AnalyzedWalk):
-    """Narrows the indices of one function to `bits`; with `force`, whatever their bounds are. `widen` makes them wider instead.
+    """Narrows the indices of one function to `bits`; with `force`, whatever their bounds are.
 
-    for i in range(4): A[i] = 1        for i in range(T.int64(4)): A[i] = 1        (bits = 64, force, widen)
+        for i in range(T.int64(4)): A[i] = 1        for i in range(4): A[i] = 1        (bits = 32)
+
+    `widen` makes them wider instead.
     """
 
     def __init__(self, bits: int, force: bool = False, widen: bool = False):
@@ -68,7 +70,7 @@ class Narrower(AnalyzedWalk):
         self.memo: dict[SSAValue, SSAValue] = {}
 
     def narrow(self, func: tir.PrimFuncOp) -> None:
-        """Narrows the function's variables and indices. With `force`, its integer parameters and the sizes of its buffers, too."""
+        """Narrows the function's variables and indices; with `force`, also its parameters and buffer sizes."""
         self.run(func)
         for root in self.roots:
             if not root.fits:
@@ -140,7 +142,7 @@ class Narrower(AnalyzedWalk):
         self.roots.append(Root(op, places, fits, variables))
 
     def is_wide(self, type: Attribute) -> bool:
-        """Whether values of the type are signed integers of more bits than are wanted (of fewer, to widen them)."""
+        """Returns whether a type is of signed integers of more bits than `bits` (of fewer, to widen them)."""
         element = element_of(type)
         if not is_index_type(element) or not isinstance(element, IntegerType):
             return False
@@ -148,7 +150,7 @@ class Narrower(AnalyzedWalk):
         return 32 <= width < self.bits if self.widen else width > self.bits
 
     def fits(self, value: SSAValue, variables: set[SSAValue]) -> bool:
-        """Whether all values that the tree of `value` computes are in range; collects its variables."""
+        """Returns whether all values that the tree of `value` computes are in range; collects its variables."""
         pending, result, seen = [value], True, set[SSAValue]()
         while pending:
             current = pending.pop()
@@ -164,7 +166,7 @@ class Narrower(AnalyzedWalk):
         return result
 
     def is_in_range(self, value: SSAValue) -> bool:
-        """Whether a value surely fits."""
+        """Returns whether a value surely fits."""
         if self.force or not is_index_type(value.type):
             return True  # The lanes of a vector are what its parts are.
         bound = self.analyzer.const_int_bound(value)
@@ -204,7 +206,7 @@ class Narrower(AnalyzedWalk):
         block.erase_arg(old)
 
     def cast_back(self, new: SSAValue, type: Attribute, builder: Builder, old: SSAValue | None = None) -> None:
-        """Has the uses of `old` (of `new` itself, by default) use the wide value of `new`."""
+        """Replaces the uses of `old` (of `new` itself, by default) by a cast of `new` to the wide type."""
         cast = tir.CastOp(new, type)
         builder.insert(cast)
         if old is None:
@@ -223,7 +225,10 @@ class Narrower(AnalyzedWalk):
             op.result.replace_all_uses_with(op.value)
 
     def narrowed(self, value: SSAValue) -> SSAValue:
-        """The narrow value of a tree that fits. A leaf is cast for each use, so that each cast is part of an expression."""
+        """Returns the narrow value of a tree that fits.
+
+        A leaf is cast for each use, so that each cast is part of an expression.
+        """
         known = self.memo.get(value)
         if known is not None:
             return known

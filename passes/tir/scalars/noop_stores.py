@@ -13,7 +13,7 @@ MAX_DISTANCE = 64
 
 
 def stores_what_is_there(op: tir.StoreOp, analyzer: Analyzer) -> bool:
-    """Whether a store gives an element the value that was loaded from it, nothing having been written since."""
+    """Returns whether a store writes back what was loaded from its element, nothing written in between."""
     load = op.value.owner
     if not isinstance(load, tir.LoadOp) or load.buffer is not op.buffer or load.parent is not op.parent:
         return False

@@ -26,7 +26,7 @@ from .expression_simplifier import ExpressionSimplifier
 from .noop_stores import stores_what_is_there
 
 _OPENING = (tir.AttrOp, tir.LaunchThreadOp, tir.RealizeOp)
-"""Ops that are about the statements behind them."""
+"""Ops that act on the statements after them."""
 
 _MEMORY = (tir.AllocateOp, tir.AllocateConstOp, tir.DeclBufferOp, tir.AllocBufferOp)
 
@@ -54,7 +54,7 @@ class NoOpRemover(AnalyzedWalk):
         return None
 
     def decide(self, op: tir.IfOp) -> bool | None:
-        """Whether the branch is always taken, or never."""
+        """Returns whether the branch is always (True) or never (False) taken; None where that is not known."""
         if op.condition.type != I1:
             return None
         condition = self.analyzer.expr(op.condition)
@@ -63,7 +63,7 @@ class NoOpRemover(AnalyzedWalk):
         return False if self.analyzer.can_prove(logical_not(condition)) else None
 
     def does_nothing(self, op: Operation) -> bool:
-        """Whether a statement has no effect, its regions having been visited."""
+        """Returns whether a statement has no effect; its regions were visited."""
         match op:
             case tir.EvaluateOp():
                 call = op.value.owner
@@ -80,7 +80,7 @@ class NoOpRemover(AnalyzedWalk):
                 return False
 
     def leave(self, block: Block) -> None:
-        """Memory that nothing uses goes, and what is about the statements behind it, where there are none."""
+        """Erases unused memory, and ops that act on the statements after them where there are none."""
         nothing_follows = True
         for op in reversed(list(block.ops)):
             unused = not any(result.uses for result in op.results)
@@ -132,9 +132,9 @@ def remove_no_ops(func: tir.PrimFuncOp) -> None:
 
 @dataclass(frozen=True)
 class RemoveNoOp(ModulePass):
-    """Removes statements without effect, loops without turns, branches never taken.
+    """Removes statements without effect, loops without iterations, branches never taken.
 
-    With `use_dataflow_analysis`, also what writes only what is written again before anything reads it, in at most
+    With `use_dataflow_analysis`, also stores to elements that are written again before anything reads them, in at most
     `max_simplification_steps` rounds (0: until nothing changes).
     """
 

@@ -1,7 +1,9 @@
-"""The pass `rewrite-unsafe-select`: a `T.Select` that loads in one of its values becomes `T.if_then_else`.
+"""The pass `rewrite-unsafe-select`: a `T.Select` with a load in a value becomes `T.if_then_else`.
 
-A select evaluates both values, so that a load which is only right under the condition may reach outside of its buffer. Not a rule: the ops that
-only one of the values is computed from move into a region, and their number is open.
+    T.Select(i < 8, A[i], 0)     →     T.if_then_else(i < 8, A[i], 0)
+
+A select evaluates both values, so that a load which is in bounds only under the condition may access memory outside of its buffer.
+Not a rule: the ops that only one of the values is computed from move into a region, and their number is open.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ def _computed_for(select: tir.SelectOp, value: SSAValue) -> list[Operation]:
 
 
 def _only_reads(op: Operation) -> bool:
-    """Whether an op may be evaluated a little later."""
+    """Returns whether an op may be evaluated a little later."""
     if isinstance(op, tir.LoadOp | tir.BufferGetOp | tir.BufferRegionOp):
         return True
     if isinstance(op, tir.IfThenElseOp):
@@ -72,7 +74,7 @@ def _only_reads(op: Operation) -> bool:
 
 @dataclass(frozen=True)
 class RewriteUnsafeSelect(ModulePass):
-    """Has only the chosen value of a select load."""
+    """Replaces selects whose values load by `T.if_then_else`, which loads only the chosen value."""
 
     name = "rewrite-unsafe-select"
 

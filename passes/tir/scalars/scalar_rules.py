@@ -26,7 +26,7 @@ class ScalarRules(RuleDriver):
         """The names of the ops that some rule may replace."""
 
     def settle(self, op: Operation) -> list[Operation]:
-        """Rewrites `op`, and what rules make of it, until no rule matches; the new ops that may be of use, in order."""
+        """Rewrites `op` and its replacements until no rule matches; returns the new ops in use, in order."""
         programs = self.rules.candidates(op) if op.name in self.roots else ()
         if not programs:
             return []
@@ -42,7 +42,7 @@ class ScalarRules(RuleDriver):
         return [made for made in self.made if made.results[0].first_use is not None]
 
     def push(self, op: Operation) -> None:
-        """Has an op visited next."""
+        """Queues an op to be visited next."""
         super().push(op)
         self.made.append(op)
 

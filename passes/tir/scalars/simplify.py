@@ -69,7 +69,10 @@ class StatementSimplifier(AnalyzedWalk):
 
 
 class RuleWalk(AnalyzedWalk):
-    """Applies a file of rules in order, under what is known; brings what they make and comparisons into canonical form."""
+    """Applies a file of rules in order, under what is known; brings their results into canonical form.
+
+    Comparisons are brought into canonical form, too.
+    """
 
     def __init__(self, file: str):
         super().__init__(Analyzer())

@@ -13,7 +13,7 @@ MAX_TRIES = 200
 
 
 def prove_transitively(analyzer: Analyzer, condition: Expr) -> bool:
-    """Whether the condition is true for sure, known inequalities added up where one alone does not show it."""
+    """Returns whether the condition is proven, by known inequalities that are added up where needed."""
     if analyzer.can_prove(condition):
         return True
     return all(_prove(analyzer, part) for part in conjuncts(condition))
@@ -35,7 +35,7 @@ def _prove(analyzer: Analyzer, condition: Expr) -> bool:
 
 
 def _at_least_zero(analyzer: Analyzer, e: Expr) -> bool:
-    """Whether e is a sum of known inequalities and of something that is never negative."""
+    """Returns whether e is a sum of known inequalities and of something that is never negative."""
     seen = {e}
     level = [e]
     for _ in range(MAX_STEPS):

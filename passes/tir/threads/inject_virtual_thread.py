@@ -1,7 +1,10 @@
-"""The pass `inject-virtual-thread`: what virtual threads do, one after the other, as in TVM's pass of this name.
+"""The pass `inject-virtual-thread`: virtual threads run one after the other, as TVM's pass.
+
+    for v in T.thread_binding(2, "vthread"):     →     B[0] = A[0]
+        B[v] = A[v]                                    B[1] = A[1]
 
 Each statement that depends on the thread is written once for each thread, or becomes a loop over the threads; other
-statements are done once. Memory that is allocated for the threads and differs between them has a part for each.
+statements run once. Memory that is allocated for the threads and differs between them has a part for each.
 """
 
 from __future__ import annotations
@@ -188,7 +191,7 @@ class VirtualThreads:
                 erase_op(op)
 
     def needed(self, unit: Sequence[Operation]) -> list[Operation]:
-        """What is computed before a unit, in its block, for it."""
+        """Returns the ops of the block whose results a unit uses, in order."""
         found: dict[Operation, None] = {}
         inside = {inner for op in unit for inner in walk_ops(op)}
         home = unit[0].parent
@@ -229,7 +232,7 @@ class VirtualThreads:
         return stride
 
     def enlarge(self, op: tir.DeclBufferOp) -> None:
-        """Has a flat buffer hold as many times its elements as there are threads."""
+        """Multiplies the extent of a flat buffer by the number of threads."""
         type_ = op.result.type
         extent = type_.shape.data[0]
         if isinstance(extent, IntegerAttr):
@@ -242,7 +245,7 @@ class VirtualThreads:
         op.operands[0 if op.source is None else 1] = size
 
     def move_accesses(self, strides: Mapping[SSAValue, SSAValue | Const]) -> None:
-        """Has each thread access its own part."""
+        """Shifts the accesses of each thread to its part of the memory."""
         if not strides:
             return
         touched = self.touched
@@ -327,7 +330,7 @@ def inject(func: tir.PrimFuncOp) -> None:
 
 @dataclass(frozen=True)
 class InjectVirtualThread(ModulePass):
-    """Replaces launches of virtual threads (`vthread`, `cthread`) by what the threads do, one after the other."""
+    """Replaces launches of virtual threads (`vthread`, `cthread`) by the threads' statements, in sequence."""
 
     name = "inject-virtual-thread"
 

@@ -1,4 +1,4 @@
-"""Which memory the threads of a loop share, as the scope of a buffer says, and whether they exchange anything through it."""
+"""Checks that the threads of a loop do not exchange data through memory that they share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which threads share the memory of a storage scope, as in TVM's thread_storage_scope.h."""
+"""Decides which threads share the memory of a storage scope, as TVM's thread_storage_scope.h."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _RANKS = {"global": 0, "shared": 1, "warp": 2}
 
 
 def share_memory(loop: tir.ForOp, scope: str) -> bool:
-    """Whether a loop is bound to threads of which each sees what the others write to memory of a scope.
+    """Returns whether a loop is bound to threads that see each other's writes to memory of a scope.
 
     T.thread_binding(8, thread="threadIdx.x") shares "shared" and "global", not "local"; "blockIdx.x" shares "global" alone.
     """

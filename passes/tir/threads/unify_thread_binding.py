@@ -43,7 +43,7 @@ def _thread(op: Binding) -> str:
 
 
 def _kernel(root: Binding) -> list[Operation]:
-    """What a binding is around: a launch is around all that follows it in its region."""
+    """Returns the ops that a binding is around: a launch is around all that follows it in its region."""
     ops: list[Operation] = [root]
     while isinstance(root, tir.LaunchThreadOp) and (following := ops[-1].next_op) is not None:
         ops.append(following)
@@ -89,7 +89,7 @@ def _different(op: Binding, first: Binding) -> MirError:
 
 
 def _check_extents(axes: dict[str, ThreadAxis], inside: set[Operation]) -> None:
-    """The extents must be known where the kernel begins; constants are made anew there."""
+    """Raises MirError unless the extents are known where the kernel begins; constants are cloned there."""
     for axis in axes.values():
         extent = axis.bindings[0].extent
         owner = extent.owner if isinstance(extent.owner, Operation) else extent.owner.parent_op()
@@ -121,7 +121,7 @@ def _loop(name: str, axis: ThreadAxis, root: Binding) -> tir.ForOp:
 
 
 def _replace(binding: Binding, loop: tir.ForOp) -> None:
-    """Has a binding's statements use the variable of the kernel's loop."""
+    """Replaces a binding's variable by the variable of the kernel's loop."""
     if isinstance(binding, tir.LaunchThreadOp):
         for variable in (binding.result, binding.env):
             if variable is not None:
@@ -166,7 +166,7 @@ class UnifyThreadBinding(ModulePass):
     name = "unify-thread-binding"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Unifies the kernels of every prim_func of the module; raises MirError where two extents of an axis differ."""
+        """Unifies the kernels of every prim_func; raises MirError where two extents of an axis differ."""
         for func in prim_funcs(op):
             analyzer = Analyzer()
             covered: set[Operation] = set()

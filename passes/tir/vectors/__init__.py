@@ -1,1 +1,1 @@
-"""Passes that make vectors of TIR's loops: vectorization, reductions in lanes, tiles transposed in registers."""
+"""Passes that vectorize TIR's loops: vectorization, reductions in lanes, transposed tiles."""

@@ -1,4 +1,4 @@
-"""The conditions by which a reduction that chooses, such as argmax, keeps what it has: orders of numbers, NaN before all.
+"""Matches the conditions by which reductions such as argmax keep their old value: orders, NaN first.
 
 old > term or old == term and at < k                                   integers
 old > term or old != old and term == term
@@ -18,7 +18,7 @@ Compare = tir.GtOp | tir.GeOp | tir.LtOp | tir.LeOp
 
 @dataclass(frozen=True)
 class ChoiceOrder:
-    """A condition taken apart: the compare of what was chosen with the term, how they tie, and what then decides."""
+    """A condition's parts: the comparison of the old value with the term, the tie, and what decides a tie."""
 
     order: Compare
     equal: tir.EqOp | None = None
@@ -29,7 +29,7 @@ class ChoiceOrder:
 
 
 def behind_let(value: SSAValue) -> SSAValue:
-    """The value that a name stands for."""
+    """Returns the value that a let binds."""
     while isinstance(value.owner, tir.LetOp):
         value = value.owner.value
     return value

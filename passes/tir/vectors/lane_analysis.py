@@ -1,7 +1,7 @@
-"""A loop whose turns become lanes: which of its values differ between lanes, and how.
+"""Analyzes a loop whose iterations become lanes: which values differ between lanes, and how.
 
-What rises evenly from lane to lane is a ramp. Where it does is seen from the analyzer's linear form of an index or of a bound;
-whatever else depends on the loop variable is some vector.
+A value that is linear in the loop variable becomes a ramp. Whether it is linear is read off the analyzer's form of an index or of a bound;
+whatever else depends on the loop variable becomes some other vector.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class LoopLanes:
         self.atom = atom
 
     def is_varying(self, value: SSAValue) -> bool:
-        """Whether the value differs between lanes (as far as can be seen from what it is computed from)."""
+        """Returns whether the value may differ between lanes, judged by what it is computed from."""
         pending, seen, mapped, inputs = [value], set[SSAValue](), self.mapped, self.inputs
         while pending:
             current = pending.pop()
@@ -81,11 +81,11 @@ class LoopLanes:
         return False
 
     def is_linear(self, e: Expr) -> bool:
-        """Whether an expression rises evenly from lane to lane, or is the same in all."""
+        """Returns whether an expression is linear in the lane, or the same in all."""
         return self.atom not in free_vars(e - self.variable.scaled(e.coefficient(self.atom)))
 
     def hidden(self, e: Expr) -> bool:
-        """Whether `e` holds a variable that is a vector, or not rebuilt."""
+        """Returns whether `e` contains a variable that is a vector, or not rebuilt."""
         for atom in free_vars(e):
             value = atom.payload
             if not isinstance(value, SSAValue) or atom is self.atom:
@@ -98,11 +98,11 @@ class LoopLanes:
         return False
 
     def reads_back(self, op: tir.StoreOp) -> bool:
-        """Whether the loop also reads the buffer."""
+        """Returns whether the loop also reads the buffer."""
         return any(isinstance(u.operation, tir.LoadOp) and u.operation in self.inside for u in op.buffer.uses)
 
     def rebuilt(self, e: Expr) -> dict[Atom, SSAValue]:
-        """What stands for the variables of `e` in the new body: those of the loops inside, for example."""
+        """Returns the values that replace the variables of `e` in the new body, as those of inner loops."""
         return {
             atom: self.mapped[value]
             for atom in free_vars(e)
@@ -110,7 +110,7 @@ class LoopLanes:
         }
 
     def operand(self, value: SSAValue, builder: PlacedBuilder) -> SSAValue:
-        """A value that is no number: as rebuilt, or from outside."""
+        """Returns a value that is not a number: as rebuilt, or from outside."""
         if value in self.mapped:
             return self.mapped[value]
         if isinstance(value, OpResult) and value.op in self.inside:
@@ -138,7 +138,7 @@ class LoopLanes:
         return builder.insert(tir.RampOp(start, step, self.lanes)).result
 
     def flat_access(self, op: AccessOp, builder: PlacedBuilder) -> tuple[SSAValue, list[SSAValue]]:
-        """An access whose lanes lie in several rows, through a one-dimensional view of the buffer."""
+        """Returns an access whose lanes are in several rows through a one-dimensional view of the buffer."""
         total = self.flat_place(op)
         if total is None:
             raise NoVectorForm
@@ -146,7 +146,10 @@ class LoopLanes:
         return view, [self.linear(self.analyzer.simplify(total), op.indices[-1].type, builder)]
 
     def divides_in_vain(self, op: AccessOp) -> bool:
-        """Whether indices are quotients and remainders, as those of a fused axis are, that the place in memory has no need of."""
+        """Returns whether indices have quotients and remainders that cancel in the flat index.
+
+        As those of a fused axis: A[f // 8, f % 8] of 8 columns is at f.
+        """
         if not any(_divides(self.analyzer.expr(index)) for index in op.indices):
             return False
         place = self.flat_place(op)
@@ -154,7 +157,7 @@ class LoopLanes:
         return place is not None and self.is_linear(place) and not _divides(place)
 
     def flat_place(self, op: AccessOp) -> Expr | None:
-        """Where an access is, counted through the rows of a compact buffer of known extents; None for others."""
+        """Returns the flat index of an access to a compact buffer of known extents; None for others."""
         owner = op.buffer.owner
         if isinstance(owner, tir.BufferOp) and (owner.stride_dims.data or owner.elem_offset is not None):
             return None
@@ -176,7 +179,7 @@ class LoopLanes:
         return view
 
     def window(self, op: tir.LoadOp) -> LaneWindow | None:
-        """What a load's lanes read, where that lies close together but is no ramp; None for other loads."""
+        """Returns the window of a load whose lanes are close together but not a ramp; None for other loads."""
         if not any([self.is_varying(index) for index in op.indices]):
             return None
         place = self.flat_place(op)
@@ -189,7 +192,10 @@ class LoopLanes:
         return window_of(place, self.atom, self.analyzer.expr(self.loop.min), self.lanes, self.analyzer)
 
     def ends(self, conditions: list[SSAValue]) -> tuple[Expr, Expr] | None:
-        """When a conjunction of linear bounds holds in all lanes, and (at least) when in any; None when it is none."""
+        """Returns when a conjunction of linear bounds holds in all lanes, and (at least) when in any lane.
+
+        None for any other condition.
+        """
         low = self.analyzer.expr(self.loop.min)
         high = low + (self.lanes - 1)
         everywhere: list[Expr] = []

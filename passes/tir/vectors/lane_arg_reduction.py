@@ -1,6 +1,6 @@
-"""Reductions that choose, such as argmax, with a candidate in each lane of some vectors: a part of `lower-lane-reduction`.
+"""Keeps candidates of a reduction such as argmax in lanes of vectors, for `lower-lane-reduction`.
 
-The body of such a loop has one condition, under which each output stays as it is, and the terms that take its place otherwise:
+The body of such a loop has one condition, under which each output stays as it is, and the terms that replace it otherwise:
 
     keep = m[i] > A[i, k] or m[i] == A[i, k] and at[i] < k
     at[i] = T.Select(keep, at[i], k)
@@ -29,7 +29,7 @@ from .arg_reduction import behind_let, choice_order
 
 @dataclass(frozen=True)
 class _Output:
-    """What is chosen: where it is stored, and the term that is the other choice."""
+    """An output of the choice: the store, and the term that may replace it."""
 
     store: tir.StoreOp
     term: SSAValue
@@ -49,13 +49,15 @@ class ArgLoop:
     olds: dict[SSAValue, int]
     """Values that are what an output was, likewise."""
     later: _Later | None
-    """How a term that comes in a later turn than what was chosen is compared with it."""
+    """How a term of a later iteration is compared with the chosen value."""
 
 
 @dataclass(frozen=True)
 class _Later:
-    """The whole condition, by every value that it is, and the compare that is left of it where the output was chosen in an earlier
-    turn: a tie is decided then."""
+    """A condition, and the comparison that it reduces to for an output chosen in an earlier iteration.
+
+    `conditions` are all values that are the condition. A tie is already decided then.
+    """
 
     conditions: frozenset[SSAValue]
     old: SSAValue
@@ -66,10 +68,10 @@ class _Later:
     nan: bool
     """Whether a NaN beats every number."""
     places: frozenset[int]
-    """The numbers of the outputs that tell the place; each grows by the same in every turn."""
+    """The numbers of the outputs that are the place; each grows by the same amount in every iteration."""
 
     def stays(self, builder: Builder, old: SSAValue, term: SSAValue) -> SSAValue:
-        """Whether what was chosen in an earlier turn stays."""
+        """Returns whether what an earlier iteration chose stays."""
         wide = tir.GeOp if self.order is tir.GtOp else tir.LeOp
         if not self.nan:
             return builder.insert((wide if self.first else self.order)(old, term)).result
@@ -138,7 +140,10 @@ def match_choice(loop: tir.ForOp) -> ArgLoop | None:
 def _match_later(
     loop: tir.ForOp, conditions: list[SSAValue], terms: Mapping[SSAValue, int], olds: Mapping[SSAValue, int]
 ) -> _Later | None:
-    """Matches conditions, all alike, `old > term or old == term and (at < place and at >= 0)`, and the like, where places grow from turn to turn."""
+    """Matches equal conditions such as `old > term or old == term and (at < place and at >= 0)`.
+
+    The places must grow from iteration to iteration.
+    """
     found = choice_order(conditions[0])
     if found is None or found.equal is None or found.places is None or not isinstance(found.order, tir.GtOp | tir.LtOp):
         return None
@@ -164,7 +169,7 @@ def _match_later(
         chosen, bound = olds.get(behind_let(op.lhs)), behind_let(op.rhs)
         least = as_const(bound)
         if isinstance(op, tir.GeOp):
-            # -1 stands for no place.
+            # -1 represents no place.
             place = next((v for v, k in terms.items() if k == chosen), None)
             if least is None or least.value != 0 or place is None or not _grows(loop, place, from_zero=True):
                 return None
@@ -182,7 +187,7 @@ def _match_later(
 
 
 def _grows(loop: tir.ForOp, place: SSAValue, *, from_zero: bool = False) -> bool:
-    """Whether a place is greater in each turn of the loop than in the one before, by the same, and perhaps never below 0."""
+    """Returns whether a place grows by a constant in each iteration, and, `from_zero`, is never below 0."""
     analyzer = Analyzer()
     outer: Operation | None = loop
     while outer is not None:
@@ -242,10 +247,10 @@ class ChoiceLanes:
         ]
 
     def _bases(self, analyzer: Analyzer) -> dict[int, tuple[int, SSAValue]]:
-        """By the number of an output that tells the place: by how much it grows in a turn, and the first.
+        """Returns the growth in an iteration and the first value of each output that is the place, by number.
 
-        While lanes are filled, all of a turn of the loop over vectors hold the place of the first: it is one number for all vectors, and
-        what each lane is apart from it is added once, at the end.
+        While lanes are filled, all lanes of an iteration over vectors hold the place of the first: it is one number for all vectors, and
+        the distance of each lane from the first is added once, at the end.
         """
         found = self.found
         bases: dict[int, tuple[int, SSAValue]] = {}
@@ -257,7 +262,10 @@ class ChoiceLanes:
         return bases
 
     def write(self, vectors: int) -> None:
-        """Candidates in the lanes of `vectors` vectors, at first those of the first turns; then all candidates, by halves."""
+        """Fills the lanes of `vectors` vectors with candidates; then reduces all candidates by halves.
+
+        The first candidates are those of the first iterations.
+        """
         b, found = self.before, self.found
         width = self.lanes * vectors
         partial: list[SSAValue] = []
@@ -284,7 +292,7 @@ class ChoiceLanes:
         self.each(b, vectors, lambda inner, at: self.spread(inner, partial, at))
         done = whole * width
         while done < found.extent:
-            # The last vector may hold turns that were taken before: to choose again changes nothing.
+            # The last vector may hold iterations that were taken before: to choose again changes nothing.
             first = min(done, found.extent - self.lanes)
 
             def vector(inner: Builder, lane: SSAValue, first: int = first, later: bool = first == done) -> None:
@@ -319,7 +327,7 @@ class ChoiceLanes:
         self.loop_of(b, "lane", half, "serial", last)
 
     def start(self, builder: Builder, targets: list[SSAValue], at: SSAValue) -> None:
-        """Stores the terms of a turn as candidates."""
+        """Stores the terms of an iteration as candidates."""
         found, values = self.found, [o.term for o in self.found.outputs]
         needed: set[Operation] = set()
         pending = list(values)
@@ -346,7 +354,7 @@ class ChoiceLanes:
             builder.insert(tir.StoreOp(builder.insert(tir.AddOp(held, apart)).result, targets[k], [at]))
 
     def times(self, builder: Builder, value: SSAValue, factor: int) -> SSAValue:
-        """A number of turns as a distance."""
+        """Multiplies a number of iterations by the place's growth."""
         return value if factor == 1 else builder.insert(tir.MulOp(value, self.number(builder, factor))).result
 
     def terms_at(self, builder: Builder, buffers: list[SSAValue], at: SSAValue) -> dict[SSAValue, SSAValue]:
@@ -363,9 +371,9 @@ class ChoiceLanes:
         later: bool = False,
         base: SSAValue | None = None,
     ) -> None:
-        """The loop's body with other outputs and, perhaps, other terms; `later` where the outputs are of an earlier turn.
+        """Clones the loop's body with other outputs and terms; `later`: outputs of an earlier iteration.
 
-        With `base` places are that of this turn, whatever the lane.
+        With `base` places are that of this iteration, whatever the lane.
         """
         made = dict(values)
         olds = [builder.insert(tir.LoadOp(buffer, place)).result for buffer, place in targets]

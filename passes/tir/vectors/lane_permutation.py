@@ -1,9 +1,9 @@
-"""Lanes that read close together, in whatever order: vectors that hold all they read are loaded, and the lanes picked out of them.
+"""Loads lanes that are close together in memory as whole vectors, and picks the lanes out of them.
 
     for j in T.vectorized(16):                 A_0: A[8 * i:8 * i + 8]
         B[16 * i + j] = A[(16 * i + j) // 2]  →  B[16 * i:16 * i + 16] = T.Shuffle([A_0], [0, 0, 1, 1, …, 7, 7])
 
-Nothing is read but what lies between the first and the last element of the lanes.
+Nothing is read outside of the first and the last element of the lanes.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 Numbers: TypeAlias = "NDArray[np.int64]"
 
 MOST_SPAN = 4
-"""What lies in so many times as many elements as there are lanes is loaded whole; what lies further apart is gathered."""
+"""Lanes within so many times as many elements as lanes are loaded whole; others are gathered."""
 
 
 @dataclass(frozen=True)
 class LaneWindow:
-    """The elements that lanes read: where the first of them is, how many lie from there to the last, which one each lane takes."""
+    """The elements that lanes read: the first, the number from there to the last, the one of each lane."""
 
     start: Expr
     span: int
@@ -36,7 +36,7 @@ class LaneWindow:
 
     @property
     def loads(self) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
-        """Where the vectors begin that are loaded, how long each is, and the lanes picked from them, one behind the other.
+        """Returns the starts of the vectors that are loaded, their length, and the lanes picked from them.
 
         A vector has a power of two elements: two of them that overlap hold any number.
         """
@@ -48,8 +48,10 @@ class LaneWindow:
 
 
 def window_of(e: Expr, atom: Atom, low: Expr, lanes: int, analyzer: Analyzer) -> LaneWindow | None:
-    """The window that an index `e` runs over while `atom` takes `lanes` values from `low` on; None when the distances between
-    lanes are not known, or too large."""
+    """Returns the window that an index `e` covers while `atom` takes `lanes` values from `low` on.
+
+    None when the distances between lanes are not known, or too large.
+    """
     own = Expr(tuple(t for t in e.terms if atom in free_vars(Expr((t,), 0))), 0)
     if low.value is not None and set(free_vars(own)) == {atom}:
         return _window_of_numbers(e - own, own, atom, low.value, lanes)
@@ -81,7 +83,10 @@ def _window(first: Expr, away: list[int]) -> LaneWindow | None:
 
 
 def evaluate(e: Expr, values: Mapping[Atom, Numbers]) -> Numbers | None:
-    """What an expression is for many values of its variables at once; None where it holds others, or what is not integer arithmetic."""
+    """Evaluates an expression for many values of its variables at once.
+
+    None where it has other variables, or is not integer arithmetic.
+    """
     import numpy as np
 
     total = np.full(next(iter(values.values())).shape, e.const, np.int64)

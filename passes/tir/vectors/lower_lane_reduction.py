@@ -1,7 +1,7 @@
-"""The pass `lower-lane-reduction`: a loop that reduces keeps one partial result in each lane of some vectors.
+"""The pass `lower-lane-reduction`: a reduction loop keeps partial results in the lanes of vectors.
 
-The loop says so by annotations, which schedules make: `reduction_lanes` is the number of lanes of a vector, `reduction_vectors` how
-many vectors run beside each other (so that one addition need not wait for the one before), and `reduction_masks` whether the
+Schedules ask for it by annotations: `reduction_lanes` is the number of lanes of a vector, `reduction_vectors` how
+many vectors are independent of each other (so that one addition need not wait for the one before), and `reduction_masks` whether the
 elements after the last whole vector are taken under a mask, or one by one.
 
     for k in T.serial(1000, annotations={"reduction_lanes": 16, "reduction_masks": 1, "reduction_vectors": 2}):
@@ -15,7 +15,7 @@ becomes, with `lanes` for B's partial results,
     for l in T.vectorized(16):                         lanes[l] = lanes[l] + lanes[16 + l]
     for l in T.vectorized(16):                         B[i] = B[i] + lanes[l]
 
-What else the loop stores, each turn in a place of its own, is stored by whole vectors as well: exponentials and their sum, say.
+Other stores of the loop, each iteration in a place of its own, become stores of whole vectors as well: exponentials and their sum, say.
 The last loop, whose lanes meet in one element, becomes a horizontal reduction in `vectorize-loop`. As a reduction's terms may be taken in
 any order, this is what TVM's `LowerCrossThreadReduction` does for threads of a GPU. A loop that is not understood stays serial.
 """
@@ -106,7 +106,10 @@ def _match(loop: tir.ForOp) -> _Reduction | None:
 
 
 def _apart(other: tir.StoreOp, store: tir.StoreOp, loop: tir.ForOp, inside: set[Operation]) -> bool:
-    """Whether each turn stores in a place of its own, which no other turn reads, so that turns may run side by side."""
+    """Returns whether each iteration stores in a place of its own, which no other iteration reads.
+
+    Then iterations may run at the same time.
+    """
     analyzer = Analyzer()
     counter = analyzer.expr(loop.loop_var).atom
     place = [analyzer.expr(i) for i in other.indices]
@@ -191,7 +194,7 @@ class _Lanes:
         return builder.insert(_number(1 if isinstance(update, tir.MulOp) else 0, update.result.type)).result
 
     def term(self, builder: Builder, index: SSAValue) -> SSAValue:
-        """The term of one turn of the loop."""
+        """Returns the term of one iteration of the loop."""
         needed, term = self.found.needed, self.found.term
         if term is self.loop.loop_var:
             return index
@@ -204,12 +207,12 @@ class _Lanes:
         return term
 
     def side_stores(self, builder: Builder, index: SSAValue) -> None:
-        """The other stores of one turn of the loop."""
+        """Clones the other stores of one iteration of the loop."""
         for copy in copy_ops(self.found.aside, {self.loop.loop_var: index}):
             builder.insert(copy)
 
     def bounded_side_stores(self, builder: Builder, index: SSAValue) -> None:
-        """The other stores of a turn that the loop may not have."""
+        """Clones the other stores of an iteration under a test that the loop has it."""
         if not self.found.aside:
             return
         inside = Block()
@@ -220,7 +223,7 @@ class _Lanes:
         builder.insert(tir.IfOp(condition, Region(inside), Region()))
 
     def bounded_term(self, builder: Builder, index: SSAValue, old: SSAValue) -> SSAValue:
-        """The term of a turn that the loop may not have."""
+        """Returns the term of an iteration, or the neutral element where the loop does not have it."""
         inside, outside = Block(), Block()
         then, otherwise = Builder(InsertPoint.at_end(inside)), Builder(InsertPoint.at_end(outside))
         for each in (then, otherwise):
@@ -381,14 +384,14 @@ def _number(value: int, type_: Attribute) -> tir.ConstOp:
 
 
 def lower(loop: tir.ForOp) -> None:
-    """Replaces one annotated loop, or takes its annotations away where it is no reduction that lanes may share."""
+    """Replaces one annotated loop, or removes its annotations where it is not a reduction for lanes."""
     known = dict(loop.annotations.data)
     lanes, vectors, masks = (_annotation(known.pop(key, None)) for key in (LANES, VECTORS, MASKS))
     loop.annotations = DictionaryAttr(known)
     found = _match(loop) if lanes > 1 else None
     choice = match_choice(loop) if lanes > 1 and found is None else None
     if choice is not None and (choice.extent >= lanes or (choice.later is not None and choice.extent > 0)):
-        # One candidate, from the first turn on, where there are fewer than lanes: a later turn is compared with it more simply.
+        # With fewer iterations than lanes one candidate, of the first: a later one is compared with it more simply.
         lanes = lanes if choice.extent >= lanes else 1
         ChoiceLanes(choice, lanes).write(max(min(vectors, choice.extent // lanes), 1) if lanes > 1 else 1)
         erase_op(loop)

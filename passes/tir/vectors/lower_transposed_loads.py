@@ -1,4 +1,4 @@
-"""The pass `lower-transposed-loads`: tiles that are read along one dimension and written along another.
+"""The pass `lower-transposed-loads`: transposes tiles read along one and written along another axis.
 
 A loop says that it and the vectorized loop in it are such a tile by the annotation `transposed_tile`, which schedules make:
 
@@ -7,17 +7,17 @@ A loop says that it and the vectorized loop in it are such a tile by the annotat
             B[j0 + j, i0 + i] = A[i0 + i, j0 + j]
 
 The tile's elements of A are then read by whole vectors along j, transposed in registers (elements within 16 bytes, then blocks
-of 16 bytes, for which every vector extension has shuffles), and the loops read what that gave:
+of 16 bytes, for which every vector extension has shuffles), and the loops read the result:
 
     A_tile[0:16] = T.Shuffle(…); …
     for j in T.unroll(16):
         for i in T.vectorized(16):
             B[j0 + j, i0 + i] = A_tile[j * 16 + i]
 
-The outer loop has a vector's lanes as its turns, a power of two up to 16; the inner one has as many, or another number up to 16.
+The outer loop has as many iterations as a vector has lanes, a power of two up to 16; the inner one has as many, or another number up to 16.
 
-Where the tile's loops have a condition, a tile that is not whole runs as it was written. Where only rows up to one are read, for another
-value stands in the place of those behind it (padding), that row is read in their place, and not used:
+Where the tile's loops have a condition, a tile that is not whole runs as it was written. Where only rows up to one are read, because
+the rows after it are padding, that row is read instead of them, and not used:
 
     B[j0 + j, i0 + i] = T.Select(i0 + i < n, A_tile[j * 16 + i], T.float32(0))
 """
@@ -58,7 +58,7 @@ BLOCK_BYTES = 16
 
 @dataclass(frozen=True)
 class _Rows:
-    """What a load reads: where its first element is in the flat buffer, and how far apart the rows are."""
+    """The rows that a load reads: its first element in the flat buffer, and the distance of the rows."""
 
     load: tir.LoadOp
     start: Expr
@@ -125,7 +125,10 @@ def _match(outer: tir.ForOp) -> _Tile | None:
 
 
 def _whole(inner: tir.ForOp, last: dict[Atom, int], analyzer: Analyzer) -> Expr | None:
-    """When the condition in the loops holds for all elements: bounds from above, which the last element meets last."""
+    """Returns when the loops' condition holds for all elements.
+
+    It has bounds from above, which the last element meets last.
+    """
     parts: list[Expr] = []
     statements = list(statements_of(inner.body.block))
     while len(statements) == 1 and isinstance(op := statements[0], tir.IfOp):
@@ -148,14 +151,17 @@ def _whole(inner: tir.ForOp, last: dict[Atom, int], analyzer: Analyzer) -> Expr 
 
 
 def _is_choice(op: Operation) -> bool:
-    """Whether the op chooses between two values, both of which may be computed wherever their loads are in bounds."""
+    """Returns whether the op chooses between two values that may both be computed in bounds of loads."""
     return isinstance(op, tir.IfThenElseOp) and all(
         isinstance(inner, tir.LoadOp) or inner.has_trait(Pure) for region in op.regions for inner in region.block.ops
     )
 
 
 def _last_row(load: tir.LoadOp, choice: tir.IfThenElseOp, i: Atom, analyzer: Analyzer) -> Expr | None:
-    """The last row, counted along i, that a load reads that is made where rows lie within the buffer; None where it is another condition."""
+    """Returns the last row, counted along i, of a load whose condition is that rows are in the buffer.
+
+    None for another condition.
+    """
     type_ = load.buffer.type
     assert isinstance(type_, tir.BufferType)
     bound = analyzer.simplify(choice.condition).atom
@@ -178,7 +184,7 @@ def _last_row(load: tir.LoadOp, choice: tir.IfThenElseOp, i: Atom, analyzer: Ana
 def _linear(
     op: tir.LoadOp | tir.StoreOp, j: Atom, i: Atom, analyzer: Analyzer, inside: set[Operation]
 ) -> tuple[Expr, int, int] | None:
-    """Where an access begins in the flat buffer, and how far the loops' next turns go; None where that is not all."""
+    """Returns the start of an access in the flat buffer and its steps along both loops, if that is all."""
     type_, owner = op.buffer.type, op.buffer.owner
     assert isinstance(type_, tir.BufferType)
     shape = type_.static_shape
@@ -205,7 +211,7 @@ def _times(variable: Atom, factor: int) -> Expr:
 
 
 def _in_memory(dtype: Attribute) -> Attribute:
-    """What elements are moved as: bools as the bytes that they are in memory."""
+    """Returns the type that elements are moved as: bools as the bytes that they are in memory."""
     return dtype_to_type("uint8") if dtype == I1 else dtype
 
 
@@ -215,16 +221,18 @@ def _bytes(dtype: Attribute) -> int:
 
 
 def _is_shuffled(dtype: Attribute, lanes: int) -> bool:
-    """Whether vectors of `lanes` such elements are transposed: of 16 bytes at least."""
+    """Returns whether vectors of `lanes` such elements are transposed: of 16 bytes at least."""
     return _bytes(dtype) in SHUFFLED_BYTES and lanes * _bytes(dtype) >= BLOCK_BYTES
 
 
 def transposed(builder: Builder, rows: Sequence[SSAValue], count: int, block: int) -> list[SSAValue]:
-    """The columns of rows of `count` elements, of which there are no fewer than rows. Both are powers of two, no fewer than the `block`
-    elements that are 16 bytes, and up to four times as many."""
+    """Returns the columns of rows of `count` elements, of which there are at least as many as rows.
+
+    Both are powers of two, at least the `block` elements that are 16 bytes, and up to four times as many.
+    """
 
     def zipped(a: SSAValue, b: SSAValue, half: int) -> SSAValue:
-        """Of each block the elements of one half, of a and b in turns."""
+        """Interleaves the elements of one half of each block, alternately of a and b."""
         first = half * block // 2
         picked = [side * count + k for k in range(first, first + block // 2) for side in (0, 1)]
         return builder.insert(

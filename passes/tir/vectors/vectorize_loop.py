@@ -1,7 +1,10 @@
-"""The pass `vectorize-loop`: the turns of a vectorized loop become the lanes of vectors.
+"""The pass `vectorize-loop`: the iterations of a vectorized loop become the lanes of vectors.
 
-An index that rises with the loop variable becomes a ramp, whatever does not depend on it stays scalar. A condition that
-differs between lanes becomes a mask, behind a test whether all lanes take it. What has no vector form (a loop whose bounds
+    for i in T.vectorized(4):
+        B[i] = A[i] + 1           →     B[0:4] = A[0:4] + T.Broadcast(1, 4)
+
+An index that is linear in the loop variable becomes a ramp, whatever does not depend on it stays scalar. A condition that
+differs between lanes becomes a mask, after a test whether all lanes take it. What has no vector form (a loop whose bounds
 depend on the lane, a call with effects, memory of each lane's own) leaves the whole loop serial, as does what vectors would
 compute in another order than the loop: where an iteration may read what an earlier one wrote (`loop_dependence.py`).
 """
@@ -183,7 +186,7 @@ class _Vectorizer(LoopLanes):
         saved = dict(self.mapped)
         self.mapped[op.loop_var] = block.args[0]
         block.args[0].name_hint = op.loop_var.name_hint
-        # What the body's running says of the extent does not hold behind the loop.
+        # What is known of the extent because the body runs does not hold after the loop.
         with self.analyzer.bind(op.loop_var, op.min, op.extent):
             self.block(op.body.block.ops, inner)
         self.mapped = saved
@@ -286,7 +289,7 @@ class _Vectorizer(LoopLanes):
         new.attributes.update(op.attributes)
 
     def combined(self, op: tir.StoreOp, builder: PlacedBuilder) -> SSAValue | None:
-        """What a reduction whose lanes meet in one element stores there: the lanes are combined first. None for no such store."""
+        """Returns what a reduction whose lanes meet in one element stores there, the lanes combined; or None."""
         update = op.value.owner
         if not isinstance(update, Operation) or REASSOCIATE not in update.attributes or self.masks:
             return None
@@ -306,9 +309,10 @@ class _Vectorizer(LoopLanes):
         return builder.insert(new).results[0]
 
     def adds_up(self, op: tir.StoreOp, old: SSAValue, term: Operation | Block) -> bool:
-        """Whether the loop touches the element that a store updates for the update alone: nothing else sees part of the sum.
+        """Returns whether the loop accesses the element that a store updates only to update it.
 
-        A maximum or minimum may have what was there as the term of some lanes: `T.max(v, T.if_then_else(lane < 7, A[lane], v))`.
+        Nothing else sees a part of the sum then. A maximum or minimum may have the old value as the term of some lanes:
+        `T.max(v, T.if_then_else(lane < 7, A[lane], v))`.
         """
         load, update = old.owner, op.value.owner
         assert isinstance(load, tir.LoadOp)
@@ -335,7 +339,7 @@ class _Vectorizer(LoopLanes):
         return new
 
     def value(self, value: SSAValue, builder: PlacedBuilder) -> SSAValue:
-        """The value in vector form where it differs between lanes, else as a scalar."""
+        """Returns the value in vector form where it differs between lanes, otherwise as a scalar."""
         known = self.mapped.get(value)
         if known is not None:
             return known
@@ -396,8 +400,10 @@ class _Vectorizer(LoopLanes):
         return new
 
     def choice(self, op: tir.IfThenElseOp, builder: PlacedBuilder) -> SSAValue:
-        """T.if_then_else: the side that all lanes are known to take, one choice for all lanes, or both sides, each loading for its own
-        lanes only, and a select."""
+        """Rebuilds `T.if_then_else`: the side that all lanes take, one choice for all, or both sides.
+
+        Of both sides each loads for its own lanes only.
+        """
         ends = self.ends([op.condition]) if self.is_varying(op.condition) else None
         if ends is not None and ends[0] == TRUE:
             return self.side(op.then_region, builder)
@@ -423,7 +429,7 @@ class _Vectorizer(LoopLanes):
         return builder.insert(tir.IfThenElseOp(condition, regions[0], regions[1], type_)).result
 
     def side(self, region: Region, builder: PlacedBuilder) -> SSAValue:
-        """What one side of a choice gives, rebuilt at `builder`."""
+        """Rebuilds one side of a choice at `builder`; returns its value."""
         last = region.block.last_op
         assert isinstance(last, tir.YieldOp)
         self.block((o for o in region.block.ops if o is not last), builder)
@@ -476,7 +482,7 @@ def vectorize(loop: tir.ForOp) -> bool:
 
 
 def _is_ordered(loop: tir.ForOp, ops: list[Operation]) -> bool:
-    """Whether vectors would not keep the order in which a loop touches memory; whoever listens is told of it."""
+    """Returns whether vectors would break the order in which a loop accesses memory; it is then reported."""
     conflict = IterationOrder(loop, ops).conflict_of_lanes()
     explain = tracer(explanation("vectorize-loop")) if conflict is not None else None
     if conflict is not None and explain is not None:

@@ -21,9 +21,8 @@ from ....support.effects import is_side_effect_free
 from ...option_range import require_range
 from ..analyzed_walk import AnalyzedWalk, Visit
 from ..rewriting import erase_dead, is_dead, is_statement, nothing_at_end, prim_funcs, replace_by_side
-from .dead_stores import remove_overwritten
 from .expression_simplifier import ExpressionSimplifier
-from .noop_stores import stores_what_is_there
+from .store_dataflow import remove_overwritten, stores_what_is_there
 
 _OPENING = (tir.AttrOp, tir.LaunchThreadOp, tir.RealizeOp)
 """Ops that act on the statements after them."""

@@ -1,32 +1,210 @@
 """The pass `simplify`: arithmetic in its canonical form, branches whose condition is known without it.
 
+    for i in range(8):
+        if i < 10: B[i + 0] = A[i * 2 - i]     →     for i in range(8): B[i] = A[i]
+
 What is known at a place are the ranges of the loops, axes and threads around it and the conditions of the branches that lead
-there, as in TVM's `tir.transform.Simplify`.
+there, as in TVM's `tir.transform.Simplify`. Scalars are rewritten by the rules of `simplify.mir`; conditions of several parts
+(`BooleanSimplifier`) are not: whether a part is superfluous depends on all others, which a pattern of fixed size does not see.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
+from xdsl.builder import Builder
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
-from ....dialects.arith import Analyzer
+from ....dialects.arith import Analyzer, Expr, Kind
+from ....dialects.arith.expr import conjuncts, logical_not, logical_or
 from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.tir.arithmetic import LogicalOp
 from ....dialects.tir.operators import as_const
-from ....support.edit import erase_op
+from ....dialects.tir.types import I1
+from ....support.edit import builder_before, erase_op
 from ..analyzed_walk import AnalyzedWalk, Visit
 from ..rewriting import erase_dead, insert_nothing, prim_funcs, replace_by_side, set_operands
-from .boolean_simplifier import BooleanSimplifier
 from .expression_simplifier import ARITHMETIC, ExpressionSimplifier
-from .known_contents import propagate_contents
-from .noop_stores import stores_what_is_there
-from .transitive import prove_transitively
+from .store_dataflow import propagate_contents, stores_what_is_there
+
+# Conditions of several parts
+
+MAX_PARTS = 12
+"""Conditions of more parts stay as they are."""
+
+
+class BooleanSimplifier:
+    """Rewrites the outermost `and` or `or` of a condition, in the two ways that TVM's extensions name."""
+
+    def __init__(self, expressions: ExpressionSimplifier, normal_form: bool, constraints: bool):
+        self.analyzer = expressions.analyzer
+        self.prove = expressions.prove
+        self.normal_form = normal_form
+        self.constraints = constraints
+
+    def visit(self, op: LogicalOp) -> None:
+        """Replaces the result of the op, where one of the ways applies."""
+        if op.result.type != I1 or not (self.normal_form or self.constraints):
+            return
+        if all(isinstance(use.operation, tir.AndOp | tir.OrOp) for use in op.result.uses):
+            return  # A part of a larger condition, which is visited later.
+        clauses = _clauses(op.result, self.normal_form)
+        if clauses is None:
+            return
+        reduced = self.reduce(clauses)
+        if self.normal_form or reduced != clauses:
+            new = _build(reduced, builder_before(op))
+            op.result.replace_all_uses_with(new)
+
+    def reduce(self, clauses: list[list[SSAValue]]) -> list[list[SSAValue]]:
+        """An `and` of `or`s without the clauses, and the parts of clauses, that the rest makes superfluous."""
+        kept = [list(clause) for clause in clauses]
+        for index in range(len(kept)):
+            others = [c for k, c in enumerate(kept) if k != index and c]
+            with ExitStack() as scopes:
+                if self.constraints:
+                    for other in others:
+                        scopes.enter_context(self.analyzer.constraint(self._any(other)))
+                clause = self._reduce_clause(kept[index])
+            if clause is None:
+                kept[index] = []
+            elif not clause:
+                return [[]]
+            else:
+                kept[index] = clause
+        return [clause for clause in kept if clause]
+
+    def _reduce_clause(self, clause: list[SSAValue]) -> list[SSAValue] | None:
+        """The parts that matter; None for one that is true, nothing for one that is false."""
+        if self.prove(self.analyzer, self._any(clause)):
+            return None
+        parts = list(clause)
+        for part in clause:
+            others = [p for p in parts if p is not part]
+            with ExitStack() as scopes:
+                for other in others:
+                    scopes.enter_context(self.analyzer.constraint(logical_not(self.analyzer.expr(other))))
+                if self.prove(self.analyzer, logical_not(self.analyzer.expr(part))):
+                    parts = others
+                elif others and self.prove(self.analyzer, self.analyzer.expr(part)):
+                    return None
+        return parts
+
+    def _any(self, parts: Sequence[SSAValue]) -> Expr:
+        return logical_or(*(self.analyzer.expr(part) for part in parts))
+
+
+def _parts(value: SSAValue, kind: type[tir.AndOp] | type[tir.OrOp]) -> list[SSAValue] | None:
+    """The operands of a chain of one connective; None for too many."""
+    found: list[SSAValue] = []
+    pending = [value]
+    while pending:
+        current = pending.pop()
+        op = current.owner
+        if isinstance(op, kind):
+            pending += (op.rhs, op.lhs)
+        else:
+            found.append(current)
+        if len(found) + len(pending) > MAX_PARTS:
+            return None
+    return found
+
+
+def _clauses(value: SSAValue, multiply: bool) -> list[list[SSAValue]] | None:
+    """Returns a condition as an `and` of `or`s of its parts; None for too many.
+
+    An `and` within an `or` is a part unless `multiply`.
+    """
+    conjuncts = _parts(value, tir.AndOp)
+    if conjuncts is None:
+        return None
+    clauses: list[list[SSAValue]] = []
+    for conjunct in conjuncts:
+        alternatives = _parts(conjunct, tir.OrOp)
+        if alternatives is None:
+            return None
+        product: list[list[SSAValue]] = [[]]
+        for alternative in alternatives:
+            is_part = not multiply or not isinstance(alternative.owner, tir.AndOp)
+            inner = [[alternative]] if is_part else _clauses(alternative, multiply)
+            if inner is None or len(product) * len(inner) > MAX_PARTS:
+                return None
+            product = [[*left, *right] for left in product for right in inner]
+        clauses += product
+    return clauses if len(clauses) <= MAX_PARTS else None
+
+
+def _build(clauses: list[list[SSAValue]], builder: Builder) -> SSAValue:
+    """The ops of an `and` of `or`s: true without clauses, a clause without parts is false."""
+    total: SSAValue | None = None
+    for clause in clauses:
+        either: SSAValue | None = None
+        for part in clause:
+            either = part if either is None else builder.insert(tir.OrOp(either, part)).result
+        if either is None:
+            return builder.insert(tir.ConstOp.int(0, I1)).result
+        total = either if total is None else builder.insert(tir.AndOp(total, either)).result
+    return builder.insert(tir.ConstOp.int(1, I1)).result if total is None else total
+
+
+# Chains of inequalities: from a < b and b < c, a < c
+
+MAX_STEPS = 4
+"""How many inequalities a proof may add up."""
+
+MAX_TRIES = 200
+"""How many sums a proof may try."""
+
+
+def prove_transitively(analyzer: Analyzer, condition: Expr) -> bool:
+    """Returns whether the condition is proven, by known inequalities that are added up where needed."""
+    if analyzer.can_prove(condition):
+        return True
+    return all(_prove(analyzer, part) for part in conjuncts(condition))
+
+
+def _prove(analyzer: Analyzer, condition: Expr) -> bool:
+    atom = condition.atom
+    if atom is not None and atom.kind is Kind.GE:
+        return _at_least_zero(analyzer, atom.operands[0])
+    if atom is not None and atom.kind is Kind.EQ:
+        return _at_least_zero(analyzer, atom.operands[0]) and _at_least_zero(analyzer, -atom.operands[0])
+    negated = logical_not(condition).atom
+    if negated is not None and negated.kind is Kind.EQ:  # a != b: one of them is above the other
+        e = negated.operands[0]
+        return _at_least_zero(analyzer, e - 1) or _at_least_zero(analyzer, -e - 1)
+    if negated is not None and negated.kind is Kind.GE:
+        return _at_least_zero(analyzer, -negated.operands[0] - 1)
+    return False
+
+
+def _at_least_zero(analyzer: Analyzer, e: Expr) -> bool:
+    """Returns whether e is a sum of known inequalities and of something that is never negative."""
+    seen = {e}
+    level = [e]
+    for _ in range(MAX_STEPS):
+        following: list[Expr] = []
+        for current in level:
+            if analyzer.const_int_bound(current).min_value >= 0:
+                return True
+            for atom, coefficient in current.terms:
+                for fact in analyzer.known(atom).facts:
+                    factor = fact.coefficient(atom)
+                    # Only a fact that takes the term away brings it closer.
+                    if factor * coefficient <= 0 or coefficient % factor:
+                        continue
+                    rest = current - fact.scaled(coefficient // factor)
+                    if rest not in seen and len(seen) < MAX_TRIES:
+                        seen.add(rest)
+                        following.append(rest)
+        level = following
+    return any(analyzer.const_int_bound(current).min_value >= 0 for current in level)
 
 
 class StatementSimplifier(AnalyzedWalk):

@@ -304,6 +304,12 @@ def _reshape(x: Any, shape: Sequence[int]) -> Any:
     return np.reshape(x, tuple(shape))
 
 
+@named_function(arity=1)
+def elements(x: Any) -> tuple[Any, ...]:
+    """a constant's elements as a tuple of numbers, row by row"""
+    return tuple(x.reshape(-1).tolist())
+
+
 @named_function(name="transpose", arity=2)
 def _transpose(x: Any, axes: Sequence[int]) -> Any:
     """a constant with its axes in another order"""

@@ -1,13 +1,17 @@
-"""What conditions may ask of values that are not constants: `%x >= 0`, `divides(4, %x)`.
+"""Facts about values that are not constants, which the conditions and attributes of rules may use.
 
-Who applies rules in places of which something is known, such as the range of a loop's variable, answers them: `knowing`. Where nobody
-does, or it is not known, a rule with such a condition does not apply, whether the condition stands under `not` or not.
+A pass that applies rules states what it knows at a place by `knowing`: it answers questions such as `%x >= 0` and `divides(4, %x)`, and
+has the elements of values that it computed, such as `shape_of(%y)`. A rule that asks for anything else does not apply, whether the
+question stands under `not` or not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Protocol
+
+from xdsl.ir import SSAValue
 
 from .functions import NoMatch
 
@@ -23,17 +27,20 @@ class Knowledge(Protocol):
         ...
 
 
-_known: list[Knowledge] = []
+_known: list[knowing] = []
 
 
 class knowing:
-    """Answers the conditions of rules that are applied inside."""
+    """Answers the questions of rules that are applied inside, and gives them the elements of values.
 
-    def __init__(self, knowledge: Knowledge):
-        self.knowledge = knowledge
+    `elements` holds numpy arrays (of a tuple, a tuple of them) by value.
+    """
+
+    def __init__(self, knowledge: Knowledge | None = None, elements: Mapping[SSAValue, Any] = MappingProxyType({})):
+        self.knowledge, self.elements = knowledge, elements
 
     def __enter__(self) -> None:
-        _known.append(self.knowledge)
+        _known.append(self)
 
     def __exit__(self, *_: object) -> None:
         _known.pop()
@@ -41,6 +48,12 @@ class knowing:
 
 def ask(question: str, arguments: Sequence[Any]) -> bool:
     """Returns True where a question is known to be true. Raises NoMatch otherwise."""
-    if _known and _known[-1].holds(question, arguments):
+    knowledge = _known[-1].knowledge if _known else None
+    if knowledge is not None and knowledge.holds(question, arguments):
         return True
     raise NoMatch
+
+
+def known_elements(value: SSAValue) -> Any:
+    """Returns the elements of a value that is not a constant op; None where they are not known."""
+    return _known[-1].elements.get(value) if _known else None

@@ -445,7 +445,7 @@ class _Rule:
                 "capture which of several was matched as $op, and write $op(…) here",
             )
         args = [self.replacement(arg) for arg in node.args]
-        attrs = {key: self.expression(value) for _, key, value in node.keywords}
+        attrs = {key: self.attribute(value) for _, key, value in node.keywords}
         self.check_use(node, callee.names if implied else [op] if isinstance(op, str) else names, args, attrs)
         attrs |= implied
         rest: SSAValue | None = None
@@ -460,6 +460,13 @@ class _Rule:
                     "capture them with **$rest in the pattern",
                 )
         return self.add(rule.BuildOp(op, args, attrs, rest=rest, capture=name), node.at)
+
+    def attribute(self, node: tree.Node) -> SSAValue:
+        """Builds an attribute of a new op; a value of the program stands for its elements."""
+        value = self.expression(node)
+        if value.type == rule.RUN:
+            raise self.error(node.at, "any number of values is no attribute")
+        return self.compute("identity", [value], node.at) if value.type == rule.VALUE else value
 
     def constant(self, node: tree.RuleCall, name: str | None) -> SSAValue:
         if not 1 <= len(node.args) <= 2 or node.keywords or node.rest:

@@ -1,38 +1,36 @@
 """`dynamic-to-static`: operators whose shape is an argument, where that argument is known, as operators of a known shape.
 
-As TVM's DynamicToStatic. What is known: constants, `shape_of` and `ndarray_size` of tensors of known type, and whatever
-operators make of them, as long as it is small. `arange` of known ends becomes a constant. A tensor in memory that was just taken is
-zeros, as no operator writes to one: where it is known to lie in its memory, it needs none of its own.
+    %1 = dyn.reshape(%x, shape_of(%y))   ->   %1 = reshape(%x, newshape=[8, 3])      // %y: Tensor[(8, 3), float32]
+
+As TVM's DynamicToStatic. The operators are replaced by the rules of `dynamic_to_static.mir`; this file finds the elements that the
+rules read: constants, `shape_of` and `ndarray_size` of tensors of known type, and the results of operators on these, as long as
+they are small. That part is an evaluation in program order, through lets and tuples, and no rewrite. So is the replacement of
+tensors in explicit memory (`memory.alloc_tensor`) by zeros: it asks through lets whether the tensor lies within its storage, and takes
+the storage away with its last use.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from math import ceil, prod
+from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, TupleType
+from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ....dialects.array import numpy_dtype
 from ....dialects.relay.infer import infer_types
+from ....dialects.relay.infer.open_checks import is_open
+from ....dialects.relay.infer.result import infer_result
 from ....dialects.relay.ir import ConstantOp, FuncOp, LetOp, TupleGetItemOp, TupleOp
-from ....dialects.relay.operator import (
-    Attrs,
-    AttrValue,
-    Operator,
-    OperatorOp,
-    all_operators,
-    get_operator,
-    operator_class,
-)
-from ....dialects.relay.operators.common.relations import tensor_type, tuple_type
+from ....dialects.relay.operator import Attrs, Operator, OperatorOp, all_operators, operator_class
+from ....dialects.relay.operators.common.relations import tuple_type
 from ....dialects.tir.types import type_to_dtype
-from ....support.diagnostics import error_at
+from ....support.diagnostics import MirError
 from ....support.edit import erase_op, insert_op_before
 from ....support.walk import walk_ops
 from ..common.rewriting import erase_unused
@@ -41,81 +39,36 @@ from ..functional.infer_type import ensure_types
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ...rules.engine.rewriter import RuleDriver
+
     Array = NDArray[Any]
     Known = Array | tuple[Array, ...]
 
 MOST_ELEMENTS = 4096
 """Larger tensors are not evaluated: shapes are small."""
 
-MOST_COUNTED = 1 << 20
-"""An `arange` of more elements stays an operator."""
+RULES = "relay/algebra/dynamic_to_static.mir"
 
-
-def _list(value: Array) -> AttrValue:
-    return cast(AttrValue, value.tolist())
-
-
-def _integers(value: Array) -> AttrValue:
-    """Sizes, which programs compute in floating point, too (a shape times a scale)."""
-    return [int(v) for v in value.reshape(-1)]
-
-
-def _first(value: Array) -> AttrValue:
-    return int(value.reshape(-1)[0])
-
-
-def _factor(value: Array) -> AttrValue:
-    return float(value.reshape(-1)[0])
-
-
-@dataclass(frozen=True)
-class Static:
-    """What a dynamic operator becomes: the operator's name, the arguments that stay, those that become attributes."""
-
-    name: str
-    kept: tuple[int, ...]
-    attributes: tuple[tuple[int, str, Callable[[Array], AttrValue]], ...]
-
-
-RULES = {
-    "dyn.reshape": Static("reshape", (0,), ((1, "newshape", _list),)),
-    "dyn.broadcast_to": Static("broadcast_to", (0,), ((1, "shape", _list),)),
-    "dyn.topk": Static("topk", (0,), ((1, "k", _first),)),
-    "dyn.tile": Static("tile", (0,), ((1, "reps", _list),)),
-    "dyn.zeros": Static("zeros", (), ((0, "shape", _list),)),
-    "dyn.ones": Static("ones", (), ((0, "shape", _list),)),
-    "dyn.full": Static("full", (0,), ((1, "shape", _list),)),
-    "dyn.one_hot": Static("one_hot", (0, 1, 2), ((3, "depth", _first),)),
-    "dyn.squeeze": Static("squeeze", (0,), ((1, "axis", _list),)),
-    "dyn.expand_dims": Static("expand_dims", (0,), ((1, "axis", _first),)),
-    "dyn.strided_slice": Static("strided_slice", (0,), ((1, "begin", _list), (2, "end", _list), (3, "strides", _list))),
-    "dyn.nn.pad": Static("nn.pad", (0, 2), ((1, "pad_width", _list),)),
-    "dyn.image.resize2d": Static("image.resize2d", (0,), ((1, "size", _integers), (2, "roi", _list))),
-    "dyn.nn.upsampling": Static("nn.upsampling", (0,), ((1, "scale_h", _factor), (2, "scale_w", _factor))),
-    "dyn.nn.upsampling3d": Static(
-        "nn.upsampling3d", (0,), ((1, "scale_d", _factor), (2, "scale_h", _factor), (3, "scale_w", _factor))
-    ),
-    "dyn.sparse_to_dense": Static("sparse_to_dense", (0, 1, 2), ((3, "output_shape", _list),)),
-}
-"""By the name of the dynamic operator."""
-
-
-MEMORY = ("memory.alloc_tensor", "memory.kill")
-"""Operators of explicit memory that become others."""
+MEMORY = ("relay.memory.alloc_tensor", "relay.memory.kill")
+"""Operators of explicit memory, which are replaced where the memory is known."""
 
 
 @dataclass(frozen=True)
 class DynamicToStatic(ModulePass):
-    """Give operators of computed shape their shape where it is known."""
+    """Replaces operators of computed shape by those of a fixed shape where the shape is known."""
 
     name = "dynamic-to-static"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = [function for function in op.ops if isinstance(function, FuncOp)]
-        if not any(_is_dynamic(inner) for function in functions for inner in walk_ops(function)):
+        if not any(_is_dynamic(inner.name) for function in functions for inner in walk_ops(function)):
             return
+        from ...rules.engine.rewriter import RuleDriver
+        from ...rules.engine.shipped import shipped_rules
+        from ...rules.engine.stats import current_stats
+
         ensure_types(op)
-        work = _Work()
+        work = _Work(RuleDriver(None, shipped_rules(RULES), True, current_stats()))
         for function in functions:
             for inner in list(walk_ops(function)):
                 work.visit(inner)
@@ -124,14 +77,15 @@ class DynamicToStatic(ModulePass):
             infer_types(op, fresh=True)
 
 
-def _is_dynamic(op: Operation) -> bool:
-    return isinstance(op, OperatorOp) and (op.OPERATOR.name in RULES or op.OPERATOR.name in ("arange", *MEMORY))
+def _is_dynamic(name: str) -> bool:
+    return name.startswith("relay.dyn.") or name in ("relay.arange", *MEMORY)
 
 
 @dataclass
 class _Work:
-    """What is known while ops are visited, each after those that it uses."""
+    """Evaluates small values and applies the rules to each op after its operands."""
 
+    rules: RuleDriver
     known: dict[SSAValue, Known] = field(default_factory=dict[SSAValue, "Known"])
     changed: bool = False
 
@@ -173,45 +127,44 @@ class _Work:
             self.known[op.result] = known[index]
 
     def _operator(self, op: OperatorOp) -> None:
-        name = op.OPERATOR.name
-        if name == "arange":
-            self._arange(op)
-            return
-        if name == "memory.alloc_tensor" and self._is_within(op):
+        if op.name == "relay.memory.alloc_tensor" and self._is_within(op):
             type = cast("TensorType[Attribute]", op.result.type)
             given = {"shape": list(type.get_shape()), "dtype": type_to_dtype(type.element_type)}
-            self._replace(op, operator_class(all_operators()["zeros"])([], given, type))
-            _erase_memory(op)
+            self._replace_memory(op, operator_class(all_operators()["zeros"])([], given, type))
             return
-        if name == "memory.kill":
-            self._replace(op, TupleOp([]))
-            _erase_memory(op)
+        if op.name == "relay.memory.kill":
+            self._replace_memory(op, TupleOp([]))
             return
-        rule = RULES.get(name)
-        static = None if rule is None else self._made_static(op, rule)
-        if static is not None:
+        if op.name in self.rules.rules.by_root:
+            static = self._made_static(op)
+            if isinstance(static, ConstantOp):
+                self.visit(static)
+                return
             op = static
-        elif is_open(op.result.type):
-            Rewriter.replace_value_with_new_type(op.result, _result_type(op, op.OPERATOR, op.attrs(), op.args))
+        if is_open(op.result.type):
+            infer_result(op)
         self._evaluate(op)
 
-    def _made_static(self, op: OperatorOp, rule: Static) -> OperatorOp | None:
-        """The operator that replaces `op`; None where what it depends on is not known."""
-        operator = get_operator(rule.name)
-        assert operator is not None
-        given = {name: value for name, value in op.given().items() if name in operator.specs}
-        for index, name, convert in rule.attributes:
-            value = self._array(op.args[index])
-            if value is None:
-                return None
-            given[name] = convert(value)
-        if rule.name == "strided_slice":
-            given = _all_strides(given)
-        arguments = [op.args[index] for index in rule.kept]
-        type = _result_type(op, operator, operator.attrs(given), arguments)
-        static = operator_class(operator)(arguments, given, type)
-        self._replace(op, static)
-        return static
+    def _made_static(self, op: OperatorOp) -> OperatorOp | ConstantOp:
+        """Applies the first rule that matches `op`; returns the op that computes its value from now on."""
+        from ....dialects.rule.knowledge import knowing
+
+        use = op.result.first_use
+        if use is None:
+            return op
+        sources = [value.owner for value in op.operands if isinstance(value.owner, Operation)]
+        try:
+            with knowing(elements=self.known):
+                changed = self.rules.visit(op)
+        except MirError as error:
+            # The program's fault, not the rule's: the error inside is at the operator.
+            raise error.__cause__ or error from None
+        if not changed:
+            return op
+        self.changed = True
+        for source in sources:
+            erase_unused(source)
+        return cast("OperatorOp | ConstantOp", use.operation.operands[use.index].owner)
 
     def _is_within(self, op: OperatorOp) -> bool:
         """Whether a tensor is known to lie in the memory that it is said to be in."""
@@ -227,12 +180,13 @@ class _Work:
         length = numpy_dtype(type_to_dtype(type.element_type)).itemsize * prod(type.get_shape())
         return shape.tolist() == list(type.get_shape()) and 0 <= int(offset) <= int(size) - length
 
-    def _replace(self, op: OperatorOp, by: OperatorOp | ConstantOp | TupleOp) -> None:
+    def _replace_memory(self, op: OperatorOp, by: OperatorOp | TupleOp) -> None:
         by.location = op.location
         by.result.name_hint = op.result.name_hint
         insert_op_before(by, op)
         op.result.replace_all_uses_with(by.result)
         erase_unused(op)
+        _erase_memory(op)
         self.changed = True
 
     def _evaluate(self, op: OperatorOp) -> None:
@@ -253,24 +207,6 @@ class _Work:
             if value is not None:
                 self.known[op.result] = value
 
-    def _arange(self, op: OperatorOp) -> None:
-        values = [value for arg in op.args if (value := self._array(arg)) is not None]
-        if len(values) != len(op.args):
-            return
-        start, stop, step = (value.item() for value in values)
-        if not step or not 0 <= ceil((stop - start) / step) <= MOST_COUNTED:
-            return
-        value = _evaluated(op.OPERATOR, op.attrs(), values)
-        if value is None or isinstance(value, tuple):
-            return
-        from ....dialects.array import ArrayValueAttr
-
-        element = cast("TensorType[Attribute]", op.result.type).element_type
-        constant = ConstantOp(ArrayValueAttr.of(value), tensor_type(value.shape, element))
-        self._replace(op, constant)
-        if value.size <= MOST_ELEMENTS:
-            self.known[constant.result] = value
-
 
 def _erase_memory(op: Operation) -> None:
     """Erases an op of explicit memory whose result nothing uses, and the memory that only it used."""
@@ -286,13 +222,6 @@ def _erase_memory(op: Operation) -> None:
 
 def _is_memory(op: Operation) -> bool:
     return isinstance(op, OperatorOp) and op.OPERATOR.name.startswith("memory.")
-
-
-def _all_strides(given: dict[str, AttrValue]) -> dict[str, AttrValue]:
-    """A missing stride is 1; a single one given would count for every axis."""
-    strides = cast("Sequence[int]", given["strides"])
-    sliced = cast("Sequence[int]", given.get("axes") or given["begin"])
-    return {**given, "strides": [*strides, *[1] * (len(sliced) - len(strides))]}
 
 
 def _evaluated(operator: Operator, attrs: Attrs, values: Sequence[Known]) -> Known | None:
@@ -313,58 +242,3 @@ def _size(type: Attribute) -> int:
     """How many elements the tensors of a type have; more than are evaluated for what is no tensor."""
     parts = type.types.data if isinstance(type, TupleType) else [type]
     return sum(prod(part.get_shape()) if isinstance(part, TensorType) else MOST_ELEMENTS + 1 for part in parts)
-
-
-def is_open(type: Attribute) -> bool:
-    """Whether a tensor of the type has a dimension that is not known."""
-    match type:
-        case TensorType():
-            return DYNAMIC_INDEX in type.get_shape()
-        case TupleType():
-            return any(isinstance(t, TensorType) and DYNAMIC_INDEX in t.get_shape() for t in type.types.data)
-        case _:
-            return False
-
-
-def _result_type(op: OperatorOp, operator: Operator, attrs: Attrs, arguments: Sequence[SSAValue]) -> Attribute:
-    """What the operator's relation says of arguments whose types are known. Raises MirError at `op` where they do not fit."""
-    use = _Use(op, operator, attrs, [argument.type for argument in arguments])
-    operator.relation(use)
-    return use.result
-
-
-class _Use:
-    """A use of an operator on arguments of known types; implements `operator.Relation`."""
-
-    def __init__(self, op: OperatorOp, operator: Operator, attrs: Attrs, types: Sequence[Attribute]):
-        self.op, self.operator, self.attrs, self.types = op, operator, attrs, types
-        self.result: Attribute = op.result.type
-
-    @property
-    def count(self) -> int:
-        return len(self.types)
-
-    def type_of(self, index: int) -> Attribute | None:
-        return self.types[index]
-
-    def tensor(self, index: int) -> TensorType[Attribute]:
-        type = self.types[index]
-        if not isinstance(type, TensorType):
-            raise self.fail(f"{self.operator.name}: argument {index} must be a tensor")
-        return type
-
-    def tensors(self, index: int) -> Sequence[TensorType[Attribute]]:
-        type = self.types[index]
-        if not isinstance(type, TupleType):
-            raise self.fail(f"{self.operator.name}: argument {index} must be a tuple of tensors")
-        return [cast("TensorType[Attribute]", part) for part in type.types.data]
-
-    def set_argument(self, index: int, type: Attribute) -> None:
-        # Compared when the types of the whole module are found anew.
-        pass
-
-    def set_result(self, type: Attribute) -> None:
-        self.result = type
-
-    def fail(self, message: str, *notes: str, argument: int | None = None) -> Exception:
-        return error_at(self.op, message, *notes)

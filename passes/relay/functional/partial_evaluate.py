@@ -22,6 +22,7 @@ from xdsl.passes import ModulePass
 from ....dialects.array import ArrayValueAttr
 from ....dialects.relay import ir
 from ....dialects.relay.infer import infer_types
+from ....dialects.relay.infer.open_checks import is_open
 from ....dialects.relay.operator import OperatorOp
 from ....dialects.relay.substitution import substitute
 from ....dialects.relay.types import FuncType
@@ -29,7 +30,6 @@ from ....dialects.tir.types import dtype_to_type
 from ....support.deep_stack import in_deep_stack
 from ....support.edit import erase_op
 from ....support.walk import walk_ops
-from ..algebra.dynamic_to_static import is_open
 from ..common.call_graph import components
 from ..common.function_attributes import is_primitive
 from ..common.generics import substitute_types, type_arguments

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, OpResult, SSAValue
 from xdsl.traits import ConstantLike, is_side_effect_free
 
@@ -27,6 +28,7 @@ from ...changes import op_names, tell_rewrite, value_name
 from .head import CONSTANT, Candidate
 from .program import Match, Program
 from .stats import RuleStats, current_stats
+from .values import refines
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ class RuleDriver:
         trace: Tracer | None = None,
     ):
         self.root, self.rules, self.once, self.stats, self.trace = root, rules, once, stats, trace
-        self.changed = False
+        self.changed = self.refined = False
         if stats is not None:
             for rule in rules.rules:
                 stats.setdefault(rule.head.name, RuleStats())
@@ -127,7 +129,7 @@ class RuleDriver:
         self.pending: dict[Operation, None] = {}
         # How many rewrites in a row led to an op, and by which rules: a chain that grows longer than the program loops.
         self.lineage: dict[Operation, tuple[int, Program, Operation | None]] = {}
-        self.longest = 0
+        self.longest = 0 if root is not None else 1000
 
     def run(self) -> None:
         """Applies rules until none matches, or once."""
@@ -142,6 +144,9 @@ class RuleDriver:
                 op, _ = self.pending.popitem()
                 changed = self.visit(op) or changed
             self.changed |= changed
+            if self.refined:
+                infer_users(self.root)
+                self.refined = False
             if not changed or self.once:
                 return
 
@@ -207,9 +212,12 @@ class RuleDriver:
         return True
 
     def check_types(self, program: Program, roots: Sequence[Operation], values: Sequence[SSAValue]) -> None:
-        """Raises MirError where a value would get another type."""
+        """Raises MirError where a value would get another type; on Relay, a `?` may become a size."""
         for root, value in zip(roots, values, strict=True):
             if value.type != root.results[0].type:
+                if program.rule.level.data == "relay" and refines(value.type, root.results[0].type):
+                    self.refined = True
+                    continue
                 from ....dialects.rule.functions import type_text
 
                 message = (
@@ -292,6 +300,15 @@ class RuleDriver:
                     user = next(iter(operand.uses)).operation
                     if user.name in self.rules.by_root:
                         self.push(user)
+
+
+def infer_users(root: Operation) -> None:
+    """Infers the types of a Relay module again, once replaced values have types with sizes in the place of `?`."""
+    from ....dialects.relay.infer import infer_types
+
+    module = root if isinstance(root, ModuleOp) else root.parent_op()
+    assert isinstance(module, ModuleOp)
+    infer_types(module, fresh=True)
 
 
 def _discard(made: Sequence[Operation]) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any, cast
 
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.traits import ConstantLike
 
 from ....dialects.relay.operator import from_attribute
 from ....dialects.rule.functions import NoMatch
+from ....dialects.rule.knowledge import known_elements
 from ....dialects.rule.levels import level_of
 from ....support.diagnostics import error_at
 
@@ -35,6 +37,18 @@ def same_attr(a: Any, b: Any) -> bool:
     return type(a) is type(b) and a == b if isinstance(a, bool) or isinstance(b, bool) else bool(a == b)
 
 
+def refines(type: Attribute, old: Attribute) -> bool:
+    """Returns whether a tensor's or tuple's type is another one with sizes in the place of some `?`."""
+    if isinstance(type, TupleType) and isinstance(old, TupleType) and len(type.types.data) == len(old.types.data):
+        return all(a == b or refines(a, b) for a, b in zip(type.types.data, old.types.data, strict=True))
+    if not isinstance(type, TensorType) or not isinstance(old, TensorType) or type.element_type != old.element_type:
+        return False
+    sizes, old_sizes = type.get_shape(), old.get_shape()
+    return len(sizes) == len(old_sizes) and all(
+        size == before or before == DYNAMIC_INDEX for size, before in zip(sizes, old_sizes, strict=True)
+    )
+
+
 def is_filled_with(value: SSAValue, wanted: float) -> bool:
     """Whether a value is a constant each of whose elements is `wanted`; of scalars, True is not 1."""
     owner = value.owner
@@ -48,14 +62,20 @@ def is_filled_with(value: SSAValue, wanted: float) -> bool:
 
 
 def plain(value: Any, as_values: bool) -> Any:
-    """A function's argument: values of the program as constants unless the function takes values."""
+    """Returns a function's argument: values of the program as their elements unless the function takes values."""
     if as_values or not isinstance(value, SSAValue):
         return from_attribute(value) if isinstance(value, Attribute) else value
+    elements = _elements(value)
+    if elements is None:
+        raise NoMatch
+    return elements
+
+
+def _elements(value: SSAValue) -> Any:
+    """Returns the elements of a constant, or those that whoever applies rules knows; None for any other value."""
     owner = value.owner
     constant = level_of(owner.name).constant(value) if isinstance(owner, Operation) else None
-    if constant is None:
-        raise NoMatch
-    return constant
+    return known_elements(value) if constant is None else constant
 
 
 def truth(value: Any, op: Operation) -> bool:
@@ -67,24 +87,23 @@ def truth(value: Any, op: Operation) -> bool:
 
 
 def evaluate(value: SSAValue) -> Any:
-    """What a value is, where all that it is made of is constant. Raises NoMatch else."""
+    """Computes a value from constants and known elements. Raises NoMatch where it depends on anything else."""
     pending, known = [value], cast("dict[SSAValue, Any]", {})
     while pending:
         current = pending[-1]
-        owner = current.owner
         if current in known:
             pending.pop()
             continue
+        elements = _elements(current)
+        if elements is not None:
+            known[current] = elements
+            continue
+        owner = current.owner
         if isinstance(owner, Block):
             raise NoMatch
-        level = level_of(owner.name)
-        constant = level.constant(current)
-        if constant is not None:
-            known[current] = constant
-            continue
         missing = [operand for operand in owner.operands if operand not in known]
         if missing:
             pending += missing
             continue
-        known[current] = level.fold(owner, [known[operand] for operand in owner.operands])
+        known[current] = level_of(owner.name).fold(owner, [known[operand] for operand in owner.operands])
     return known[value]

@@ -21,7 +21,6 @@ class ScalarRules(RuleDriver):
         self.made: list[Operation] = []
         self.knowledge = knowledge
         super().__init__(None, shipped_rules(file), False, current_stats())
-        self.longest = 1000
         self.roots = self.rules.by_root
         """The names of the ops that some rule may replace."""
 

@@ -25,7 +25,7 @@ from .....support.diagnostics import Diagnostic, MirError
 from .....support.walk import walk_ops
 from ...engine.program import Program, compile_rule
 from ...engine.rewriter import apply_at
-from .generate import Instance, instances, quantization_of
+from .generate import Instance, instances, kind_of_input
 from .inputs import draw
 
 Array = NDArray[Any]
@@ -158,7 +158,7 @@ _REDUCES = (OpPattern.COMM_REDUCE, OpPattern.OUT_ELEMWISE_FUSABLE, OpPattern.OPA
 
 def _runs(module: ModuleOp, function: FuncOp, kinds: Sequence[str]) -> Iterator[_Run]:
     """What the program computes of inputs of each kind, and of special values until there were enough of them."""
-    params = [(param.type, quantization_of(param)) for param in function.params]
+    params = [(param.type, kind_of_input(param)) for param in function.params]
 
     def attempt(kind: str, seed: int) -> _Run | None:
         generators = (np.random.default_rng(seed * 31 + k) for k in range(len(params)))

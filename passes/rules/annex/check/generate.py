@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -182,8 +182,8 @@ class _Maker:
             if leaf in self.constants and leaf.type != UNKNOWN:
                 if not isinstance(leaf.type, TensorType) or min(leaf.type.get_shape(), default=0) < 0:
                     return None
-                number, quantization = self.constants[leaf], quantization_of(leaf)
-                made = self.constant(cast("TensorType[Any]", leaf.type), number, quantization)
+                number, kind = self.constants[leaf], kind_of_input(leaf)
+                made = self.constant(cast("TensorType[Any]", leaf.type), number, kind)
                 Rewriter.insert_op(made, _start(self.block))
                 leaf.replace_all_uses_with(made.result)
                 self.block.erase_arg(leaf)
@@ -203,33 +203,35 @@ class _Maker:
         )
         return Instance(ModuleOp([function]), tuple(cast("Operation", root.owner) for root in roots))
 
-    def constant(self, type: TensorType[Any], number: float | None, quantization: str | None) -> ConstantOp:
+    def constant(self, type: TensorType[Any], number: float | None, fixed: str | None) -> ConstantOp:
         generator = np.random.default_rng(self.choices.random.randrange(1 << 30))
         dtype = numpy_dtype(dtype_name(type.element_type))
         shape = type.get_shape()
         if number is None:
             whole = self.choices.random.choice((0, 1, -1, 2, None, None, None))
             kind = "numbers" if self.rule.is_fast or self.choices.chance(0.8) else "special values"
-            array = (
-                draw(type, quantization or kind, generator) if whole is None or quantization else np.full(shape, whole)
-            )
+            array = draw(type, fixed or kind, generator) if whole is None or fixed else np.full(shape, whole)
         else:
             # Of the two zeros a pattern's 0 matches either.
             array = np.full(shape, -0.0 if number == 0 and self.choices.chance(0.4) else number)
         return ConstantOp(ArrayValueAttr.of(np.asarray(array).astype(dtype)), type)
 
 
-def quantization_of(value: SSAValue) -> str | None:
-    """How a scale or a zero point of a quantized operator is drawn; None for any other value.
+def kind_of_input(value: SSAValue) -> str | None:
+    """Returns the kind as which a scale, a zero point or a shape is drawn; None for any other value.
 
-    Scales are positive, and zero points numbers near those of the quantized type: operators have no meaning for others.
+    Scales are positive, and zero points and sizes small numbers: operators have no meaning, or no memory, for others.
     """
     for use in value.uses:
         op = use.operation
-        if isinstance(op, OperatorOp) and op.OPERATOR.name.startswith("qnn."):
-            name = op.OPERATOR.arguments[use.index]
-            if "scale" in name or "zero" in name:
-                return "positive numbers" if "scale" in name else "numbers"
+        if not isinstance(op, OperatorOp):
+            continue
+        name = op.OPERATOR.arguments[min(use.index, len(op.OPERATOR.arguments) - 1)]
+        if op.OPERATOR.name.startswith("qnn.") and ("scale" in name or "zero" in name):
+            return "positive numbers" if "scale" in name else "numbers"
+        static = get_operator(op.OPERATOR.name.removeprefix("dyn."))
+        if static is not None and name in static.specs:
+            return "numbers"
     return None
 
 
@@ -243,7 +245,7 @@ def _typed(op: OperatorOp) -> bool:
     except (Postponed, MirError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError):
         return False
     found = {value: types.unifier.close(types.type_of(value)) for value in op.args}
-    if types.result is None or not all(_is_closed(type) for type in [*found.values(), types.result]):
+    if types.result is None or not all(map(_is_closed, found.values())) or not _is_closed(types.result, or_open=True):
         return False
     for value, type in found.items():
         _set_type(value, type)
@@ -251,13 +253,14 @@ def _typed(op: OperatorOp) -> bool:
     return True
 
 
-def _is_closed(type: Attribute) -> bool:
+def _is_closed(type: Attribute, or_open: bool = False) -> bool:
+    """Returns whether a type is known; with `or_open`, up to sizes that the program finds when it runs."""
     pending: list[Attribute] = [type]
     while pending:
         each = pending.pop()
         if isinstance(each, TensorType):
             # Unknown, or made of a random attribute.
-            if min(each.get_shape(), default=0) < 0:
+            if any(size < 0 and not (or_open and size == DYNAMIC_INDEX) for size in each.get_shape()):
                 return False
         elif hasattr(each, "types"):
             pending += cast("Any", each).types.data

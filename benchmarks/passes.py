@@ -32,7 +32,7 @@ OPTIONS = {
 PIPELINES = tuple(
     entry.name + OPTIONS.get(entry.name, "")
     for entry in PASSES
-    if entry.where.startswith(("relay/", "passes.relay.")) and entry.name != "merge-composite"
+    if entry.module.startswith("passes.relay.") and entry.name != "merge-composite"
 )  # fmt: skip
 
 WITHOUT_GRADIENT = ("functions", "closures", "branches", "layers", "quantized", "constants")

@@ -1,4 +1,4 @@
-"""Every pass that `mir-opt -p` knows, by name: where its class is and what it does, in one line.
+"""The table of passes that `mir-opt -p` knows: the package of each and, in one line, its summary.
 
 Nothing is imported until a pass is asked for, so that start-up does not grow with the number of passes. A pass is a frozen
 dataclass deriving from xDSL's `ModulePass`, its fields are its options, and its `name` is its name here.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from typing import get_type_hints
 
@@ -19,430 +20,189 @@ _ROOT = __name__.partition(".")[0]
 
 @dataclass(frozen=True)
 class Entry:
-    """A registered pass: `where` is "module:Class", the module's name relative to the package's root.
-
-    A pass that is a file of rules has that file there, relative to `passes/`.
-    """
+    """A registered pass: a class, or a file of rules, in the file of its name in the package `where`."""
 
     name: str
     where: str
     doc: str
+    is_rules: bool
+
+    @property
+    def module(self) -> str:
+        """Returns the file, without suffix, from the package's root: `passes.relay.algebra.fast_math`."""
+        return f"{self.where}.{self.name.replace('-', '_')}"
 
     def load(self) -> type[ModulePass]:
-        """The pass's class; imports its module."""
-        if self.where.endswith(".mir"):
+        """Returns the pass's class; imports its module."""
+        return self._class
+
+    @cached_property
+    def _class(self) -> type[ModulePass]:
+        if self.is_rules:
             from .rules.rule_pass import rule_pass
 
-            return rule_pass(self.name, self.where)
-        module, _, class_name = self.where.partition(":")
-        found: type[ModulePass] = getattr(import_module(f"{_ROOT}.{module}"), class_name)
-        return found
+            return rule_pass(self.name, f"{self.module.removeprefix('passes.').replace('.', '/')}.mir")
+        members = vars(import_module(f"{_ROOT}.{self.module}")).values()
+        classes = (each for each in members if isinstance(each, type) and issubclass(each, ModulePass))
+        return next(each for each in classes if getattr(each, "name", None) == self.name)
 
 
-# One line each. A pass file is named as its pass, with underscores, and so is its test under filecheck/.
-PASSES: tuple[Entry, ...] = (
-    # Any dialect.
-    Entry("cse", "passes.common.cse:CommonSubexpressionElimination", "merge ops that compute the same"),
-    Entry("dce", "passes.common.dce:Dce", "erase what nothing observable depends on"),
-    Entry("apply-rules", "passes.rules.apply_rules:ApplyRules", "rewrite by declared rules"),
-    Entry(
-        "convert-rules-to-pdl",
-        "passes.rules.annex.pdl.convert_rules_to_pdl:ConvertRulesToPDL",
-        "rules as patterns of MLIR's PDL dialect",
-    ),
-    # Relay.
-    Entry("fast-math", "relay/algebra/fast_math.mir", "exp, tanh, erf and softmax by their fast approximations"),
-    Entry("div-to-mul", "relay/algebra/div_to_mul.mir", "division by a constant to multiplication by its inverse"),
-    Entry(
-        "simplify-inference",
-        "relay/algebra/simplify_inference.mir",
-        "normalizations and dropout to what inference computes",
-    ),
-    Entry(
-        "simplify-expr",
-        "relay/algebra/simplify_expr.mir",
-        "algebra: identities, constants, reshapes, transposes, casts",
-    ),
-    Entry("canonicalize-ops", "relay/algebra/canonicalize_ops.mir", "bias_add to expand_dims and a broadcasting add"),
-    Entry(
-        "canonicalize-cast",
-        "passes.relay.algebra.canonicalize_cast:CanonicalizeCast",
-        "a widening cast of several users once for each, to be fused with it",
-    ),
-    Entry(
-        "combine-parallel-conv2d",
-        "passes.relay.algebra.combine_parallel_conv2d:CombineParallelConv2D",
-        "convolutions of one input as one of all their channels",
-    ),
-    Entry(
-        "combine-parallel-dense",
-        "passes.relay.algebra.combine_parallel_dense:CombineParallelDense",
-        "dense layers of one input as one batched product or one layer",
-    ),
-    Entry(
-        "combine-parallel-batch-matmul",
-        "passes.relay.algebra.combine_parallel_batch_matmul:CombineParallelBatchMatmul",
-        "batched products of one left side as one",
-    ),
-    Entry(
-        "alter-op-layout", "passes.relay.layout.alter_op_layout:AlterOpLayout", "blocks as wide as the target's vectors"
-    ),
-    Entry(
-        "conv2d-to-winograd",
-        "passes.relay.algebra.conv2d_to_winograd:Conv2DToWinograd",
-        "3x3 convolutions by Winograd's algorithm where that pays",
-    ),
-    Entry(
-        "legalize", "relay/algebra/legalize.mir", "operators in the one form that the target's kernels are written for"
-    ),
-    Entry(
-        "quantized-channels-last",
-        "passes.relay.layout.quantized_channels_last:QuantizedChannelsLast",
-        "convolutions of bytes from NCHW to NHWC",
-    ),
-    Entry(
-        "convert-layout",
-        "passes.relay.layout.convert_layout:ConvertLayout",
-        "operators in the layouts that are asked for",
-    ),
-    Entry(
-        "flatten-atrous-conv",
-        "relay/algebra/flatten_atrous_conv.mir",
-        "space_to_batch, conv, batch_to_space to one dilated conv",
-    ),
-    Entry(
-        "forward-fold-scale-axis",
-        "passes.relay.algebra.forward_fold_scale_axis:ForwardFoldScaleAxis",
-        "scales of channels into the weights of the layers behind them",
-    ),
-    Entry(
-        "backward-fold-scale-axis",
-        "passes.relay.algebra.backward_fold_scale_axis:BackwardFoldScaleAxis",
-        "scales of channels into the weights of the layers in front of them",
-    ),
-    Entry(
-        "fold-explicit-padding",
-        "relay/algebra/fold_explicit_padding.mir",
-        "padding by zeros into convolutions and pooling",
-    ),
-    Entry("infer-type", "passes.relay.functional.infer_type:InferType", "find the type of every Relay value"),
-    Entry(
-        "monomorphize",
-        "passes.relay.functional.monomorphize:Monomorphize",
-        "copy generic functions for each set of types in use",
-    ),
-    Entry(
-        "dynamic-to-static",
-        "passes.relay.algebra.dynamic_to_static:DynamicToStatic",
-        "give operators of computed shape their shape where it is known",
-    ),
-    Entry(
-        "fold-constant", "passes.relay.algebra.fold_constant:FoldConstant", "compute what depends on constants alone"
-    ),
-    Entry(
-        "merge-composite",
-        "passes.relay.fusion.merge_composite:MergeComposite",
-        "what the left sides of rules match as functions, one kernel each",
-    ),
-    Entry(
-        "loop-invariant-code-motion",
-        "passes.relay.algebra.loop_invariant_code_motion:LoopInvariantCodeMotion",
-        "products with slices for all turns of a loop written as recursion",
-    ),
-    Entry(
-        "fuse-attention",
-        "passes.relay.fusion.fuse_attention:FuseAttention",
-        "softmax(Q·Kᵀ)·V as one Primitive function",
-    ),
-    Entry(
-        "group-batch-matmul",
-        "passes.relay.algebra.group_batch_matmul:GroupBatchMatmul",
-        "products with matrices that repeat along the batch take each once",
-    ),
-    Entry(
-        "narrow-weights",
-        "passes.relay.quantize.narrow_weights:NarrowWeights",
-        "constant weights of few rows stay as narrow as they are stored",
-    ),
-    Entry(
-        "fuse-ops", "passes.relay.fusion.fuse_ops:FuseOps", "group operators into Primitive functions, one kernel each"
-    ),
-    Entry(
-        "remove-unused-functions",
-        "passes.relay.functional.remove_unused_functions:RemoveUnusedFunctions",
-        "drop functions that no entry function reaches",
-    ),
-    Entry(
-        "eliminate-common-subexpr",
-        "passes.relay.algebra.eliminate_common_subexpr:EliminateCommonSubexpr",
-        "merge operators with equal attributes and the same arguments",
-    ),
-    Entry(
-        "dead-code-elimination",
-        "passes.relay.functional.dead_code_elimination:DeadCodeElimination",
-        "erase what nothing needs, calls of pure functions included",
-    ),
-    Entry("to-a-normal-form", "passes.relay.functional.to_a_normal_form:ToANormalForm", "bind every value by a let"),
-    Entry(
-        "to-graph-normal-form",
-        "passes.relay.functional.to_graph_normal_form:ToGraphNormalForm",
-        "take the lets away, leaving the graph of values",
-    ),
-    Entry(
-        "to-basic-block-normal-form",
-        "passes.relay.functional.to_basic_block_normal_form:ToBasicBlockNormalForm",
-        "bind by a let what more than one block uses",
-    ),
-    Entry(
-        "inline", "passes.relay.functional.inline:Inline", "put functions marked Inline=1 in the place of their calls"
-    ),
-    Entry(
-        "lambda-lift",
-        "passes.relay.functional.lambda_lift:LambdaLift",
-        "make local functions global, with what they capture",
-    ),
-    Entry(
-        "eta-expand",
-        "passes.relay.functional.eta_expand:EtaExpand",
-        "make local functions of constructors and global functions that are values",
-    ),
-    Entry(
-        "split-args",
-        "passes.relay.fusion.split_args:SplitArgs",
-        "split concatenations of more tensors than a kernel takes arguments",
-    ),
-    Entry("defuse-ops", "passes.relay.fusion.defuse_ops:DefuseOps", "put the operators of Primitive functions back"),
-    Entry(
-        "first-order-gradient",
-        "passes.relay.training.first_order_gradient:FirstOrderGradient",
-        "make each function give the gradients of its parameters, too",
-    ),
-    Entry(
-        "partial-evaluate",
-        "passes.relay.functional.partial_evaluate:PartialEvaluate",
-        "compute what is known of values, and follow calls of known functions",
-    ),
-    Entry(
-        "defunctionalization",
-        "passes.relay.functional.defunctionalization:Defunctionalization",
-        "make data of functions that are values",
-    ),
-    Entry(
-        "to-mixed-precision",
-        "passes.relay.quantize.to_mixed_precision:ToMixedPrecision",
-        "compute in float16 or bfloat16 where that is fast and safe",
-    ),
-    Entry(
-        "fake-quantization-to-integer",
-        "passes.relay.quantize.fake_quantization_to_integer:FakeQuantizationToInteger",
-        "do what is between dequantization and quantization in integers",
-    ),
-    Entry(
-        "qnn-canonicalize-ops",
-        "passes.relay.quantize.qnn_canonicalize_ops:QnnCanonicalizeOps",
-        "quantized operators to plain ones on the integers",
-    ),
-    Entry(
-        "qnn-legalize",
-        "passes.relay.quantize.qnn_legalize:QnnLegalize",
-        "quantized convolutions and dense layers to plain ones on 16 bits",
-    ),
-    # TIR.
-    Entry("verify-tir", "passes.tir.verify_tir:VerifyTIR", "check the rules that span a whole prim_func"),
-    Entry(
-        "lower-init-block",
-        "passes.tir.blocks.lower_init_block:LowerInitBlock",
-        "T.init to a branch on the reduction axes",
-    ),
-    Entry(
-        "plan-and-update-buffer-allocation-location",
-        "passes.tir.blocks.plan_and_update_buffer_allocation_location:PlanAndUpdateBufferAllocationLocation",
-        "move each T.alloc_buffer into the innermost scope that holds its uses",
-    ),
-    Entry(
-        "allocate-in-output",
-        "passes.tir.buffers.allocate_in_output:AllocateInOutput",
-        "temporary buffers into the outputs that their elements become",
-    ),
-    Entry(
-        "convert-blocks-to-opaque",
-        "passes.tir.blocks.convert_blocks_to_opaque:ConvertBlocksToOpaque",
-        "substitute the bindings of blocks for their iteration variables",
-    ),
-    Entry(
-        "fuse-tir",
-        "passes.tir.blocks.fuse_tir:FuseTIR",
-        "the prim_funcs that a Primitive Relay function calls as one prim_func",
-    ),
-    Entry(
-        "lower-match-buffer",
-        "passes.tir.blocks.lower_match_buffer:LowerMatchBuffer",
-        "buffers matched to regions to views",
-    ),
-    Entry(
-        "compact-buffer-allocation",
-        "passes.tir.buffers.compact_buffer_allocation:CompactBufferAllocation",
-        "shrink allocations to the region that is accessed",
-    ),
-    Entry(
-        "lower-opaque-block", "passes.tir.blocks.lower_opaque_block:LowerOpaqueBlock", "blocks to loops and branches"
-    ),
-    Entry(
-        "apply-schedule",
-        "passes.schedule.apply_schedule:ApplySchedule",
-        "the schedule scripts of the module to its prim_funcs",
-    ),
-    Entry(
-        "default-schedule",
-        "passes.autoschedule.default_schedule:DefaultSchedule",
-        "tile, vectorize, fuse and parallelize by rules on shape and target",
-    ),
-    Entry(
-        "decompose-open-reductions",
-        "passes.tir.blocks.decompose_open_reductions:DecomposeOpenReductions",
-        "reductions over what may be no elements store their first value apart",
-    ),
-    Entry(
-        "check-open-bounds",
-        "passes.tir.buffers.check_open_bounds:CheckOpenBounds",
-        "accesses that are not provably inside of a buffer are checked at run time",
-    ),
-    Entry(
-        "check-parallel-loops",
-        "passes.tir.loops.check_parallel_loops:CheckParallelLoops",
-        "parallel loops whose iterations depend on each other are refused, doubtful ones serial",
-    ),
-    Entry(
-        "mark-open-bounds",
-        "lowering.te.mark_open_bounds:MarkOpenBounds",
-        "functions with accesses that are not provably inside are marked to be checked",
-    ),
-    Entry(
-        "simplify",
-        "passes.tir.scalars.simplify:Simplify",
-        "arithmetic to canonical form, branches of known condition dropped",
-    ),
-    Entry("remove-no-op", "passes.tir.scalars.remove_no_op:RemoveNoOp", "take statements away that do nothing"),
-    Entry("unroll-loop", "passes.tir.loops.unroll_loop:UnrollLoop", "the turns of a loop one after the other"),
-    Entry(
-        "loop-partition",
-        "passes.tir.loops.loop_partition:LoopPartition",
-        "split loops where a likely condition changes",
-    ),
-    Entry(
-        "hoist-if-then-else",
-        "passes.tir.loops.hoist_if_then_else:HoistIfThenElse",
-        "branches that do not change in a loop around it",
-    ),
-    Entry(
-        "common-subexpr-elim-tir",
-        "passes.tir.scalars.common_subexpr_elim_tir:CommonSubexprElimTIR",
-        "a let for what is computed several times",
-    ),
-    Entry("convert-ssa", "passes.tir.scalars.convert_ssa:ConvertSSA", "a variable of its own for each loop and let"),
-    Entry("narrow-data-type", "passes.tir.scalars.narrow_data_type:NarrowDataType", "index arithmetic in fewer bits"),
-    Entry(
-        "force-narrow-index-to-int32",
-        "passes.tir.scalars.force_narrow_index_to_int32:ForceNarrowIndexToInt32",
-        "sizes and indices of 64 bits in 32",
-    ),
-    Entry(
-        "inject-software-pipeline",
-        "passes.tir.pipelining.inject_software_pipeline:InjectSoftwarePipeline",
-        "annotated loops to prologue, body and epilogue of a pipeline",
-    ),
-    Entry(
-        "inject-double-buffer",
-        "passes.tir.pipelining.inject_double_buffer:InjectDoubleBuffer",
-        "memory that a loop fills for its next turn, in halves",
-    ),
-    Entry(
-        "inject-virtual-thread",
-        "passes.tir.threads.inject_virtual_thread:InjectVirtualThread",
-        "what virtual threads do, one after the other",
-    ),
-    Entry(
-        "bf16-compute-legalize",
-        "passes.tir.scalars.bf16_compute_legalize:BF16ComputeLegalize",
-        "arithmetic on bfloat16 in float32, rounded at stores",
-    ),
-    Entry(
-        "storage-rewrite",
-        "passes.tir.buffers.storage_rewrite:StorageRewrite",
-        "allocations share memory, one after the other",
-    ),
-    Entry(
-        "rewrite-unsafe-select",
-        "passes.tir.scalars.rewrite_unsafe_select:RewriteUnsafeSelect",
-        "T.Select of loads to T.if_then_else",
-    ),
-    Entry(
-        "renormalize-split-pattern",
-        "tir/scalars/renormalize_split_pattern.mir",
-        "quotients before remainders in index arithmetic",
-    ),
-    Entry(
-        "unify-thread-binding",
-        "passes.tir.threads.unify_thread_binding:UnifyThreadBinding",
-        "one loop for each thread axis of a kernel",
-    ),
-    Entry("flatten-buffer", "passes.tir.buffers.flatten_buffer:FlattenBuffer", "buffers of one dimension"),
-    Entry(
-        "limit-loops",
-        "passes.tir.loops.limit_loops:LimitLoops",
-        "annotated loops end before the turns that nothing needs",
-    ),
-    Entry(
-        "lower-lane-reduction",
-        "passes.tir.vectors.lower_lane_reduction:LowerLaneReduction",
-        "annotated reductions to partial results in the lanes of vectors",
-    ),
-    Entry(
-        "lower-transposed-loads",
-        "passes.tir.vectors.lower_transposed_loads:LowerTransposedLoads",
-        "annotated tiles to transposes in registers",
-    ),
-    Entry("vectorize-loop", "passes.tir.vectors.vectorize_loop:VectorizeLoop", "vectorized loops to ramps and vectors"),
-    Entry(
-        "unroll-choices",
-        "passes.tir.loops.unroll_choices:UnrollChoices",
-        "loops whose variable chooses between values to their turns",
-    ),
-    # From level to level.
-    Entry(
-        "static-memory-plan",
-        "lowering.relay.memory.static_memory_plan:StaticMemoryPlan",
-        "report how each function's tensors share memory",
-    ),
-    Entry(
-        "lower-relay-to-te",
-        "lowering.relay.kernels.lower_relay_to_te:LowerRelayToTE",
-        "Primitive functions to TE functions",
-    ),
-    Entry(
-        "lower-te-to-tir", "lowering.te.lower_te_to_tir:LowerTEToTIR", "TE functions to TIR, a block for each tensor"
-    ),
-    Entry(
-        "lift-transform-params",
-        "lowering.relay.kernels.lift_transform_params:LiftTransformParams",
-        "what kernels compute from constants alone to functions of their own",
-    ),
-    Entry(
-        "lower-relay-to-llvm",
-        "lowering.relay.functions.lower_relay_to_llvm:LowerRelayToLLVM",
-        "main to an LLVM function over one arena",
-    ),
-    Entry(
-        "mangle-symbols", "lowering.mangle_symbols:MangleSymbols", "functions called as the C library's get other names"
-    ),
-    Entry(
-        "lower-tir-to-scf", "lowering.tir.lower_to_scf:LowerTIRToSCF", "TIR without blocks to func, scf, memref, vector"
-    ),
-    Entry(
-        "lower-std-to-llvm",
-        "lowering.llvm.convert.lower_std_to_llvm:LowerStdToLLVM",
-        "func, cf, scf, arith, math, memref, vector to llvm",
-    ),
+_TABLE: dict[str, dict[str, str]] = {
+    "passes.common": {
+        "cse": "merge ops that compute the same",
+        "dce": "erase what nothing observable depends on",
+    },
+    "passes.rules": {
+        "apply-rules": "rewrite by declared rules",
+    },
+    "passes.rules.annex.pdl": {
+        "convert-rules-to-pdl": "rules as patterns of MLIR's PDL dialect",
+    },
+    "passes.relay.algebra": {
+        "canonicalize-cast": "a widening cast of several users once for each, to be fused with it",
+        "combine-parallel-conv2d": "convolutions of one input as one of all their channels",
+        "combine-parallel-dense": "dense layers of one input as one batched product or one layer",
+        "combine-parallel-batch-matmul": "batched products of one left side as one",
+        "conv2d-to-winograd": "3x3 convolutions by Winograd's algorithm where that pays",
+        "forward-fold-scale-axis": "scales of channels into the weights of the layers behind them",
+        "backward-fold-scale-axis": "scales of channels into the weights of the layers in front of them",
+        "dynamic-to-static": "give operators of computed shape their shape where it is known",
+        "fold-constant": "compute what depends on constants alone",
+        "loop-invariant-code-motion": "products with slices for all turns of a loop written as recursion",
+        "group-batch-matmul": "products with matrices that repeat along the batch take each once",
+        "eliminate-common-subexpr": "merge operators with equal attributes and the same arguments",
+        "fast-math.mir": "exp, tanh, erf and softmax by their fast approximations",
+        "div-to-mul.mir": "division by a constant to multiplication by its inverse",
+        "simplify-inference.mir": "normalizations and dropout to what inference computes",
+        "simplify-expr.mir": "algebra: identities, constants, reshapes, transposes, casts",
+        "canonicalize-ops.mir": "bias_add to expand_dims and a broadcasting add",
+        "legalize.mir": "operators in the one form that the target's kernels are written for",
+        "flatten-atrous-conv.mir": "space_to_batch, conv, batch_to_space to one dilated conv",
+        "fold-explicit-padding.mir": "padding by zeros into convolutions and pooling",
+    },
+    "passes.relay.layout": {
+        "alter-op-layout": "blocks as wide as the target's vectors",
+        "quantized-channels-last": "convolutions of bytes from NCHW to NHWC",
+        "convert-layout": "operators in the layouts that are asked for",
+    },
+    "passes.relay.functional": {
+        "infer-type": "find the type of every Relay value",
+        "monomorphize": "copy generic functions for each set of types in use",
+        "remove-unused-functions": "drop functions that no entry function reaches",
+        "dead-code-elimination": "erase what nothing needs, calls of pure functions included",
+        "to-a-normal-form": "bind every value by a let",
+        "to-graph-normal-form": "take the lets away, leaving the graph of values",
+        "to-basic-block-normal-form": "bind by a let what more than one block uses",
+        "inline": "put functions marked Inline=1 in the place of their calls",
+        "lambda-lift": "make local functions global, with what they capture",
+        "eta-expand": "make local functions of constructors and global functions that are values",
+        "partial-evaluate": "compute what is known of values, and follow calls of known functions",
+        "defunctionalization": "make data of functions that are values",
+    },
+    "passes.relay.fusion": {
+        "merge-composite": "what the left sides of rules match as functions, one kernel each",
+        "fuse-attention": "softmax(Q·Kᵀ)·V as one Primitive function",
+        "fuse-ops": "group operators into Primitive functions, one kernel each",
+        "split-args": "split concatenations of more tensors than a kernel takes arguments",
+        "defuse-ops": "put the operators of Primitive functions back",
+    },
+    "passes.relay.quantize": {
+        "narrow-weights": "constant weights of few rows stay as narrow as they are stored",
+        "to-mixed-precision": "compute in float16 or bfloat16 where that is fast and safe",
+        "fake-quantization-to-integer": "do what is between dequantization and quantization in integers",
+        "qnn-canonicalize-ops": "quantized operators to plain ones on the integers",
+        "qnn-legalize": "quantized convolutions and dense layers to plain ones on 16 bits",
+    },
+    "passes.relay.training": {
+        "first-order-gradient": "make each function give the gradients of its parameters, too",
+    },
+    "passes.tir": {
+        "verify-tir": "check the rules that span a whole prim_func",
+    },
+    "passes.tir.blocks": {
+        "lower-init-block": "T.init to a branch on the reduction axes",
+        "plan-and-update-buffer-allocation-location": "move each T.alloc_buffer into the innermost scope that holds its uses",
+        "convert-blocks-to-opaque": "substitute the bindings of blocks for their iteration variables",
+        "fuse-tir": "the prim_funcs that a Primitive Relay function calls as one prim_func",
+        "lower-match-buffer": "buffers matched to regions to views",
+        "lower-opaque-block": "blocks to loops and branches",
+        "decompose-open-reductions": "reductions over what may be no elements store their first value apart",
+    },
+    "passes.tir.buffers": {
+        "allocate-in-output": "temporary buffers into the outputs that their elements become",
+        "compact-buffer-allocation": "shrink allocations to the region that is accessed",
+        "check-open-bounds": "accesses that are not provably inside of a buffer are checked at run time",
+        "storage-rewrite": "allocations share memory, one after the other",
+        "flatten-buffer": "buffers of one dimension",
+    },
+    "passes.schedule": {
+        "apply-schedule": "the schedule scripts of the module to its prim_funcs",
+    },
+    "passes.autoschedule": {
+        "default-schedule": "tile, vectorize, fuse and parallelize by rules on shape and target",
+    },
+    "passes.tir.loops": {
+        "check-parallel-loops": "parallel loops whose iterations depend on each other are refused, doubtful ones serial",
+        "unroll-loop": "the turns of a loop one after the other",
+        "loop-partition": "split loops where a likely condition changes",
+        "hoist-if-then-else": "branches that do not change in a loop around it",
+        "limit-loops": "annotated loops end before the turns that nothing needs",
+        "unroll-choices": "loops whose variable chooses between values to their turns",
+    },
+    "lowering.te": {
+        "mark-open-bounds": "functions with accesses that are not provably inside are marked to be checked",
+        "lower-te-to-tir": "TE functions to TIR, a block for each tensor",
+    },
+    "passes.tir.scalars": {
+        "simplify": "arithmetic to canonical form, branches of known condition dropped",
+        "remove-no-op": "take statements away that do nothing",
+        "common-subexpr-elim-tir": "a let for what is computed several times",
+        "convert-ssa": "a variable of its own for each loop and let",
+        "narrow-data-type": "index arithmetic in fewer bits",
+        "force-narrow-index-to-int32": "sizes and indices of 64 bits in 32",
+        "bf16-compute-legalize": "arithmetic on bfloat16 in float32, rounded at stores",
+        "rewrite-unsafe-select": "T.Select of loads to T.if_then_else",
+        "renormalize-split-pattern.mir": "quotients before remainders in index arithmetic",
+    },
+    "passes.tir.pipelining": {
+        "inject-software-pipeline": "annotated loops to prologue, body and epilogue of a pipeline",
+        "inject-double-buffer": "memory that a loop fills for its next turn, in halves",
+    },
+    "passes.tir.threads": {
+        "inject-virtual-thread": "what virtual threads do, one after the other",
+        "unify-thread-binding": "one loop for each thread axis of a kernel",
+    },
+    "passes.tir.vectors": {
+        "lower-lane-reduction": "annotated reductions to partial results in the lanes of vectors",
+        "lower-transposed-loads": "annotated tiles to transposes in registers",
+        "vectorize-loop": "vectorized loops to ramps and vectors",
+    },
+    "lowering.relay.memory": {
+        "static-memory-plan": "report how each function's tensors share memory",
+    },
+    "lowering.relay.kernels": {
+        "lower-relay-to-te": "Primitive functions to TE functions",
+        "lift-transform-params": "what kernels compute from constants alone to functions of their own",
+    },
+    "lowering.relay.functions": {
+        "lower-relay-to-llvm": "main to an LLVM function over one arena",
+    },
+    "lowering": {
+        "mangle-symbols": "functions called as the C library's get other names",
+    },
+    "lowering.tir": {
+        "lower-tir-to-scf": "TIR without blocks to func, scf, memref, vector",
+    },
+    "lowering.llvm.convert": {
+        "lower-std-to-llvm": "func, cf, scf, arith, math, memref, vector to llvm",
+    },
+}
+"""The passes of each package, in the file of their names, with underscores; those with a suffix are files of rules."""
+
+PASSES = tuple(
+    Entry(name.removesuffix(".mir"), where, doc, name.endswith(".mir"))
+    for where, passes in _TABLE.items()
+    for name, doc in passes.items()
 )
 
 # xDSL's passes that are of use here, with what they do; every other pass of xDSL can be named too.
@@ -467,7 +227,7 @@ Factory = Callable[[], type[ModulePass]]
 
 
 def pass_factories() -> dict[str, Factory]:
-    """Every pass by name: mirstack's own, before xDSL's of the same name."""
+    """Returns every pass by name: mirstack's own, before xDSL's of the same name."""
     from xdsl.transforms import get_all_passes
 
     return {**get_all_passes(), **{entry.name: entry.load for entry in PASSES}}
@@ -504,7 +264,7 @@ class PassOption:
 
 
 def pass_options(pass_class: type[ModulePass]) -> tuple[PassOption, ...]:
-    """The options of a pass, from the fields of its dataclass."""
+    """Returns the options of a pass, from the fields of its dataclass."""
     hints = get_type_hints(pass_class)
     return tuple(
         PassOption(field.name.replace("_", "-"), _type_name(hints[field.name]), _default(field))

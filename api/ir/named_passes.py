@@ -30,7 +30,7 @@ def _by_name() -> dict[str, Entry]:
 def pass_names(folders: Iterable[str] = ("",)) -> list[str]:
     """TVM's names of the registered passes whose modules are in one of these folders of the package."""
     starts = tuple(folders)
-    return sorted(name for name, entry in _by_name().items() if entry.where.startswith(starts))
+    return sorted(name for name, entry in _by_name().items() if entry.module.startswith(starts))
 
 
 def make_pass(name: str) -> NamedPass:

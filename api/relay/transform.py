@@ -26,7 +26,6 @@ _FOLDERS = (
     "passes.rules.",
     "passes.common.",
     "lowering.relay.",
-    "relay/",
     "passes.tir.blocks.fuse_tir",
 )
 

@@ -44,7 +44,7 @@ ON_TIR_PASSES = (
     tuple(
         entry.name
         for entry in PASSES
-        if entry.where.startswith(("passes.tir.", "passes.autoschedule.", "tir/")) and entry.name not in NOT_DRAWN
+        if entry.module.startswith(("passes.tir.", "passes.autoschedule.")) and entry.name not in NOT_DRAWN
     )
     + ANY
 )

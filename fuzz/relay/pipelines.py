@@ -13,7 +13,7 @@ from ...driver.pipeline import read_pipeline
 from ...passes.registry import PASSES, pass_factories
 from .rounding import Rounding
 
-RELAY = [entry.name for entry in PASSES if entry.where.startswith(("passes.relay.", "relay/"))]
+RELAY = [entry.name for entry in PASSES if entry.module.startswith("passes.relay.")]
 
 OTHERS = ("cse", "dce", "static-memory-plan")
 """Passes on any dialect, and one that only reports."""

@@ -23,8 +23,8 @@ from .block_shape import Load, Shape, element_bytes, shape_of
 from .contraction.epilogue import take_out
 from .contraction.gemm import VECTOR_TYPES
 from .contraction.pack import transpose_tiles
-from .elementwise import extent_of, parallelize, schedule_elementwise, vectorize_loop
-from .loop_nests import attempt, block_of, cached, loop_of_axis, own_loops
+from .elementwise import schedule_elementwise
+from .loop_nests import attempt, block_of, cached, extent_of, loop_of_axis, own_loops, parallelize, vectorize_loop
 from .reduction import schedule_row
 
 SCORES_OF_L1 = 2

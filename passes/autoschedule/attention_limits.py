@@ -17,10 +17,10 @@ from ...dialects.arith import Analyzer
 from ...dialects.arith.expr import Kind
 from ...dialects.tir.operators import as_const
 from ..schedule import BlockRV, LoopRV, Schedule
+from ..schedule.analysis.block_kind import axis_kinds
 from ..tir.loops.limit_loops import LIMIT, LIMITS
 from .block_shape import shape_of
-from .elementwise import extent_of
-from .loop_nests import block_of, loop_of_axis
+from .loop_nests import block_of, extent_of, loop_of_axis
 
 if TYPE_CHECKING:
     from .attention import Attention
@@ -90,7 +90,7 @@ def key_loop(sch: Schedule, stage: BlockRV, keys: int) -> tuple[LoopRV, int] | N
     """Returns the loop over the keys of a stage of rows and its keys per iteration; None if there is none."""
     op = block_of(sch, stage)
     places = [k for k, e in enumerate(op.dom_extents) if k >= len(op.iter_vars) - 2 and _extent(e) == keys]
-    kinds = [k.data for k in op.iter_types.data]
+    kinds = axis_kinds(op)
     place = next((k for k in places if kinds[k] == "R"), places[-1] if places else None)
     if place is None:
         return None

@@ -12,10 +12,10 @@ from ...dialects.arith.expr import free_vars
 from ...support.walk import all_ops
 from ..schedule import Schedule
 from ..schedule.analysis.structure import buffers_written, consumers
-from .block_shape import COSTLY, Shape, is_copy, shape_of
+from .block_shape import COSTLY, MANY, Shape, is_copy, shape_of
 from .constant_matrices import selector_axes
 from .contraction import match_contraction
-from .elementwise import MANY, gathers
+from .elementwise import gathers
 from .loop_nests import attempt
 
 CHEAP = 4

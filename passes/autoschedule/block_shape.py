@@ -17,8 +17,9 @@ from ...dialects.arith.expr import free_vars
 from ...dialects.tir.scalar_ops import INTRINSICS
 from ...support.op_kinds import Kinds
 from ...support.operands import operands_of
+from ...support.target import Target
 from ...support.walk import all_ops
-from ..schedule.analysis.block_kind import why_neither
+from ..schedule.analysis.block_kind import axis_kinds, why_neither
 from ..schedule.analysis.structure import child_blocks, const_int, loops_above
 
 if TYPE_CHECKING:
@@ -191,7 +192,7 @@ def _fresh_shape(block: tir.BlockOp) -> Shape | None:
 
 def block_shape(block: tir.BlockOp) -> Shape | None:
     """The shape of a block wherever its loops are; None when it is more than loads and stores."""
-    kinds = tuple(k.data for k in block.iter_types.data)
+    kinds = tuple(axis_kinds(block))
     if any(kind not in ("S", "R") for kind in kinds):
         return None
     analyzer = Analyzer()
@@ -280,3 +281,12 @@ def static_extents(buffer: SSAValue) -> tuple[int, ...] | None:
     """A buffer's extents as numbers."""
     assert isinstance(buffer.type, tir.BufferType)
     return buffer.type.static_shape
+
+
+MANY = 1024
+"""What an unknown extent counts as."""
+
+
+def lanes_of_block(shape: Shape, target: Target) -> int:
+    """Lanes of a vector of the widest element that a block stores."""
+    return target.lanes(max((element_bytes(s.buffer) for s in shape.stores), default=4))

@@ -9,9 +9,8 @@ from xdsl.ir import SSAValue
 
 from ...support.target import Target
 from ..schedule import BlockRV, LoopRV, Schedule
-from .block_shape import Shape, element_bytes
-from .elementwise import MANY, PARALLEL_WORK, lanes_of_block, parallelize
-from .loop_nests import own_loops, partitioned, turns_of
+from .block_shape import MANY, Shape, element_bytes, lanes_of_block
+from .loop_nests import PARALLEL_WORK, own_loops, parallelize, partitioned, turns_of
 from .vector_axes import contiguous_suffix
 
 TOGETHER = 8

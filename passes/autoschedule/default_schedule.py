@@ -18,6 +18,7 @@ from ...support.target import Target, named
 from ...support.text import take_name
 from ..option_range import require_range
 from ..schedule import BlockRV, Schedule
+from ..schedule.analysis.block_kind import axis_kinds
 from ..schedule.analysis.structure import child_blocks, consumers
 from ..schedule.apply_schedule import is_scheduled
 from ..schedule.engine.tensor_intrinsics import is_half
@@ -113,9 +114,7 @@ def _main_block(stages: Stages) -> tir.BlockOp | None:
 
 def _schedule_contraction(sch: Schedule, block: BlockRV, target: Target) -> None:
     """Schedules a block that is a contraction; leaves others alone."""
-    op = sch.get(block)
-    assert isinstance(op, tir.BlockOp)
-    shape = shape_of(op)
+    shape = shape_of(block_of(sch, block))
     match = None if shape is None else match_contraction(shape)
     if match is None:
         return
@@ -128,9 +127,7 @@ def _schedule_contraction(sch: Schedule, block: BlockRV, target: Target) -> None
 
 def _split_groups(sch: Schedule, block: BlockRV) -> None:
     """Gives a convolution in groups an axis for them."""
-    op = sch.get(block)
-    assert isinstance(op, tir.BlockOp)
-    shape = shape_of(op)
+    shape = shape_of(block_of(sch, block))
     found = None if shape is None else find_groups(shape)
     if found is not None:
         split_groups(sch, block, *found)
@@ -138,9 +135,7 @@ def _split_groups(sch: Schedule, block: BlockRV) -> None:
 
 def _merge_rows(sch: Schedule, block: BlockRV, target: Target) -> None:
     """Merges the columns of a contraction that are stored in rows into one axis."""
-    op = sch.get(block)
-    assert isinstance(op, tir.BlockOp)
-    shape = shape_of(op)
+    shape = shape_of(block_of(sch, block))
     run = None if shape is None else find_run(shape)
     if shape is not None and run is not None and merging_pays(shape, run, target):
         merge_run(sch, block, run)
@@ -148,8 +143,7 @@ def _merge_rows(sch: Schedule, block: BlockRV, target: Target) -> None:
 
 def _schedule_window(sch: Schedule, block: BlockRV, target: Target) -> None:
     """Schedules a reduction over windows, where vectors along rows are the better scheme."""
-    op = sch.get(block)
-    assert isinstance(op, tir.BlockOp)
+    op = block_of(sch, block)
     window = _paying_window(op, target)
     readers = consumers(op)
     follows = _paying_window(readers[0], target) if len(readers) == 1 else None
@@ -183,7 +177,7 @@ def _row_group(blocks: list[tir.BlockOp]) -> list[tir.BlockOp]:
     """The stages at the end of a function that may run row by row: at least one reduction among them."""
     for start in range(len(blocks) - 1):
         group = blocks[start:]
-        reductions = sum(any(k.data == "R" for k in b.iter_types.data) for b in group)
+        reductions = sum("R" in axis_kinds(b) for b in group)
         if reductions and shared_rows(group):
             return group
     return []
@@ -191,9 +185,7 @@ def _row_group(blocks: list[tir.BlockOp]) -> list[tir.BlockOp]:
 
 def schedule_block(sch: Schedule, block: BlockRV, target: Target) -> None:
     """Schedules one block by its kind."""
-    op = sch.get(block)
-    assert isinstance(op, tir.BlockOp)
-    shape = shape_of(op)
+    shape = shape_of(block_of(sch, block))
     if shape is None:
         return
     if shape.reduction:

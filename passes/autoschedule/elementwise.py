@@ -10,13 +10,11 @@ from ...dialects import tir
 from ...support.target import Target
 from ...support.walk import walk_ops
 from ..schedule import BlockRV, LoopRV, Schedule
-from .block_shape import Shape, element_bytes, shape_of
-from .copies.permuted import schedule_disordered, schedule_pieces, schedule_shuffled
+from .block_shape import MANY, Shape, lanes_of_block, shape_of
+from .copies.permuted import schedule_disordered, schedule_pieces, schedule_shuffled, split_repeated_row
 from .copies.transpose import schedule_transposed, transposed_axis
+from .loop_nests import block_of, extent_of, parallelize, vectorize_loop
 from .vector_axes import contiguous_suffix
-
-PARALLEL_WORK = 1 << 16
-"""Simple operations below which a kernel stays on one thread: some ten microseconds, many times what waking one costs."""
 
 UNROLL = 4
 """Vectors per iteration of the inner loop, to keep several loads in flight."""
@@ -29,15 +27,9 @@ LONGER_CHAIN = 24
 """The same where there are few registers: more than one function alone, whose constants fill them."""
 
 
-def lanes_of_block(shape: Shape, target: Target) -> int:
-    """Lanes of a vector of the widest element that a block stores."""
-    return target.lanes(max((element_bytes(s.buffer) for s in shape.stores), default=4))
-
-
 def schedule_elementwise(sch: Schedule, block: BlockRV, target: Target) -> None:
     """Fuses and vectorizes the innermost contiguous axes; fuses and parallelizes the rest."""
-    op = sch.get(block)
-    assert isinstance(op, tir.BlockOp)
+    op = block_of(sch, block)
     shape = shape_of(op)
     if shape is None or not shape.axes:
         return
@@ -48,6 +40,9 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, target: Target) -> None:
         schedule_transposed(sch, block, shape, across, target)
         return
     suffix = contiguous_suffix(shape)
+    if not suffix and split_repeated_row(sch, block, shape, target):
+        schedule_elementwise(sch, block, target)
+        return
     if schedule_pieces(sch, block, shape, target) if suffix else schedule_disordered(sch, block, shape, target):
         return
     if _is_short(shape, suffix, target) and schedule_shuffled(sch, block, shape, target):
@@ -143,59 +138,3 @@ def _fused_count(shape: Shape, most: int, lanes: int) -> int:
         if count >= 2 and points >= UNROLL * lanes:
             return count
     return most
-
-
-MANY = 1024
-"""What an unknown extent counts as."""
-
-
-def vectorize_loop(sch: Schedule, loop: LoopRV, lanes: int, *, even: bool = True) -> list[LoopRV]:
-    """Splits a loop by the vector width and vectorizes the inner part; returns the outer loops.
-
-    What is a little longer than some vectors is split in equal parts if `even`, which registers that hold whole vectors would have to be put
-    together for.
-    """
-    extent = extent_of(sch, loop)
-    if extent is not None and extent < 2:
-        return []
-    if extent is not None and extent <= lanes:
-        sch.vectorize(loop)
-        return []
-    width = lanes
-    if even and extent is not None and extent % lanes and extent < 4 * lanes:
-        # A short row in equal parts rather than in whole vectors and a remainder.
-        parts = -(-extent // lanes)
-        width = next((w for w in range(-(-extent // parts), lanes + 1) if extent % w == 0), lanes)
-    head, tail = sch.split(loop, [None, width])
-    sch.vectorize(tail)
-    return [head]
-
-
-def extent_of(sch: Schedule, loop: LoopRV) -> int | None:
-    """A loop's extent, None where symbolic."""
-    from ...dialects import tir
-    from ..schedule.analysis.structure import const_int
-
-    op = sch.get(loop)
-    assert isinstance(op, tir.ForOp)
-    return const_int(op.extent)
-
-
-def parallelize(sch: Schedule, loops: list[LoopRV], work: int, target: Target) -> None:
-    """Runs the outermost loops on threads where the work is worth it.
-
-    As many are fused as leave each thread several iterations.
-    """
-    if target.cores < 2 or work < PARALLEL_WORK or not loops:
-        return
-    chosen = [loops[0]]
-    turns = extent_of(sch, loops[0])
-    for loop in loops[1:]:
-        if turns is None or turns >= 4 * target.cores:
-            break
-        extent = extent_of(sch, loop)
-        chosen.append(loop)
-        turns = None if extent is None else turns * extent
-    if turns == 1:
-        return
-    sch.parallel(sch.fuse(*chosen) if len(chosen) > 1 else chosen[0])

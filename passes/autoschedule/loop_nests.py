@@ -9,10 +9,13 @@ from xdsl.ir import SSAValue
 from ...dialects import tir
 from ...dialects.arith import Analyzer
 from ...dialects.arith.expr import free_vars
+from ...support.target import Target
 from ..schedule import BlockRV, LoopRV, Schedule
-from ..schedule.analysis.structure import buffers_read, child_blocks, is_only_block, scope_of
-from .elementwise import extent_of
+from ..schedule.analysis.structure import buffers_read, child_blocks, const_int, is_only_block, scope_of
 from .refusals import tolerating
+
+PARALLEL_WORK = 1 << 16
+"""Simple operations below which a kernel stays on one thread: some ten microseconds, many times what waking one costs."""
 
 
 def block_of(sch: Schedule, block: BlockRV) -> tir.BlockOp:
@@ -42,7 +45,7 @@ def own_loops(sch: Schedule, block: BlockRV) -> list[LoopRV]:
 
 def loop_of_axis(sch: Schedule, block: BlockRV, axis: int) -> LoopRV | None:
     """The one of its own loops that an axis of the block is bound to (plus what is fixed)."""
-    return _driving(sch, own_loops(sch, block), block_of(sch, block).bindings[axis])
+    return driving_loop(sch, own_loops(sch, block), block_of(sch, block).bindings[axis])
 
 
 def loops_by_axis(sch: Schedule, block: BlockRV) -> list[LoopRV | None]:
@@ -51,10 +54,10 @@ def loops_by_axis(sch: Schedule, block: BlockRV) -> list[LoopRV | None]:
     None where it has none left, as loops of one iteration are gone.
     """
     loops = own_loops(sch, block)
-    return [_driving(sch, loops, binding) for binding in block_of(sch, block).bindings]
+    return [driving_loop(sch, loops, binding) for binding in block_of(sch, block).bindings]
 
 
-def _driving(sch: Schedule, loops: list[LoopRV], value: SSAValue) -> LoopRV | None:
+def driving_loop(sch: Schedule, loops: list[LoopRV], value: SSAValue) -> LoopRV | None:
     """The outermost of the loops whose variable a value is made of."""
     used = {a.payload for a in free_vars(Analyzer().expr(value))}
     return next((loop for loop in loops if sch.get(loop).loop_var in used), None)
@@ -102,3 +105,50 @@ def attempt(sch: Schedule, block: tir.BlockOp) -> bool:
         sch.compute_inline(sch.handle(block))
         return True
     return False
+
+
+def extent_of(sch: Schedule, loop: LoopRV) -> int | None:
+    """Returns a loop's extent, None where it is symbolic."""
+    return const_int(sch.get(loop).extent)
+
+
+def vectorize_loop(sch: Schedule, loop: LoopRV, lanes: int, *, even: bool = True) -> list[LoopRV]:
+    """Splits a loop by the vector width and vectorizes the inner part; returns the outer loops.
+
+    What is a little longer than some vectors is split in equal parts if `even`, which registers that hold whole vectors would have to be put
+    together for.
+    """
+    extent = extent_of(sch, loop)
+    if extent is not None and extent < 2:
+        return []
+    if extent is not None and extent <= lanes:
+        sch.vectorize(loop)
+        return []
+    width = lanes
+    if even and extent is not None and extent % lanes and extent < 4 * lanes:
+        # A short row in equal parts rather than in whole vectors and a remainder.
+        parts = -(-extent // lanes)
+        width = next((w for w in range(-(-extent // parts), lanes + 1) if extent % w == 0), lanes)
+    head, tail = sch.split(loop, [None, width])
+    sch.vectorize(tail)
+    return [head]
+
+
+def parallelize(sch: Schedule, loops: list[LoopRV], work: int, target: Target) -> None:
+    """Runs the outermost loops on threads where the work is worth it.
+
+    As many are fused as leave each thread several iterations.
+    """
+    if target.cores < 2 or work < PARALLEL_WORK or not loops:
+        return
+    chosen = [loops[0]]
+    turns = extent_of(sch, loops[0])
+    for loop in loops[1:]:
+        if turns is None or turns >= 4 * target.cores:
+            break
+        extent = extent_of(sch, loop)
+        chosen.append(loop)
+        turns = None if extent is None else turns * extent
+    if turns == 1:
+        return
+    sch.parallel(sch.fuse(*chosen) if len(chosen) > 1 else chosen[0])

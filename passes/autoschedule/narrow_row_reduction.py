@@ -14,9 +14,8 @@ from ...dialects import tir
 from ...dialects.arith import Analyzer
 from ...support.target import Target
 from ..schedule import BlockRV, LoopRV, Schedule
-from .block_shape import Shape
-from .elementwise import lanes_of_block, vectorize_loop
-from .loop_nests import own_loops
+from .block_shape import Shape, lanes_of_block
+from .loop_nests import own_loops, vectorize_loop
 
 SHORTEST = 4
 """Terms below which vectors are not worth their last step, in which the lanes meet."""

@@ -15,14 +15,13 @@ from ...dialects.arith import Analyzer
 from ...dialects.arith.expr import free_vars
 from ...support.target import Target
 from ..schedule import BlockRV, LoopRV, Schedule
+from ..schedule.analysis.block_kind import axis_kinds
 from ..schedule.analysis.structure import buffers_written, consumers, producers, read_regions, write_regions
 from ..tir.blocks.convert_blocks_to_opaque import choice_of
 from ..tir.vectors.lower_lane_reduction import LANES, MASKS, VECTORS
-from .block_shape import Shape, block_shape, element_bytes, shape_of
+from .block_shape import MANY, Shape, block_shape, element_bytes, lanes_of_block, shape_of
 from .column_reduction import reduce_columns, vector_axis
-from .contraction import own_loops
-from .elementwise import MANY, PARALLEL_WORK, extent_of, lanes_of_block, parallelize, vectorize_loop
-from .loop_nests import block_of
+from .loop_nests import PARALLEL_WORK, block_of, driving_loop, extent_of, own_loops, parallelize, vectorize_loop
 from .narrow_row_reduction import (
     ACCUMULATORS,
     COSTLY_ACCUMULATORS,
@@ -37,9 +36,7 @@ from .vector_axes import contiguous_reduction, contiguous_suffix
 
 def schedule_reduction(sch: Schedule, block: BlockRV, target: Target) -> None:
     """One reduction on its own."""
-    op = sch.get(block)
-    assert isinstance(op, tir.BlockOp)
-    shape = shape_of(op)
+    shape = shape_of(block_of(sch, block))
     if shape is None:
         return
     work = shape.points * shape.cost
@@ -140,9 +137,7 @@ def _reduce_in_parts(
     """Reduces some parts of the outermost reduced axis in each thread; the parts are reduced after."""
     number, _ = sch.split(reducing[0], [parts, None])
     partial: BlockRV = sch.rfactor(number, 0)
-    op = sch.get(partial)
-    assert isinstance(op, tir.BlockOp)
-    inner = block_shape(op)
+    inner = block_shape(block_of(sch, partial))
     loops: list[LoopRV] = sch.get_loops(partial)
     sch.reorder(loops[len(shape.spatial)], *loops[: len(shape.spatial)])
     sch.parallel(loops[len(shape.spatial)])
@@ -189,8 +184,7 @@ def annotate_lanes(
 
 def _chooses(sch: Schedule, block: BlockRV) -> bool:
     """Returns whether a block of several outputs chooses between old values and new terms, as argmax."""
-    op = sch.get(block)
-    assert isinstance(op, tir.BlockOp)
+    op = block_of(sch, block)
     stores = [s for s in op.body.block.ops if isinstance(s, tir.StoreOp)]
     return all(choice_of(store) is not None for store in stores)
 
@@ -284,9 +278,7 @@ def schedule_rows(
     """
     work = 0
     for block in blocks:
-        op = sch.get(block)
-        assert isinstance(op, tir.BlockOp)
-        shape = shape_of(op)
+        shape = shape_of(block_of(sch, block))
         if shape is None:
             return False
         work += shape.points * shape.cost
@@ -367,11 +359,11 @@ def schedule_row(sch: Schedule, block: BlockRV, target: Target) -> None:
     inner = own_loops(sch, block)
     if not inner:
         return
-    op = sch.get(block)
-    assert isinstance(op, tir.BlockOp)
+    op = block_of(sch, block)
     shape = block_shape(op)
+    drives = {v: driving_loop(sch, inner, binding) for v, binding in zip(op.iter_vars, op.bindings, strict=True)}
     if shape is not None and shape.reduction:
-        by_axis = {v: loop for v in shape.axes if (loop := _driving(sch, inner, op, v)) is not None}
+        by_axis = {v: loop for v, loop in drives.items() if loop is not None}
         if all(v in by_axis for v in shape.reduction) and len(set(by_axis.values())) == len(inner):
             if vector_axis(shape) in by_axis:
                 reduce_columns(sch, block, shape, by_axis, target, 0)
@@ -382,30 +374,11 @@ def schedule_row(sch: Schedule, block: BlockRV, target: Target) -> None:
                 sch.reorder(*spatial, *reducing)
             reduce_in_lanes(sch, block, shape, reducing, target)
             return
-    if any(k.data == "R" for k in op.iter_types.data):
-        drives = (
-            loop
-            for loop in inner
-            if any(
-                _driving(sch, [loop], op, v)
-                for v, k in zip(op.iter_vars, op.iter_types.data, strict=True)
-                if k.data == "R"
-            )
-        )
-        sch.decompose_reduction(block, next(drives, inner[0]))
+    if "R" in axis_kinds(op):
+        reducing = [drives[v] for v, kind in zip(op.iter_vars, axis_kinds(op), strict=True) if kind == "R"]
+        sch.decompose_reduction(block, next((loop for loop in inner if loop in reducing), inner[0]))
         return
     store = next((s for s in op.body.block.ops if isinstance(s, tir.StoreOp)), None)
     if store is None or not store.indices:
         return
     vectorize_loop(sch, inner[-1], target.lanes(element_bytes(store.buffer)))
-
-
-def _driving(sch: Schedule, loops: list[LoopRV], block: tir.BlockOp, axis: SSAValue) -> LoopRV | None:
-    """The one of some loops that an axis of the block is bound to."""
-    binding = block.bindings[list(block.iter_vars).index(axis)]
-    used = {a.payload for a in free_vars(Analyzer().expr(binding))}
-    for loop in loops:
-        op = sch.get(loop)
-        if isinstance(op, tir.ForOp) and op.loop_var in used:
-            return loop
-    return None

@@ -9,24 +9,22 @@ from ...dialects.tir.types import element_of
 from ...support.target import Target
 from ...support.walk import walk_ops
 from ..schedule import BlockRV, LoopRV, Schedule
-from .block_shape import shape_of
+from ..schedule.analysis.block_kind import axis_kinds
+from .block_shape import lanes_of_block, shape_of
 from .column_reduction import vector_axis
-from .contraction import own_loops
-from .elementwise import extent_of, lanes_of_block, parallelize
+from .loop_nests import block_of, extent_of, own_loops, parallelize
 
 
 def reduces_floats(block: tir.BlockOp) -> bool:
     """Returns whether a block reduces to floats, or chooses among floats, as argmax does."""
-    return any(kind.data == "R" for kind in block.iter_types.data) and any(
+    return "R" in axis_kinds(block) and any(
         isinstance(op, tir.StoreOp) and isinstance(element_of(op.value.type), AnyFloat) for op in walk_ops(block)
     )
 
 
 def schedule_in_order(sch: Schedule, block: BlockRV, target: Target) -> None:
     """Runs adjacent results in vectors, and others on threads; each takes its terms in order."""
-    op = sch.get(block)
-    assert isinstance(op, tir.BlockOp)
-    shape = shape_of(op)
+    shape = shape_of(block_of(sch, block))
     if shape is None or not shape.reduction:
         return
     by_axis = dict(zip(shape.axes, sch.get_loops(block), strict=True))

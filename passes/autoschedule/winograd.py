@@ -22,8 +22,7 @@ from ..tir.vectors.lower_transposed_loads import TILE, WHOLE
 from .block_shape import Shape, element_bytes, shape_of
 from .constant_matrices import selector_axes
 from .contraction import Contraction, match_contraction, schedule_contraction
-from .elementwise import extent_of, parallelize, vectorize_loop
-from .loop_nests import block_of, loops_by_axis, own_loops
+from .loop_nests import block_of, extent_of, loops_by_axis, own_loops, parallelize, vectorize_loop
 
 SMALLEST = 4
 """Tiles of fewer rows are not worth transposing in registers."""
@@ -185,9 +184,7 @@ def schedule_winograd(sch: Schedule, stages: Stages, target: Target) -> None:
 
 
 def _work(sch: Schedule, block: BlockRV) -> int:
-    op = sch.get(block)
-    assert isinstance(op, tir.BlockOp)
-    shape = shape_of(op)
+    shape = shape_of(block_of(sch, block))
     return 0 if shape is None else shape.points * 4
 
 

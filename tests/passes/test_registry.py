@@ -16,12 +16,6 @@ from xdsl.transforms import get_all_passes
 
 ROOT = Path(__file__).parent.parent.parent
 
-# Passes whose file is not named as they are, with the reason.
-OTHER_FILE = {
-    "lower-tir-to-scf": "lowering/tir/lower_to_scf.py",
-    "lower-std-to-llvm": "lowering/llvm/convert/lower_std_to_llvm.py",
-}
-
 
 @pytest.mark.parametrize("entry", PASSES, ids=[entry.name for entry in PASSES])
 def test_entry(entry: Entry):
@@ -36,12 +30,10 @@ def test_entry(entry: Entry):
 
 @pytest.mark.parametrize("entry", PASSES, ids=[entry.name for entry in PASSES])
 def test_found_by_its_name(entry: Entry):
-    is_rules = entry.where.endswith(".mir")
-    file = f"passes/{entry.where}" if is_rules else entry.where.partition(":")[0].replace(".", "/") + ".py"
+    assert (ROOT / f"{entry.module.replace('.', '/')}.{'mir' if entry.is_rules else 'py'}").is_file()
     named = entry.name.replace("-", "_")
-    assert file == OTHER_FILE.get(entry.name, f"{Path(file).parent}/{named}{Path(file).suffix}")
     tests = [path for suffix in (".mir", ".mlir", ".test") for path in ROOT.glob(f"filecheck/**/{named}{suffix}")]
-    assert tests, f"no test filecheck/{Path(file).parent}/{named}.mir"
+    assert tests, f"no test filecheck/{entry.where.replace('.', '/')}/{named}.mir"
 
 
 def test_names_are_unique():
@@ -95,3 +87,11 @@ def test_list():
         assert f"  {entry.name} " in text and entry.doc in text
     assert "opt-level: int = 2" in text
     assert "canonicalize" in text
+
+
+def test_passes_of_rules_are_in_the_namespace_of_their_level():
+    import mirstack.relay.transform
+    import mirstack.tir.transform
+
+    assert "RenormalizeSplitPattern" in dir(mirstack.tir.transform)
+    assert "FastMath" in dir(mirstack.relay.transform)

@@ -122,7 +122,7 @@ def _refuse_early_returns(function: tir.PrimFuncOp) -> None:
 
 def kernel_signature(entry: Operation) -> KernelSignature:
     """Returns how the compiled form of a TIR or TE function is called."""
-    from ...tir.lower_to_scf import signature_of
+    from ...tir.lower_tir_to_scf import signature_of
 
     function = entry
     if isinstance(entry, te.FuncOp):

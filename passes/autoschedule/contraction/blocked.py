@@ -22,8 +22,7 @@ from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
 from ...schedule.analysis.structure import buffers_written, consumers, producers
 from ..block_shape import element_bytes, shape_of, static_extents
-from ..elementwise import parallelize, vectorize_loop
-from ..loop_nests import block_of, own_loops, partitioned, turns_of
+from ..loop_nests import block_of, own_loops, parallelize, partitioned, turns_of, vectorize_loop
 from .epilogue import store_sums, store_tile, take_sums
 from .match import Contraction
 from .pack import lanes_innermost, pack_columns

@@ -17,8 +17,8 @@ from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
 from ...schedule.analysis.structure import buffers_read
 from ..block_shape import Load, static_extents
-from ..elementwise import parallelize, schedule_elementwise
-from ..loop_nests import block_of, cached, own_loops, partitioned, turns_of
+from ..elementwise import schedule_elementwise
+from ..loop_nests import block_of, cached, own_loops, parallelize, partitioned, turns_of
 from .epilogue import take_out
 from .gemm import MIN_ROWS
 from .match import Contraction

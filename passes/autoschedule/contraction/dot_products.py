@@ -20,8 +20,7 @@ from ...schedule import BlockRV, Schedule
 from ...schedule.analysis.structure import buffers_read, buffers_written, producers
 from ...schedule.engine.dot_intrinsics import dot_name, interleave_name
 from ..block_shape import Load, element_bytes, is_copy, static_extents
-from ..elementwise import extent_of, parallelize, vectorize_loop
-from ..loop_nests import block_of, cached, loop_of_axis
+from ..loop_nests import block_of, cached, extent_of, loop_of_axis, parallelize, vectorize_loop
 from . import (
     MIN_ROWS,
     MIN_WORK,
@@ -150,8 +149,7 @@ def schedule_dot_product(sch: Schedule, block: BlockRV, match: Contraction, dot:
     work = shape.points // dot.group * 2
     names = list(shape.axes)
     tile = _tile(match, dot, target)
-    op = sch.get(block)
-    assert isinstance(op, tir.BlockOp)
+    op = block_of(sch, block)
     constant = match.is_constant(match.panel)
     padding = [1] * len(names)
     padding[names.index(match.columns)] = tile.columns
@@ -213,8 +211,7 @@ def _tile(match: Contraction, dot: DotProduct, target: Target) -> Tile:
 
 def _copied(sch: Schedule, block: BlockRV, number: int, original: SSAValue) -> BlockRV:
     """Returns the block that copies an input: the one that padded it, otherwise a new one."""
-    op = sch.get(block)
-    assert isinstance(op, tir.BlockOp)
+    op = block_of(sch, block)
     buffer = buffers_read(op)[number]
     if buffer is not original:
         return sch.handle(next(p for p in producers(op) if buffers_written(p)[0] is buffer))
@@ -302,8 +299,7 @@ def _group_rows(
     place = _place(match.broadcast, dot.axis, Analyzer())
     if place is None:
         return
-    op = sch.get(block)
-    assert isinstance(op, tir.BlockOp)
+    op = block_of(sch, block)
     original = match.broadcast.buffer
     moved = place != len(match.broadcast.indices) - 1
     if buffers_read(op)[number] is original and not moved:
@@ -322,8 +318,7 @@ def _group_rows(
         return [*(i // group if k == place else i for k, i in enumerate(indices[:last])), inner]
 
     sch.transform_layout(copy, ("write", 0), layout)
-    block_of_copy = sch.get(copy)
-    assert isinstance(block_of_copy, tir.BlockOp)
+    block_of_copy = block_of(sch, copy)
     stores = [s for s in block_of_copy.body.block.ops if isinstance(s, tir.StoreOp)]
     if len(loops) <= last or not isinstance(stores[0].value.owner, tir.LoadOp):
         # Channels that were padded are no rows to be interleaved.

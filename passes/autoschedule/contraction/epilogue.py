@@ -12,8 +12,7 @@ from ...schedule import BlockRV, LoopRV, Schedule
 from ...schedule.analysis.structure import buffers_written, consumers
 from ...tir.vectors.lower_transposed_loads import ELEMENT_BYTES, TILE
 from ..block_shape import element_bytes, is_copy, shape_of
-from ..elementwise import extent_of, vectorize_loop
-from ..loop_nests import attempt, axis_along, block_of, loop_of_axis, own_loops, store_of
+from ..loop_nests import attempt, axis_along, block_of, extent_of, loop_of_axis, own_loops, store_of, vectorize_loop
 from .match import Contraction
 
 

@@ -10,8 +10,7 @@ from xdsl.ir import SSAValue
 from ....dialects import tir
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
-from ..elementwise import parallelize
-from ..loop_nests import attempt, block_of, partitioned, turns_of
+from ..loop_nests import attempt, block_of, parallelize, partitioned, turns_of
 from .blocked import choose_blocks, schedule_in_blocks
 from .epilogue import store_tile, take_out
 from .match import Contraction

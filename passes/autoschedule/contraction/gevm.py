@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
-from ..elementwise import PARALLEL_WORK, parallelize, vectorize_loop
-from ..loop_nests import own_loops, partitioned
+from ..loop_nests import PARALLEL_WORK, own_loops, parallelize, partitioned, vectorize_loop
 from .dot import matrix_bytes
 from .epilogue import store_tile, take_out
 from .gemm import LONE_WORK, VECTOR_TYPES

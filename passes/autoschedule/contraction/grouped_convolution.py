@@ -16,7 +16,7 @@ from ....dialects.arith.expr import Kind
 from ...schedule import BlockRV, Schedule
 from ...schedule.analysis.structure import buffers_read, consumers
 from ..block_shape import Shape, shape_of
-from ..loop_nests import cached
+from ..loop_nests import block_of, cached
 
 
 def find_groups(shape: Shape) -> tuple[SSAValue, int] | None:
@@ -46,8 +46,7 @@ def _divided_axis(shape: Shape) -> tuple[SSAValue, int] | None:
 
 def split_groups(sch: Schedule, block: BlockRV, axis: SSAValue, size: int) -> None:
     """Gives the block, its filters, its output and what reads that an axis of groups."""
-    op = sch.get(block)
-    assert isinstance(op, tir.BlockOp)
+    op = block_of(sch, block)
     shape = shape_of(op)
     assert shape is not None
     (store,) = shape.stores
@@ -72,8 +71,7 @@ def split_groups(sch: Schedule, block: BlockRV, axis: SSAValue, size: int) -> No
         sch.transform_block_layout(copy, divided(where))
     if not isinstance(store.buffer.owner, tir.AllocBufferOp):
         sch.cache_write(block, 0, "global")
-    op = sch.get(block)
-    assert isinstance(op, tir.BlockOp)
+    op = block_of(sch, block)
     readers = consumers(op)
     sch.transform_layout(block, ("write", 0), divided(place))
     sch.transform_block_layout(block, divided(list(op.iter_vars).index(axis)))

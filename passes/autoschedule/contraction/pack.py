@@ -19,8 +19,8 @@ from ...schedule import BlockRV, LoopRV, Schedule
 from ...schedule.analysis.structure import buffers_read, buffers_written, const_int, consumers, producers
 from ...tir.vectors.lower_transposed_loads import ELEMENT_BYTES, TILE
 from ..block_shape import is_cast, is_copy
-from ..elementwise import extent_of, schedule_elementwise, vectorize_loop
-from ..loop_nests import attempt, block_of, cached, loop_of_axis, own_loops, store_of
+from ..elementwise import schedule_elementwise
+from ..loop_nests import attempt, block_of, cached, extent_of, loop_of_axis, own_loops, store_of, vectorize_loop
 from .match import Contraction
 from .tile import WAYS, Tile, turns_around
 

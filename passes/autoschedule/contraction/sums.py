@@ -8,8 +8,7 @@ from xdsl.ir import SSAValue
 
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
-from ..elementwise import parallelize
-from ..loop_nests import own_loops, turns_of
+from ..loop_nests import own_loops, parallelize, turns_of
 from .match import Contraction
 from .tile import Tile, Turns
 

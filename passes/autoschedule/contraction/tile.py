@@ -8,7 +8,7 @@ from math import prod
 
 from ....support.target import Target
 from ..block_shape import element_bytes, static_extents
-from ..elementwise import PARALLEL_WORK
+from ..loop_nests import PARALLEL_WORK
 from .match import Contraction
 
 IN_FLIGHT = 6

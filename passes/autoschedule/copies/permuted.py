@@ -7,26 +7,29 @@ from __future__ import annotations
 
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
-from ..block_shape import Shape, element_bytes
+from ..block_shape import Shape, element_bytes, lanes_of_block
+from ..loop_nests import parallelize
 from .segments import Piece, pieces_of, repeated_row
 from .shuffles import Shuffles, shuffles_of
 
 
 def schedule_disordered(sch: Schedule, block: BlockRV, shape: Shape, target: Target) -> bool:
-    """Schedules a block by how its rows are read; False where nothing is known of that."""
-    from ..elementwise import schedule_elementwise
+    """Schedules a copy by how its rows are read; False where nothing is known of that."""
+    return _is_copy(shape) and (
+        schedule_shuffled(sch, block, shape, target) or schedule_pieces(sch, block, shape, target)
+    )
 
-    if shape.reduction or len(shape.stores) != 1 or not shape.spatial:
-        return False
-    lanes = target.lanes(element_bytes(shape.stores[0].buffer))
-    row = repeated_row(shape, lanes)
+
+def split_repeated_row(sch: Schedule, block: BlockRV, shape: Shape, target: Target) -> bool:
+    """Splits the last axis of a copy that repeats a row by the row's length; False where it repeats none."""
+    row = repeated_row(shape, target.lanes(element_bytes(shape.stores[0].buffer))) if _is_copy(shape) else 0
     if row:
         sch.transform_block_layout(block, lambda *i: (*i[:-1], i[-1] // row, i[-1] % row))
-        schedule_elementwise(sch, block, target)
-        return True
-    if schedule_shuffled(sch, block, shape, target):
-        return True
-    return schedule_pieces(sch, block, shape, target)
+    return row > 0
+
+
+def _is_copy(shape: Shape) -> bool:
+    return not shape.reduction and len(shape.stores) == 1 and len(shape.spatial) > 0
 
 
 def schedule_shuffled(sch: Schedule, block: BlockRV, shape: Shape, target: Target) -> bool:
@@ -41,8 +44,6 @@ def schedule_shuffled(sch: Schedule, block: BlockRV, shape: Shape, target: Targe
 
 def _schedule_shuffles(sch: Schedule, block: BlockRV, shuffles: Shuffles, work: int, target: Target) -> None:
     """Vectorizes the innermost axes, whose elements are permuted out of contiguous vectors."""
-    from ..elementwise import parallelize
-
     loops, parts = sch.get_loops(block), shuffles.parts
     outer: list[LoopRV] = loops[: len(loops) - shuffles.axes]
     inner: LoopRV = sch.fuse(*loops[-shuffles.axes :]) if shuffles.axes > 1 else loops[-1]
@@ -63,8 +64,6 @@ def schedule_pieces(sch: Schedule, block: BlockRV, shape: Shape, target: Target)
 
     Pieces that read everything in order get vectors.
     """
-    from ..elementwise import lanes_of_block, parallelize
-
     lanes = lanes_of_block(shape, target)
     pieces = pieces_of(shape, lanes if _masks(shape, target) else max(lanes // 4, 1))
     if not pieces:

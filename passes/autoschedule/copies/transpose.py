@@ -11,6 +11,7 @@ from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
 from ...tir.vectors.lower_transposed_loads import BLOCK_BYTES, SHUFFLED_BYTES, TILE, WHOLE
 from ..block_shape import Load, Shape, element_bytes, static_extents
+from ..loop_nests import extent_of, parallelize
 
 
 def transposed_axis(shape: Shape, target: Target) -> SSAValue | None:
@@ -130,8 +131,6 @@ def _adjacent(
 
 def schedule_transposed(sch: Schedule, block: BlockRV, shape: Shape, across: SSAValue, target: Target) -> None:
     """Tiles of vectors along both axes, the read one outside."""
-    from ..elementwise import extent_of, parallelize
-
     columns_of, width = tile_size(shape, across, target), _width(shape, across)
     last = shape.stores[0].indices[-1]
     rows_of = min(target.lanes(width), MOST_LANES, _run(shape, last))

@@ -23,12 +23,13 @@ from ....dialects.arith import Analyzer, Expr
 from ....dialects.arith.expr import free_vars
 from ....support.target import Target
 from ...schedule import BlockRV, LoopRV, Schedule
+from ...schedule.analysis.block_kind import axis_kinds
 from ...schedule.analysis.structure import buffers_read, buffers_written, consumers, function_of, producers
 from ...tir.buffers.constant_params import constant_params
 from ..block_shape import Shape, element_bytes, shape_of, static_extents
 from ..contraction import Contraction, match_contraction, own_loops, take_out
-from ..elementwise import extent_of, parallelize, schedule_elementwise, vectorize_loop
-from ..loop_nests import block_of, cached, loops_by_axis, partitioned, turns_of
+from ..elementwise import schedule_elementwise
+from ..loop_nests import block_of, cached, extent_of, loops_by_axis, parallelize, partitioned, turns_of, vectorize_loop
 from .window_match import Window, overlaps
 from .window_tile import MAX_TAPS, WindowTile, choose_tile
 
@@ -91,8 +92,7 @@ def _filled(extent: int, lanes: int) -> float:
 def schedule_windows(sch: Schedule, block: BlockRV, window: Window, target: Target) -> None:
     """Tiles, keeps accumulators in registers, fuses what follows; pads the input a plane at a time."""
     shape = window.shape
-    op = sch.get(block)
-    assert isinstance(op, tir.BlockOp)
+    op = block_of(sch, block)
     work = shape.points * 2
     tile = choose_tile(window, target)
     names = list(shape.axes)
@@ -266,11 +266,10 @@ def _schedule_rows(sch: Schedule, block: BlockRV, target: Target) -> list[tuple[
 
     Returns the parts of a row, each with its outermost loop over elements, ahead of which its first values belong once threads are chosen.
     """
-    op = sch.get(block)
-    assert isinstance(op, tir.BlockOp)
+    op = block_of(sch, block)
     lanes = target.lanes(element_bytes(buffers_written(op)[0]))
     loops = own_loops(sch, block)
-    taps = sum(k.data == "R" for k in op.iter_types.data)
+    taps = axis_kinds(op).count("R")
     row, reducing = loops[-1 - taps], loops[-taps:]
     extent = extent_of(sch, row) or 1
     head, vector = sch.split(row, [None, min(lanes, extent)])
@@ -290,8 +289,8 @@ def _schedule_rows(sch: Schedule, block: BlockRV, target: Target) -> list[tuple[
 
 def _pack_filters(sch: Schedule, block: BlockRV, window: Window, rows: int) -> None:
     """Filters of a tile side by side, where they are constant or few."""
-    op = sch.get(block)
-    assert isinstance(op, tir.BlockOp) and window.rows is not None
+    op = block_of(sch, block)
+    assert window.rows is not None
     row = Analyzer().expr(window.rows)
     for load in window.filters:
         places = [k for k, index in enumerate(load.indices) if index == row]

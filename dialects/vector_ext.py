@@ -59,6 +59,7 @@ class _CompareOp(PlainOp):
     """A compare of two vectors, lane by lane."""
 
     PREDICATES: ClassVar[tuple[str, ...]]
+    assembly_format = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
     predicate = prop_def(StringAttr)
     result = result_def(_MASK)
     traits = traits_def(Pure())
@@ -85,7 +86,6 @@ class CmpiOp(_CompareOp):
     T: ClassVar = VarConstraint("T", _INTEGERS)
     lhs = operand_def(T)
     rhs = operand_def(T)
-    assembly_format = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
 
 
 @irdl_op_definition
@@ -97,7 +97,6 @@ class CmpfOp(_CompareOp):
     T: ClassVar = VarConstraint("T", _FLOATS)
     lhs = operand_def(T)
     rhs = operand_def(T)
-    assembly_format = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
 
 
 @irdl_op_definition

@@ -37,27 +37,7 @@ TE = Dialect(
 )  # fmt: skip
 
 __all__ = [
-    "TE",
-    "AxisRefOp",
-    "AxisValueOp",
-    "CommReducerOp",
-    "ComputeOp",
-    "ExternOp",
-    "FuncOp",
-    "PlaceholderOp",
-    "ReadOp",
-    "ReduceAxisOp",
-    "ReduceOp",
-    "ReturnOp",
-    "ScanOp",
-    "ScheduleHandleType",
-    "ScheduleOp",
-    "StepOp",
-    "TensorRefOp",
-    "TensorType",
-    "ThreadAxisOp",
-    "VarRefOp",
-    "extents_of",
-    "is_input",
-    "tensor_name",
-]
+    "TE", "AxisRefOp", "AxisValueOp", "CommReducerOp", "ComputeOp", "ExternOp", "FuncOp", "PlaceholderOp", "ReadOp",
+    "ReduceAxisOp", "ReduceOp", "ReturnOp", "ScanOp", "ScheduleHandleType", "ScheduleOp", "StepOp", "TensorRefOp",
+    "TensorType", "ThreadAxisOp", "VarRefOp", "extents_of", "is_input", "tensor_name",
+]  # fmt: skip

@@ -53,8 +53,17 @@ def _shape_operands(value: SSAValue) -> Sequence[SSAValue]:
             return ()
 
 
+class _TensorsOp(PlainOp):
+    """An op that defines tensors; `tag` and `attrs` are TVM's."""
+
+    tag = prop_def(StringAttr, default_value=StringAttr(""))
+    attrs = prop_def(DictionaryAttr, default_value=NO_ATTRS)
+    results_ = var_result_def(TensorType)
+    irdl_options = (ParsePropInAttrDict(), AttrSizedOperandSegments(as_property=True))
+
+
 @irdl_op_definition
-class ComputeOp(PlainOp):
+class ComputeOp(_TensorsOp):
     """`C = te.compute((n, 4), lambda i, j: A[i, j] * 2.0, name="C", tag="", attrs={})`: one or several tensors of a shape.
 
     The region's arguments are the axes, of the extents' dtypes, named `iter_names`; it ends with `tir.yield` of one
@@ -69,16 +78,9 @@ class ComputeOp(PlainOp):
     shape = var_operand_def()
     layout_free = var_operand_def(TensorType)
     compute_name = prop_def(StringAttr)
-    tag = prop_def(StringAttr, default_value=StringAttr(""))
-    attrs = prop_def(DictionaryAttr, default_value=NO_ATTRS)
     iter_names = prop_def(ArrayAttr[StringAttr])
     body = region_def("single_block")
-    results_ = var_result_def(TensorType)
     traits = traits_def(RecursiveMemoryEffect())
-    irdl_options = (
-        ParsePropInAttrDict(),
-        AttrSizedOperandSegments(as_property=True),
-    )
 
     def __init__(
         self,
@@ -203,7 +205,7 @@ BODY_OPS = (
 
 
 @irdl_op_definition
-class ScanOp(PlainOp):
+class ScanOp(_TensorsOp):
     """`te.scan(init, update, state, inputs)`: a recurrence along the first dimension.
 
     Result k has the shape of `state[k]`, a placeholder. Its first steps are `init[k]`; each further step t is `update[k]`
@@ -220,14 +222,7 @@ class ScanOp(PlainOp):
     state = var_operand_def(TensorType)
     inputs = var_operand_def(TensorType)
     scan_name = prop_def(StringAttr)
-    tag = prop_def(StringAttr, default_value=StringAttr(""))
-    attrs = prop_def(DictionaryAttr, default_value=NO_ATTRS)
-    results_ = var_result_def(TensorType)
     traits = traits_def(Pure())
-    irdl_options = (
-        ParsePropInAttrDict(),
-        AttrSizedOperandSegments(as_property=True),
-    )
 
     def __init__(
         self,
@@ -356,7 +351,7 @@ def _is_before(index: SSAValue, step: ComputeOp) -> bool:
 
 
 @irdl_op_definition
-class ExternOp(PlainOp):
+class ExternOp(_TensorsOp):
     """`te.extern(shape, [A], lambda ins, outs: …, name="C")`: tensors that statements compute from whole tensors.
 
     The region's arguments are buffers: of the inputs, then of the results; it holds tir statements. `shape` gives the
@@ -371,15 +366,8 @@ class ExternOp(PlainOp):
     inputs = var_operand_def(TensorType)
     shape = var_operand_def()
     extern_name = prop_def(StringAttr)
-    tag = prop_def(StringAttr, default_value=StringAttr(""))
-    attrs = prop_def(DictionaryAttr, default_value=NO_ATTRS)
     body = region_def("single_block")
-    results_ = var_result_def(TensorType)
     traits = traits_def(NoTerminator())
-    irdl_options = (
-        ParsePropInAttrDict(),
-        AttrSizedOperandSegments(as_property=True),
-    )
 
     def __init__(
         self,

@@ -7,8 +7,8 @@ results are vectors of as many lanes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from typing import ClassVar, TypeVar
 
 from xdsl.dialects.builtin import UNKNOWN_LOC
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -57,6 +57,22 @@ class BinaryOp(ShortForm):
             )
 
 
+_Op = TypeVar("_Op", bound=BinaryOp)
+
+
+def _binary(name: str, symbol: str, *, commutative: bool = False) -> Callable[[type[_Op]], type[_Op]]:
+    """Defines a class as the pure binary op `name`, which TVMScript writes as `symbol`."""
+
+    def define(op: type[_Op]) -> type[_Op]:
+        op.name = name
+        op.traits = traits_def(Pure(), Commutative()) if commutative else traits_def(Pure())
+        defined = irdl_op_definition(op)
+        defined.SYMBOL = symbol
+        return defined
+
+    return define
+
+
 class CompareOp(BinaryOp):
     """A comparison: its result is bool, with as many lanes as the operands."""
 
@@ -74,127 +90,89 @@ class LogicalOp(BinaryOp):
             raise VerifyException(f"operands of '{self.SYMBOL}' must be bool, not {type_to_dtype(self.lhs.type)}")
 
 
-@irdl_op_definition
+@_binary("tir.add", "+", commutative=True)
 class AddOp(BinaryOp):
-    name = "tir.add"
-    SYMBOL: ClassVar[str] = "+"
-    traits = traits_def(Pure(), Commutative())
+    """`lhs + rhs`."""
 
 
-@irdl_op_definition
+@_binary("tir.sub", "-")
 class SubOp(BinaryOp):
-    name = "tir.sub"
-    SYMBOL: ClassVar[str] = "-"
-    traits = traits_def(Pure())
+    """`lhs - rhs`."""
 
 
-@irdl_op_definition
+@_binary("tir.mul", "*", commutative=True)
 class MulOp(BinaryOp):
-    name = "tir.mul"
-    SYMBOL: ClassVar[str] = "*"
-    traits = traits_def(Pure(), Commutative())
+    """`lhs * rhs`."""
 
 
-@irdl_op_definition
+@_binary("tir.div", "T.Div")
 class DivOp(BinaryOp):
     """Division: of floats, or of integers toward zero (`T.Div`, C's rule)."""
 
-    name = "tir.div"
-    SYMBOL: ClassVar[str] = "T.Div"
-    traits = traits_def(Pure())
 
-
-@irdl_op_definition
+@_binary("tir.mod", "T.truncmod")
 class ModOp(BinaryOp):
     """The remainder that goes with `tir.div` (`T.truncmod`): its sign is the dividend's."""
 
-    name = "tir.mod"
-    SYMBOL: ClassVar[str] = "T.truncmod"
-    traits = traits_def(Pure())
 
-
-@irdl_op_definition
+@_binary("tir.floordiv", "//")
 class FloorDivOp(BinaryOp):
-    name = "tir.floordiv"
-    SYMBOL: ClassVar[str] = "//"
-    traits = traits_def(Pure())
+    """Division of integers toward minus infinity, `lhs // rhs`."""
 
 
-@irdl_op_definition
+@_binary("tir.floormod", "%")
 class FloorModOp(BinaryOp):
-    name = "tir.floormod"
-    SYMBOL: ClassVar[str] = "%"
-    traits = traits_def(Pure())
+    """The remainder of `tir.floordiv`, `lhs % rhs`: its sign is the divisor's."""
 
 
-@irdl_op_definition
+@_binary("tir.min", "T.min", commutative=True)
 class MinOp(BinaryOp):
-    name = "tir.min"
-    SYMBOL: ClassVar[str] = "T.min"
-    traits = traits_def(Pure(), Commutative())
+    """The smaller operand, `T.min(lhs, rhs)`."""
 
 
-@irdl_op_definition
+@_binary("tir.max", "T.max", commutative=True)
 class MaxOp(BinaryOp):
-    name = "tir.max"
-    SYMBOL: ClassVar[str] = "T.max"
-    traits = traits_def(Pure(), Commutative())
+    """The larger operand, `T.max(lhs, rhs)`."""
 
 
-@irdl_op_definition
+@_binary("tir.eq", "==", commutative=True)
 class EqOp(CompareOp):
-    name = "tir.eq"
-    SYMBOL: ClassVar[str] = "=="
-    traits = traits_def(Pure(), Commutative())
+    """`lhs == rhs`."""
 
 
-@irdl_op_definition
+@_binary("tir.ne", "!=", commutative=True)
 class NeOp(CompareOp):
-    name = "tir.ne"
-    SYMBOL: ClassVar[str] = "!="
-    traits = traits_def(Pure(), Commutative())
+    """`lhs != rhs`."""
 
 
-@irdl_op_definition
+@_binary("tir.lt", "<")
 class LtOp(CompareOp):
-    name = "tir.lt"
-    SYMBOL: ClassVar[str] = "<"
-    traits = traits_def(Pure())
+    """`lhs < rhs`."""
 
 
-@irdl_op_definition
+@_binary("tir.le", "<=")
 class LeOp(CompareOp):
-    name = "tir.le"
-    SYMBOL: ClassVar[str] = "<="
-    traits = traits_def(Pure())
+    """`lhs <= rhs`."""
 
 
-@irdl_op_definition
+@_binary("tir.gt", ">")
 class GtOp(CompareOp):
-    name = "tir.gt"
-    SYMBOL: ClassVar[str] = ">"
-    traits = traits_def(Pure())
+    """`lhs > rhs`."""
 
 
-@irdl_op_definition
+@_binary("tir.ge", ">=")
 class GeOp(CompareOp):
-    name = "tir.ge"
-    SYMBOL: ClassVar[str] = ">="
-    traits = traits_def(Pure())
+    """`lhs >= rhs`."""
 
 
-@irdl_op_definition
+@_binary("tir.and", "and", commutative=True)
 class AndOp(LogicalOp):
-    name = "tir.and"
-    SYMBOL: ClassVar[str] = "and"
-    traits = traits_def(Pure(), Commutative())
+    """`lhs and rhs`."""
 
 
-@irdl_op_definition
+@_binary("tir.or", "or", commutative=True)
 class OrOp(LogicalOp):
-    name = "tir.or"
-    SYMBOL: ClassVar[str] = "or"
-    traits = traits_def(Pure(), Commutative())
+    """`lhs or rhs`."""
 
 
 @irdl_op_definition

@@ -4,35 +4,21 @@ from __future__ import annotations
 
 from xdsl.ir import Block, Operation
 
-from .arithmetic import BinaryOp, NotOp
-from .buffer import BufferGetOp, BufferRegionOp, LoadOp
-from .expr import (
-    BroadcastOp,
-    CallOp,
-    CastOp,
-    CommReducerOp,
-    ConstOp,
-    IfThenElseOp,
-    LetOp,
-    RampOp,
-    SelectOp,
-    ShuffleOp,
-    VarOp,
-)
+from . import arithmetic, buffer, expr, stmt
 from .intrinsics import Effect, intrinsic_effect
-from .stmt import IterVarOp, TargetOp
 
 NONE, READ, WRITE = 0, 1, 2
 
-LEAVES = (ConstOp, BufferGetOp, BufferRegionOp, IterVarOp, TargetOp, CommReducerOp)
+LEAVES = (expr.ConstOp, buffer.BufferGetOp, buffer.BufferRegionOp, stmt.IterVarOp, stmt.TargetOp, expr.CommReducerOp)
 """What stands for itself wherever it is used: constants, fields of buffers, regions, nodes of attributes."""
 
 EXPRESSIONS = (
-    BinaryOp, NotOp, SelectOp, CastOp, RampOp, BroadcastOp, ShuffleOp, LoadOp, CallOp, IfThenElseOp,
+    arithmetic.BinaryOp, arithmetic.NotOp, expr.SelectOp, expr.CastOp, expr.RampOp, expr.BroadcastOp, expr.ShuffleOp,
+    buffer.LoadOp, expr.CallOp, expr.IfThenElseOp,
 )  # fmt: skip
 """Ops that compute a value."""
 
-DECLARATIONS = (VarOp, LetOp)
+DECLARATIONS = (expr.VarOp, expr.LetOp)
 """Ops that name one."""
 
 
@@ -43,18 +29,18 @@ class Evaluation:
         self._effects: dict[Operation, int] = {}
         for block in reversed(blocks):
             parent = block.parent_op()
-            if isinstance(parent, IfThenElseOp):
+            if isinstance(parent, expr.IfThenElseOp):
                 worst = max((self.effect(op) for op in block.ops), default=NONE)
                 self._effects[parent] = max(worst, self._effects.get(parent, NONE))
 
     def effect(self, op: Operation) -> int:
         """Returns NONE, READ or WRITE: what evaluating `op` does to memory. What is not an expression writes."""
-        if isinstance(op, CallOp):
+        if isinstance(op, expr.CallOp):
             kind = Effect.OPAQUE if op.callee is not None else intrinsic_effect(op.intrinsic.data)
             return NONE if kind is Effect.PURE else READ if kind is Effect.READ else WRITE
-        if isinstance(op, LoadOp):
+        if isinstance(op, buffer.LoadOp):
             return READ
-        if isinstance(op, IfThenElseOp):
+        if isinstance(op, expr.IfThenElseOp):
             return self._effects.get(op, NONE)
         return NONE if isinstance(op, EXPRESSIONS + LEAVES + DECLARATIONS) else WRITE
 

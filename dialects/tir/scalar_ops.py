@@ -19,28 +19,7 @@ from typing import NamedTuple
 
 from xdsl.ir import Operation
 
-from .arithmetic import (
-    AddOp,
-    AndOp,
-    BinaryOp,
-    CompareOp,
-    DivOp,
-    EqOp,
-    FloorDivOp,
-    FloorModOp,
-    GeOp,
-    GtOp,
-    LeOp,
-    LtOp,
-    MaxOp,
-    MinOp,
-    ModOp,
-    MulOp,
-    NeOp,
-    NotOp,
-    OrOp,
-    SubOp,
-)
+from . import arithmetic as ops
 
 
 class Effect(Enum):
@@ -97,7 +76,7 @@ class ScalarOp(NamedTuple):
 
     name: str
     """Its name after `tir.`."""
-    op: type[BinaryOp] | type[NotOp] | None = None
+    op: type[ops.BinaryOp] | type[ops.NotOp] | None = None
     arity: int = 1
     operands: Operands = ANY
     result: Result = SAME
@@ -195,7 +174,7 @@ def _half_away(value: float) -> float:
     return math.copysign(math.floor(math.fabs(value) + 0.5), value)
 
 
-def _compare(op: type[CompareOp], symbol: str, node: str, function: Callable[[float, float], bool]) -> ScalarOp:
+def _compare(op: type[ops.CompareOp], symbol: str, node: str, function: Callable[[float, float], bool]) -> ScalarOp:
     name = op.name.removeprefix("tir.")
     return ScalarOp(
         name, op, 2, ANY, BOOL, symbol=symbol, precedence=Precedence.COMPARISON, node=node, integers=function,
@@ -227,70 +206,70 @@ def _bits(name: str, symbol: str, precedence: Precedence, function: Callable[[in
 P = Precedence
 ROWS = (
     ScalarOp(
-        "add", AddOp, 2, NUMBERS, symbol="+", precedence=P.SUM, node="Add", integers=operator.add, floats=operator.add,
+        "add", ops.AddOp, 2, NUMBERS, symbol="+", precedence=P.SUM, node="Add", integers=operator.add, floats=operator.add,
         unit=(0, 0), numpy="operator.add", numpy_integer="operator.add", analyzer="Expr.__add__", on_indices="index_add",
         mlir_float="arith.addf", mlir_signed="arith.addi", mlir_bool="arith.ori",
     ),
     ScalarOp(
-        "sub", SubOp, 2, NUMBERS, symbol="-", precedence=P.SUM, node="Sub", integers=operator.sub, floats=operator.sub,
+        "sub", ops.SubOp, 2, NUMBERS, symbol="-", precedence=P.SUM, node="Sub", integers=operator.sub, floats=operator.sub,
         unit=(None, 0), numpy="operator.sub", numpy_integer="operator.sub", analyzer="Expr.__sub__", on_indices="index_sub",
         mlir_float="arith.subf", mlir_signed="arith.subi", mlir_bool="arith.xori",
     ),
     ScalarOp(
-        "mul", MulOp, 2, NUMBERS, symbol="*", precedence=P.PRODUCT, node="Mul", integers=operator.mul, floats=operator.mul,
+        "mul", ops.MulOp, 2, NUMBERS, symbol="*", precedence=P.PRODUCT, node="Mul", integers=operator.mul, floats=operator.mul,
         unit=(1, 1), zero=(0, 0), numpy="operator.mul", numpy_integer="operator.mul", analyzer="Expr.__mul__",
         on_indices="index_mul", mlir_float="arith.mulf", mlir_signed="arith.muli", mlir_bool="arith.andi", cost=2.0,
     ),
     ScalarOp(
-        "div", DivOp, 2, NUMBERS, symbol="/", precedence=P.PRODUCT, node="Div", matching=("truncdiv", "div"),
+        "div", ops.DivOp, 2, NUMBERS, symbol="/", precedence=P.PRODUCT, node="Div", matching=("truncdiv", "div"),
         integers=truncdiv, divides=True, floats=float.__truediv__, unit=(None, 1), zero=(0, None), numpy="operator.truediv",
         numpy_integer="scalar.truncated_quotient", analyzer="truncdiv", on_indices="index_truncdiv",
         mlir_float="arith.divf", mlir_signed="arith.divsi", mlir_unsigned="arith.divui", cost=16.0,
     ),
     ScalarOp(
-        "mod", ModOp, 2, NUMBERS, node="Mod", printed="truncmod", matching=("truncmod",), integers=truncmod,
+        "mod", ops.ModOp, 2, NUMBERS, node="Mod", printed="truncmod", matching=("truncmod",), integers=truncmod,
         divides=True, folds_indices_only=True, zero=(0, None), numpy="numeric.trunc_mod", numpy_integer="numpy.fmod",
         analyzer="truncmod", on_indices="index_truncmod", mlir_float="math_ext.remf", mlir_signed="arith.remsi",
         mlir_unsigned="arith.remui", cost=16.0,
     ),
     ScalarOp(
-        "floordiv", FloorDivOp, 2, NUMBERS, symbol="//", precedence=P.PRODUCT, node="FloorDiv",
+        "floordiv", ops.FloorDivOp, 2, NUMBERS, symbol="//", precedence=P.PRODUCT, node="FloorDiv",
         folding=("floordiv", "indexdiv"), integers=floordiv, divides=True, floats=_floor_quotient, unit=(None, 1), zero=(0, None),
         numpy="scalar.floored_quotient", numpy_integer="numpy.floor_divide", analyzer="floordiv", on_indices="index_floordiv",
         mlir_signed="arith.floordivsi", mlir_unsigned="arith.divui", cost=16.0,
     ),
     ScalarOp(
-        "floormod", FloorModOp, 2, NUMBERS, symbol="%", precedence=P.PRODUCT, node="FloorMod",
+        "floormod", ops.FloorModOp, 2, NUMBERS, symbol="%", precedence=P.PRODUCT, node="FloorMod",
         folding=("floormod", "indexmod"), integers=operator.mod, divides=True, folds_indices_only=True, zero=(0, None),
         numpy="numeric.floor_mod", numpy_integer="numpy.remainder", analyzer="floormod", on_indices="index_floormod",
         mlir_unsigned="arith.remui", cost=16.0,
     ),
     ScalarOp(
-        "min", MinOp, 2, NUMBERS, node="Min", printed="min", matching=("min",), integers=min, floats=_smaller,
+        "min", ops.MinOp, 2, NUMBERS, node="Min", printed="min", matching=("min",), integers=min, floats=_smaller,
         numpy="numeric.smaller", numpy_integer="numpy.minimum", analyzer="minimum", on_indices="index_min",
         mlir_float="arith.minimumf", mlir_signed="arith.minsi", mlir_unsigned="arith.minui", mlir_bool="arith.andi",
     ),
     ScalarOp(
-        "max", MaxOp, 2, NUMBERS, node="Max", printed="max", matching=("max",), integers=max, floats=_larger,
+        "max", ops.MaxOp, 2, NUMBERS, node="Max", printed="max", matching=("max",), integers=max, floats=_larger,
         numpy="numeric.larger", numpy_integer="numpy.maximum", analyzer="maximum", on_indices="index_max",
         mlir_float="arith.maximumf", mlir_signed="arith.maxsi", mlir_unsigned="arith.maxui", mlir_bool="arith.ori",
     ),
-    _compare(EqOp, "==", "EQ", operator.eq),
-    _compare(NeOp, "!=", "NE", operator.ne),
-    _compare(LtOp, "<", "LT", operator.lt),
-    _compare(LeOp, "<=", "LE", operator.le),
-    _compare(GtOp, ">", "GT", operator.gt),
-    _compare(GeOp, ">=", "GE", operator.ge),
+    _compare(ops.EqOp, "==", "EQ", operator.eq),
+    _compare(ops.NeOp, "!=", "NE", operator.ne),
+    _compare(ops.LtOp, "<", "LT", operator.lt),
+    _compare(ops.LeOp, "<=", "LE", operator.le),
+    _compare(ops.GtOp, ">", "GT", operator.gt),
+    _compare(ops.GeOp, ">=", "GE", operator.ge),
     ScalarOp(
-        "and", AndOp, 2, BOOLS, symbol="and", precedence=P.AND, node="And", integers=int.__and__, unit=(1, 1), zero=(0, 0),
+        "and", ops.AndOp, 2, BOOLS, symbol="and", precedence=P.AND, node="And", integers=int.__and__, unit=(1, 1), zero=(0, 0),
         numpy_integer="numpy.logical_and", analyzer="logical_and", mlir_bool="arith.andi",
     ),
     ScalarOp(
-        "or", OrOp, 2, BOOLS, symbol="or", precedence=P.OR, node="Or", integers=int.__or__, unit=(0, 0), zero=(1, 1),
+        "or", ops.OrOp, 2, BOOLS, symbol="or", precedence=P.OR, node="Or", integers=int.__or__, unit=(0, 0), zero=(1, 1),
         numpy_integer="numpy.logical_or", analyzer="logical_or", mlir_bool="arith.ori",
     ),
     ScalarOp(
-        "not", NotOp, 1, BOOLS, symbol="not", precedence=P.NOT, node="Not", numpy_integer="numpy.logical_not",
+        "not", ops.NotOp, 1, BOOLS, symbol="not", precedence=P.NOT, node="Not", numpy_integer="numpy.logical_not",
         analyzer="logical_not", mlir_bool="arith.xori",
     ),
     _math("exp", "float64 numpy.exp", te="te.exp"),
@@ -365,9 +344,11 @@ OPERATORS: dict[type[Operation], ScalarOp] = {row.op: row for row in ROWS if row
 """The rows of ops, by their class."""
 INTRINSICS = {row.name: row for row in ROWS if row.op is None}
 """The rows of intrinsics, by their name."""
-BINARY_ROWS: dict[type[BinaryOp], ScalarOp] = {op: row for op, row in OPERATORS.items() if issubclass(op, BinaryOp)}
+BINARY_ROWS: dict[type[ops.BinaryOp], ScalarOp] = {
+    op: row for op, row in OPERATORS.items() if issubclass(op, ops.BinaryOp)
+}
 """The rows of binary ops, by their class."""
-ARITHMETIC: tuple[type[BinaryOp], ...] = tuple(op for op, row in BINARY_ROWS.items() if row.on_indices)
+ARITHMETIC: tuple[type[ops.BinaryOp], ...] = tuple(op for op, row in BINARY_ROWS.items() if row.on_indices)
 """The ops of integers to integers that index arithmetic is made of."""
-COMPARISONS: tuple[type[BinaryOp], ...] = tuple(op for op in BINARY_ROWS if issubclass(op, CompareOp))
+COMPARISONS: tuple[type[ops.BinaryOp], ...] = tuple(op for op in BINARY_ROWS if issubclass(op, ops.CompareOp))
 """The ops that compare numbers."""

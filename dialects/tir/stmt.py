@@ -440,33 +440,32 @@ class WritesOp(RegionsOp):
     name = "tir.writes"
 
 
+class _BodyOp(PlainOp):
+    """Statements in one block, without a terminator."""
+
+    assembly_format = "$body attr-dict-with-keyword"
+    body = region_def("single_block")
+    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
+
+    def __init__(self, body: Region | None = None):
+        super().__init__(regions=[body or Region(Block())])
+
+
 @irdl_op_definition
-class InitOp(PlainOp):
+class InitOp(_BodyOp):
     """`with T.init():` runs before the update in each instance where all reduction axes are at the start of their domains.
 
     That is `if vk == 0:` for each of them: once for an element that the spatial axes tell from all others.
     """
 
     name = "tir.init"
-    assembly_format = "$body attr-dict-with-keyword"
-    body = region_def("single_block")
-    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
-
-    def __init__(self, body: Region | None = None):
-        super().__init__(regions=[body or Region(Block())])
 
 
 @irdl_op_definition
-class ScopeOp(PlainOp):
+class ScopeOp(_BodyOp):
     """A scope that ends before its surroundings do: `with T.allocate(…) as p:`, `with T.attr(…):` followed by more."""
 
     name = "tir.scope"
-    assembly_format = "$body attr-dict-with-keyword"
-    body = region_def("single_block")
-    traits = traits_def(NoTerminator(), RecursiveMemoryEffect())
-
-    def __init__(self, body: Region | None = None):
-        super().__init__(regions=[body or Region(Block())])
 
 
 @irdl_op_definition

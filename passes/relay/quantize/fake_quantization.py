@@ -1,12 +1,17 @@
-"""How each operator on real numbers is done on integers that stand for them; the table of `fake-quantization-to-integer`.
+"""The integer counterparts of operators on real numbers; the table of `fake-quantization-to-integer`.
 
-As TVM's FTVMFakeQuantizationToInteger. A rule gets the operator, its arguments as they are done in integers, and their
-affine types (None for a constant of real numbers); it gives the integers of the result and their affine type.
+As TVM's FTVMFakeQuantizationToInteger. A rule takes an operator of a region, its arguments as integers, and their affine types (None for a
+constant of real numbers); it returns the integers of the result and their affine type:
+
+    nn.dense(dequantize(%q, s1, z1), dequantize(%w, s2, z2))   ->   qnn.dense(%q, %w, z1, z2, s1, s2) of (scale s1 * s2, zero point 0)
+
+The operators that need no rule of their own are listed in `fake_quantization.json`. The rules here are not rewrite rules, because their
+replacement depends on affine types that flow through the region, and on the `qnn.quantize` at its end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -16,6 +21,7 @@ from xdsl.ir import SSAValue
 from ....dialects.relay.emit import Emitter
 from ....dialects.relay.operator import AttrValue, OperatorOp, get_operator
 from ....dialects.rule.relay_functions import highest, lowest
+from ..common.operator_table import read_table
 from .affine_types import (
     Affine,
     AffineType,
@@ -222,6 +228,11 @@ def _unary(name: str) -> Rule:
     return rule
 
 
+def _functions(names: Iterable[str]) -> dict[str, Rule]:
+    """Returns the rules of functions of each number: `exp` is `qnn.exp` on integers, and `nn.softmax` is `qnn.softmax`."""
+    return {name: _unary(f"qnn.{name.removeprefix('nn.')}") for name in names}
+
+
 def _operands(site: IntegerSite) -> tuple[SSAValue, SSAValue, AffineType, AffineType, AffineType]:
     """Both sides of a binary operator, a constant of real numbers quantized as the other side is; their types and the result's."""
     args, types = list(site.args), list(site.types)
@@ -266,15 +277,11 @@ def _compare(site: IntegerSite) -> tuple[SSAValue, Affine]:
     return site.again(*sides), out
 
 
-_MOVES = (
-    "reshape", "squeeze", "strided_slice", "transpose", "expand_dims", "nn.max_pool2d", "nn.batch_flatten", "take",
-    "nn.depth_to_space", "max", "min", "image.resize2d", "broadcast_to",
-)  # fmt: skip
-_UNARY = ("sqrt", "rsqrt", "exp", "erf", "sigmoid", "tanh", "abs", "log")
+_TABLE = read_table("quantize/fake_quantization.json")
 
 RULES: Mapping[str, Rule] = {
-    **dict.fromkeys(_MOVES, _same),
-    **{name: _unary(f"qnn.{name}") for name in _UNARY},
+    **dict.fromkeys(_TABLE["same"], _same),
+    **_functions(_TABLE["functions"]),
     "topk": _topk,
     "split": _split,
     "nn.conv2d": _product("qnn.conv2d", _channel_axis),
@@ -284,7 +291,6 @@ RULES: Mapping[str, Rule] = {
     "nn.bias_add": _bias_add,
     "nn.pad": _pad,
     "nn.relu": _relu,
-    "nn.leaky_relu": _unary("qnn.leaky_relu"),
     "nn.avg_pool2d": _avg_pool2d,
     "nn.global_avg_pool2d": _mean_of_many,
     "nn.adaptive_avg_pool1d": _mean_of_many,
@@ -299,37 +305,10 @@ RULES: Mapping[str, Rule] = {
 }
 """The rule of each operator that has one, by name."""
 
-OPTIONAL_RULES: Mapping[str, Rule] = {"nn.softmax": _unary("qnn.softmax")}
+OPTIONAL_RULES: Mapping[str, Rule] = _functions(_TABLE["optional_functions"])
 """Rules of operators that lose much in integers, used only where the pass is told to."""
 
-ALONE = frozenset(
-    [
-        "broadcast_to",
-        "clip",
-        "expand_dims",
-        "max",
-        "maximum",
-        "min",
-        "minimum",
-        "nn.avg_pool2d",
-        "nn.batch_flatten",
-        "nn.batch_matmul",
-        "nn.bias_add",
-        "nn.conv2d",
-        "nn.conv2d_transpose",
-        "nn.dense",
-        "nn.depth_to_space",
-        "nn.global_avg_pool2d",
-        "nn.max_pool2d",
-        "nn.pad",
-        "nn.relu",
-        "reshape",
-        "split",
-        "squeeze",
-        "strided_slice",
-        "transpose",
-    ]
-)
+ALONE = frozenset(_TABLE["alone"])
 """Operators that `use-qat` does in integers one by one, with no `qnn.quantize` behind them."""
 
 

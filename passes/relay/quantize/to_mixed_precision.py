@@ -1,15 +1,20 @@
 """`to-mixed-precision`: what gains by it is computed in float16 or bfloat16, with casts where the types meet.
 
-As TVM's ToMixedPrecision: each operator is of a category (`mixed_precision`). What a function with known calls gives may
-change its type; elsewhere (functions that are values or called by name, data types, references, branches that would
-differ) a value gets its old type back. Each value is cast once for all its users.
+    nn.dense(%x, %w)   ->   nn.dense(cast(%x, dtype="float16"), cast(%w, dtype="float16"), out_dtype="float16")
+
+As TVM's ToMixedPrecision: each operator is of a category, which `mixed_precision.json` lists. The choice is TVM's, which follows
+TensorFlow's lists for automatic mixed precision: operators of many multiplications gain most, sums of many terms and functions that
+grow fast lose digits or overflow. The result of a function whose calls are known may change its type; elsewhere (functions that are
+values or called by name, data types, references, branches that would differ) a value gets its old type back. Each value is cast once
+for all its users, which is why the rewriting is not a set of local rules.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import ClassVar
 
 from xdsl.context import Context
@@ -22,7 +27,7 @@ from ....dialects.relay.infer import infer_types
 from ....dialects.relay.infer.result import infer_result
 from ....dialects.relay.operator import OperatorOp, get_operator, operator_class, to_attribute
 from ....dialects.relay.types import FuncType, tuple_of
-from ....dialects.tir.types import type_to_dtype
+from ....dialects.tir.types import FLOAT_LIMITS, type_to_dtype
 from ....support.deep_stack import in_deep_stack
 from ....support.diagnostics import error_at, warn_at
 from ....support.edit import erase_op, insert_op_before, set_type
@@ -30,10 +35,49 @@ from ....support.text import counted
 from ....support.trace import Tracer, tracer
 from ....support.walk import walk_ops
 from ...changes import op_name
+from ..common.operator_table import read_table
 from ..common.rewriting import returned
-from .mixed_precision import Category, category_of, result_attribute
 
 DTYPES = ("float16", "bfloat16")
+
+
+class Category(Enum):
+    """When an operator runs in the narrow type; TVM's MIXED_PRECISION_ALWAYS, _FOLLOW, _NEVER, and a stricter never."""
+
+    ALWAYS = "always: its arguments are cast to the narrow type"
+    FOLLOW = "where its arguments have the narrow type, or can have it at no cost"
+    NEVER = "never: its arguments are cast to float32"
+    KEEP = "its arguments have the types that they had, which its relation or its meaning fixes"
+
+
+CATEGORIES: Mapping[str, Category] = {
+    name: Category[key.upper()] for key, names in read_table("quantize/mixed_precision.json").items() for name in names
+}
+"""The category of each operator that has one, by name.
+
+Of those that keep their types, scales of quantization are of float32, random numbers have the dtype of their limits, and `reinterpret`
+reads bits as another dtype of the same width.
+"""
+
+
+def category_of(op: OperatorOp, dtype: str) -> Category | None:
+    """When `op` runs in `dtype`; None where nobody said. A `clip` whose limits `dtype` does not hold never does."""
+    if op.OPERATOR.name == "clip":
+        attrs = op.attrs()
+        if max(abs(attrs.a_min), abs(attrs.a_max)) > FLOAT_LIMITS[dtype]:
+            return Category.NEVER
+    return CATEGORIES.get(op.OPERATOR.name)
+
+
+CREATED = frozenset({"zeros", "ones", "full", "dyn.zeros", "dyn.ones", "dyn.full"})
+"""Operators whose attribute `dtype` is that of a tensor which they fill."""
+
+
+def result_attribute(op: OperatorOp) -> str | None:
+    """The attribute that says in which dtype an operator sums up, or which it fills a tensor with; None for most."""
+    if op.OPERATOR.name in CREATED:
+        return "dtype"
+    return "out_dtype" if op.OPERATOR.name.startswith("nn.") and "out_dtype" in op.OPERATOR.specs else None
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from mirstack.dialects.relay.operator import all_operators
 from mirstack.parser import parse_mir, print_mir
-from mirstack.passes.relay.quantize.mixed_precision import CATEGORIES, CREATED, Category
-from mirstack.passes.relay.quantize.to_mixed_precision import ToMixedPrecision
+from mirstack.passes.relay.quantize.to_mixed_precision import CATEGORIES, CREATED, Category, ToMixedPrecision
 from mirstack.support.diagnostics import MirError, Sources
 from mirstack.support.verify import find_errors
 from xdsl.context import Context

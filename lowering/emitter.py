@@ -26,7 +26,7 @@ OpT = TypeVar("OpT", bound=Operation)
 
 
 class Emitter:
-    """Appends ops to `block`; constants, of the op that a subclass names, go to the head of the function's `entry` block."""
+    """Appends ops to `block`, and constants (of class `CONSTANT`) to the start of the function."""
 
     CONSTANT: ClassVar[type[Operation]]
     block: Block
@@ -37,11 +37,11 @@ class Emitter:
         self.location = UNKNOWN_LOC
         self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
         self._numbers: dict[tuple[int | str, int], tuple[Attribute, SSAValue]] = {}
-        """Constants that were asked for as numbers: by the number and the identity of the type, which stands beside."""
+        """Constants that were created from numbers: by the number and the identity of the type, with that type."""
         self._last_hoisted: Operation | None = None
 
     def start_function(self, entry: Block) -> None:
-        """Has ops go to `entry` from now on, and constants to its head."""
+        """Starts a function: ops go to `entry` from now on, and constants to its start."""
         self.entry = self.block = entry
         self._constants, self._numbers = {}, {}
         self._last_hoisted = None
@@ -62,7 +62,7 @@ class Emitter:
         type_: Attribute,
         properties: Mapping[str, Attribute] | None = None,
     ) -> SSAValue:
-        """Returns the result of a new op; `properties` must name every property that the op's definition asks for."""
+        """Returns the result of a new op; `properties` must hold every property that the op requires."""
         op = create_op(kind, operands, (type_,), dict(properties or {}), self.location)
         add_op(self.block, op)
         (result,) = op.results
@@ -122,13 +122,13 @@ def _number_attr(type_: Attribute, value: int | float, text: str) -> Attribute:
 def dense(
     type_: VectorType[Attribute] | TensorType[Attribute], numbers: Sequence[int | float]
 ) -> DenseIntOrFPElementsAttr:
-    """Returns the constant of these numbers; one stands for all elements."""
+    """Returns the constant of these numbers; a single one fills all elements."""
     # from_list is overloaded by element type, which is only known when running.
     return DenseIntOrFPElementsAttr.from_list(cast("VectorType[IntegerType]", type_), cast("Sequence[int]", numbers))
 
 
 def wrap(value: int, type_: Attribute) -> int:
-    """Returns `value` modulo the width of the type, as a signed number (0 or 1 for a bool, which MLIR prints as true)."""
+    """Returns `value` modulo the width of the type, as a signed number; a bool is 0 or 1, as in MLIR."""
     if not isinstance(type_, IntegerType):
         return value
     width = type_.width.data

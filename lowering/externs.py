@@ -1,11 +1,11 @@
-"""Which functions from outside a module its native code may call: C's mathematics, the runtime's, and those allowed by name.
+"""Checks external functions of native code: C's mathematics, the runtime, names that are allowed.
 
     T.call_extern("float32", "sinf", x)      allowed
     T.call_extern("int32", "system", p)      refused, unless `allow_extern` has "system"
     T.call_extern("void", "free", p)         refused likewise, although lowering itself calls it
 
-Everything that native code takes from outside is declared in the `llvm` dialect, whatever level it was written at, so one check stands
-before the text that LLVM gets (`llvm/text/translation.py`).
+Every external function is declared in the `llvm` dialect, whatever level it was written at, so one check suffices, before LLVM gets
+the text (`llvm/text/translation.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     # Commands read names before there is a program, and need none of it where the program is kept already.
     from xdsl.dialects import llvm
 
-# Mathematics through pointers: they write to, or read from, an address that the caller gives.
+# Mathematics through pointers: they write to, or read from, an address that the caller passes.
 _ADDRESSES = frozenset(
     name + ending for name in ("frexp", "modf", "remquo", "nan", "sincos") for ending in ("", "f", "l")
 )
@@ -50,12 +50,12 @@ _INTRINSIC = re.compile(r"llvm\.[A-Za-z0-9_.]++")
 
 
 def names_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Returns the `allow_extern` of `Options`: sorted, each once. Raises TypeError for one text in place of several names."""
+    """Returns the `allow_extern` of `Options`, sorted. Raises TypeError for one text instead of names."""
     return tuple(sorted(set(items(names, "allow_extern", "names of C functions", str))))
 
 
 def check_extern(module: ModuleOp, op: llvm.FuncOp | llvm.GlobalOp, allowed: Collection[str]) -> None:
-    """Raises MirError where `op`, which declares what is defined elsewhere, declares what the module may not reach.
+    """Raises MirError where a declaration names a function or variable that the module may not reach.
 
     The message is placed at the first op that uses it; for one of `RUNTIME`, which lowering may use too, at the declaration.
     """
@@ -95,7 +95,7 @@ def check_inline_asm(op: llvm.InlineAsmOp, allowed: Collection[str]) -> None:
 
 
 def check_intrinsic(op: Operation, name: str) -> None:
-    """Raises MirError for a name that is not one of LLVM's intrinsics, and would be called as a C function."""
+    """Raises MirError for a name that is not an LLVM intrinsic, and would be called as a C function."""
     if _INTRINSIC.fullmatch(name) is None:
         raise error_at(op, f"'{name}' is not the name of an intrinsic of LLVM", "they begin with llvm., as llvm.fabs")
 

@@ -48,9 +48,10 @@ _READS = (memref.LoadOp, memref.DimOp)
 
 
 def expose(function: func.FuncOp) -> int:
-    """Gives the function the signature of a kernel, in place: results are stored in memrefs, sizes passed. Returns how many results.
+    """Changes a function to the signature of a kernel, in place; returns the number of its results.
 
-    What calls the function calls a copy. Raises MirError for a parameter or a result that Python cannot pass.
+    Results are stored in memrefs, and sizes are passed. Callers of the function call a copy. Raises MirError for a parameter or a
+    result that Python cannot pass.
     """
     block = function.body.blocks[0]
     params = [_param(function, value, name) for value, name in zip(block.args, _names(block), strict=True)]
@@ -65,7 +66,7 @@ def expose(function: func.FuncOp) -> int:
 
 
 def expose_result(function: func.FuncOp) -> None:
-    """Has a lowered prim_func, in place, store what it returns in a memref behind its parameters, of which its signature then tells."""
+    """Stores the result of a lowered prim_func in a memref, which becomes its last parameter, in place."""
     signature = KernelSignature.of(function)
     if signature is None or signature.returns is None:
         return
@@ -77,7 +78,7 @@ def expose_result(function: func.FuncOp) -> None:
 
 
 def _names(block: Block) -> list[str]:
-    """Returns the parameters' names: as they are written, except those that results and sizes (`a.0`) have."""
+    """Returns the parameters' names as written, except those that results and sizes (`a.0`) have."""
     hints = [arg.name_hint for arg in block.args]
     usable = [hint is not None and hints.count(hint) == 1 and not _TAKEN.match(hint) for hint in hints]
     return [
@@ -127,7 +128,7 @@ def _result(function: func.FuncOp, type_: Attribute, place: int) -> BufferParam:
 
 
 def _pass_sizes(block: Block, params: list[Param]) -> list[str]:
-    """Has open sizes of memrefs be passed behind the parameters; returns their names."""
+    """Passes open sizes of memrefs after the parameters; returns their names."""
     symbols: list[str] = []
     made: list[Operation] = []
     for value, param in zip(tuple(block.args), params, strict=False):
@@ -182,7 +183,7 @@ def _product(left: SSAValue | int, right: SSAValue | int, made: list[Operation])
 
 
 def _store_results(function: func.FuncOp, place: int) -> None:
-    """Has each return store its values in memrefs that are the arguments from `place` on, and return nothing."""
+    """Stores returned values in memrefs, the arguments from `place` on; each return then returns nothing."""
     region = function.body
     types = function.function_type.outputs.data
     outputs = [region.blocks[0].insert_arg(MemRefType(type_, []), place + k) for k, type_ in enumerate(types)]
@@ -199,7 +200,7 @@ def _store_results(function: func.FuncOp, place: int) -> None:
 
 
 def _keep_for_callers(function: func.FuncOp) -> None:
-    """Has calls of the function, its own among them, go to a copy that stays as it is."""
+    """Redirects calls of the function, also its own, to a copy that is not changed."""
     module = function.parent_op()
     assert isinstance(module, ModuleOp)
     name = function.sym_name.data

@@ -1,8 +1,9 @@
-"""Names of functions in native code: apart from those of the C library, of the compiled runtime and of LLVM.
+"""Renames functions of native code whose names belong to the C library, the compiled runtime or LLVM.
+
+    tir.prim_func @exp    →    tir.prim_func @user.exp
 
 A linker knows one function by a name, and LLVM takes a function called `exp` or `memset` for the C library's, whatever its
-body says. So a function of the module that is called as one of those is called `user.exp` from here on; any other name
-stays as it is.
+body does. Any other name stays as it is.
 """
 
 from __future__ import annotations
@@ -40,18 +41,18 @@ _RESERVED_PREFIXES = ("mirstack", "pthread_", "llvm.", "__", PREFIX)
 
 
 def linked_name(name: str) -> str:
-    """What the module's function `name` is called in native code."""
+    """Returns the name in native code of the module's function `name`."""
     return PREFIX + name if name in _RESERVED or name.startswith(_RESERVED_PREFIXES) else name
 
 
 def source_name(name: str) -> str:
-    """What the function that is called `name` in native code is called in the module."""
+    """Returns the name in the module of native code's function `name`."""
     return name.removeprefix(PREFIX)
 
 
 @dataclass(frozen=True)
 class MangleSymbols(ModulePass):
-    """Renames functions called as one of the C library, of the runtime or of LLVM, and what refers to them."""
+    """Renames functions that have a name of the C library, the runtime or LLVM, and their references."""
 
     name = "mangle-symbols"
 

@@ -1,10 +1,10 @@
-"""Every pass from any level to the LLVM dialect, in order: a pipeline that `mir-opt -p` could run step by step.
+"""Lists every pass from any level to the LLVM dialect, in order.
 
     graph_passes      Relay → Relay's functions that call kernels, which are TE and TIR functions
     kernel_passes     kernels → LLVM functions, in the module or each in a module of its own
     program_passes    Relay's functions → LLVM functions that call the kernels
 
-`driver/build.py` runs it (`lower`).
+`mir-opt -p` could run the same passes step by step. `lower` in `driver/build.py` runs them.
 """
 
 from __future__ import annotations
@@ -29,10 +29,13 @@ Observer = Callable[[ModulePass, ModuleOp], None]
 
 @dataclass(frozen=True)
 class Options:
-    """What is compiled, and for what. `cpu` is LLVM's `-mcpu`, None for this machine; `triple` likewise. `caches` are the
-    sizes of the data caches where they are not those that are known (`support.target.named`). `allow_extern` are C functions
-    that the program may call beside those that every program may (`externs.py`). With `strict_math` floats are computed as
-    the interpreter computes them, but for the order of sums (docs/rules.md)."""
+    """The options of compilation.
+
+    `cpu` is LLVM's `-mcpu`, None for this machine; `triple` likewise. `caches` are the sizes of the data caches where they differ from
+    the known ones (`support.target.named`). `allow_extern` are C functions that the program may call besides those that every program
+    may (`externs.py`). With `strict_math` floats are computed as the interpreter computes them, except for the order of sums
+    (docs/rules.md).
+    """
 
     entry: str = "main"
     opt_level: int = 3
@@ -60,7 +63,7 @@ def lowering_passes(options: Options) -> Iterator[ModulePass]:
 def graph_passes(options: Options) -> Iterator[ModulePass]:
     """From Relay to Relay's functions that call kernels, which are TE and TIR functions."""
     strict = options.strict_math
-    # Written functions that may touch what lies outside of their buffers.
+    # Written functions that may access elements outside of their buffers.
     yield make("mark-open-bounds")
     # Relay: one function for each type, shapes where they are known.
     yield make("monomorphize")
@@ -106,10 +109,13 @@ def graph_passes(options: Options) -> Iterator[ModulePass]:
 
 
 def kernel_passes(options: Options) -> Iterator[ModulePass]:
-    """From TE and TIR functions to LLVM functions: each function for itself, but for how Relay's functions call it."""
+    """Yields the passes from TE and TIR functions to LLVM functions.
+
+    Each function is lowered by itself, except that `lift-transform-params` changes its calls in Relay's functions.
+    """
     # Loops that are written as parallel compute what they compute serially.
     yield make("check-parallel-loops")
-    # TE to TIR, scheduled by the scripts of the module, else by rules on shape and target.
+    # TE to TIR, scheduled by the scripts of the module, otherwise by rules on shape and target.
     yield make("lower-te-to-tir")
     yield make("apply-schedule", mark=True)
     if options.opt_level > 0:
@@ -138,7 +144,7 @@ def kernel_passes(options: Options) -> Iterator[ModulePass]:
     yield make("lower-lane-reduction")
     yield make("lower-transposed-loads")
     yield make("vectorize-loop")
-    # Rows of constant matrices, each in a turn of its own.
+    # Rows of constant matrices, each in an iteration of its own.
     yield make("unroll-choices")
     # Functions called as one of the C library or of the runtime, by another name.
     yield make("mangle-symbols")

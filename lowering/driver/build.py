@@ -54,10 +54,10 @@ class Passes:
 def lower(
     module: ModuleOp, options: Options, passes: Passes, apart: Callable[[Sequence[Unit]], None] | None = None
 ) -> None:
-    """Lowers a module of any level to the LLVM dialect, in place. Raises MirError for what cannot be compiled.
+    """Lowers a module of any level to the LLVM dialect, in place.
 
-    Kernels that `apart` takes, each in a module of its own, it lowers by `unit_passes` and joins to the program; without it, and
-    for a module that is no program of Relay functions and kernels, they are lowered where they are.
+    `apart` gets the kernels of a Relay program, each in a module of its own; it lowers them by `unit_passes` and joins them to the
+    program. Without it, and for any other module, kernels are lowered where they are. Raises MirError for what cannot be compiled.
     """
     with timed("graph"):
         passes.run(graph_passes(options), module)
@@ -72,7 +72,7 @@ def lower(
 
 
 def lower_module(module: ModuleOp, options: Options, observers: Sequence[Observer] = ()) -> None:
-    """Lowers a module, kernels and all, to the LLVM dialect, in place. Raises MirError for what cannot be compiled."""
+    """Lowers a module and its kernels to the LLVM dialect, in place. Raises MirError where it cannot."""
     with no_collection():
         lower(module, options, Passes(observers))
 
@@ -97,7 +97,10 @@ def assembly_text(module: ModuleOp, options: Options = DEFAULT, observers: Seque
 
 @dataclass
 class Built:
-    """The compiled form of a module. `module` is in the LLVM dialect; of a Relay program it is what calls the kernels."""
+    """The compiled form of a module.
+
+    `module` is in the LLVM dialect; of a Relay program it is the functions that call the kernels.
+    """
 
     module: ModuleOp
     messages: dict[int, str]
@@ -119,7 +122,7 @@ class _Build:
     """The kernels' functions that the program has declared."""
 
     def emit(self, module: ModuleOp) -> Future[bytes]:
-        """Has LLVM compile a module of its dialect."""
+        """Submits a module of the LLVM dialect to LLVM; returns the future object file."""
         from ..llvm.text.translation import translate
 
         with timed("translate"):
@@ -169,7 +172,7 @@ class _Job:
             return _Job(unit, None if kernels is None else kernels.candidate(unit))
 
     def lower(self, work: _Build) -> None:
-        """Lowers the unit, and hands it to LLVM. What is wrong with it is said in its turn."""
+        """Lowers the unit and submits it to LLVM; an error is kept until the unit joins the program."""
         try:
             work.passes.run(unit_passes(work.options), self.unit.module)
             lowered = LoweredUnit.of(self.unit)
@@ -182,7 +185,10 @@ class _Job:
             self.candidate.keep_lowered(lowered, future)
 
     def compile(self, work: _Build) -> Answer | None:
-        """In another process: what a program must know of the kernel, and its object file; None where that is not all."""
+        """Compiles the unit in another process; returns the facts of the kernel and its object file.
+
+        Returns None where these do not say everything (a warning, facts that plain data cannot express).
+        """
         from ..llvm.jit.load import emit_object
         from ..llvm.text.translation import translate
         from .cache.kernel_facts import facts_of
@@ -230,7 +236,7 @@ def _build_units(work: _Build, units: Sequence[Unit], program: ModuleOp, kernels
 
 
 def _build_apart(work: _Build, jobs: Sequence[_Job]) -> None:
-    """Compiles kernels that the cache may keep and has not, the largest first, together with other processes."""
+    """Compiles kernels that are not in the cache, the largest first, with the help of other processes."""
     from .cache.kernels import finished
     from .workers import Workers
 
@@ -252,10 +258,10 @@ def _build_apart(work: _Build, jobs: Sequence[_Job]) -> None:
 
 
 def _workers(kernels: int) -> int:
-    """How many processes shall help with so many kernels."""
+    """Returns how many other processes help to compile so many kernels."""
     from .workers import workers_wanted
 
-    # What passes tell of what they do is heard in this process only.
+    # Traces of passes are heard in this process only.
     return 0 if kernels < FEW or anyone_listens() else workers_wanted()
 
 

@@ -1,4 +1,4 @@
-"""From a program to an executable: the one way that `mirstack.compile`, `mirstack.build` and `mir-run` take.
+"""Compiles a program to an executable: for `mirstack.compile`, `mirstack.build` and `mir-run`.
 
     SourceText or module → cache: a program of this text, these options and this machine?
                          → parse, the entry and what it calls (`entry.py`)
@@ -138,7 +138,7 @@ def _side_weights(module: ModuleOp) -> list[ArrayBox]:
 
 
 def apply_ready_schedules(module: ModuleOp) -> None:
-    """Applies the scripts whose functions are TIR already, in place: a script may name functions that the entry does not."""
+    """Applies the scripts of TIR functions, in place; they may name functions that the entry does not."""
     if any(op.name == "schedule.script" for op in module.ops):
         from xdsl.context import Context
 
@@ -148,7 +148,7 @@ def apply_ready_schedules(module: ModuleOp) -> None:
 
 
 def only_reachable(module: ModuleOp, entry: str) -> ModuleOp:
-    """The functions that the entry may come to call, and what is no function, flat in one module; taken from `module`."""
+    """Moves the functions that the entry may call, and all other ops, to one flat module."""
     functions = functions_of(module, lower=True)
     wanted = {entry}
     pending = [entry]
@@ -168,7 +168,7 @@ def only_reachable(module: ModuleOp, entry: str) -> ModuleOp:
 
 
 def _schedules(op: Operation, functions: Collection[str]) -> bool:
-    """Whether the op schedules one of these functions."""
+    """Returns whether the op schedules one of these functions."""
     target = op.properties.get("target") if op.name in ("te.schedule", "schedule.script") else None
     return isinstance(target, SymbolRefAttr) and target.root_reference.data in functions
 

@@ -56,7 +56,7 @@ def compile_program(
 
 
 def _signature(module: ModuleOp, name: str) -> KernelSignature:
-    """How the lowered function called `name` is called."""
+    """Returns the calling convention of the lowered function `name`."""
     for op in module.ops:
         if op.properties.get("sym_name") == StringAttr(name):
             signature = KernelSignature.of(op)

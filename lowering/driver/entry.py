@@ -1,4 +1,4 @@
-"""Which function of a module runs, and what it takes."""
+"""Finds the function of a module that runs, and its parameters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LEVELS: dict[str, Kind] = {"relay.func": "relay", "te.func": "te", "tir.prim_fun
 
 
 def functions_of(module: ModuleOp, *, lower: bool = False) -> dict[str, Operation]:
-    """The module's functions of Relay, TE and TIR by name, those of nested modules (`@I.ir_module` classes) too.
+    """Returns the functions of Relay, TE and TIR by name, with those of nested modules (`@I.ir_module`).
 
     With `lower` also each `func.func` that has a body.
     """
@@ -34,7 +34,7 @@ def functions_of(module: ModuleOp, *, lower: bool = False) -> dict[str, Operatio
 
 
 def places_of(entry: Operation) -> dict[str, str]:
-    """Returns where the buffer parameters of a TE or TIR function are declared, `file:line:column` by parameter name."""
+    """Returns the places (`file:line:column`) of the buffer parameters of a TE or TIR function by name."""
     from ...dialects import te, tir
 
     found: dict[str, str] = {}
@@ -59,9 +59,9 @@ def default_entry(functions: Collection[str]) -> str:
 
 
 def find_entry(module: ModuleOp, name: str | None = None) -> Operation:
-    """The function called `name`; without a name the only one, else `main`. Raises MirError when there is none.
+    """Returns the function `name`; without a name the only function, or `main` of several.
 
-    Beside functions of Relay, TE and TIR a `func.func` is an entry only by its name.
+    Besides functions of Relay, TE and TIR a `func.func` is an entry only by its name. Raises MirError when there is none.
     """
     functions = (functions_of(module) if name is None else None) or functions_of(module, lower=True)
     entry = functions.get(default_entry(functions) if name is None else name)
@@ -117,7 +117,7 @@ def relay_params(entry: Operation) -> tuple[tuple[str, Tree], ...]:
 
 
 def _leaves(path: str, type: Attribute) -> Iterator[tuple[str, Attribute]]:
-    """What a type holds, depth first, each under its path."""
+    """Yields the leaves of a nested tuple type, depth first, each with its path."""
     if not isinstance(type, TupleType):
         yield path, type
         return
@@ -136,14 +136,14 @@ def tensors_of(path: str, tree: Tree) -> Iterator[Param]:
 
 @dataclass(frozen=True)
 class Arguments:
-    """How a Relay entry is called: its parameters, of which some are tuples."""
+    """The parameters of a Relay entry, some of which may be tuples."""
 
     function: str
     params: tuple[tuple[str, Tree], ...]
 
     @property
     def has_tuples(self) -> bool:
-        """Whether a parameter is a tuple, so that `flat` does more than count."""
+        """Returns whether a parameter is a tuple, so that `flat` does more than count."""
         return any(isinstance(tree, tuple) for _, tree in self.params)
 
     @property
@@ -152,8 +152,7 @@ class Arguments:
         return [param for name, tree in self.params for param in tensors_of(name, tree)]
 
     def flat(self, args: Sequence[Any]) -> list[Any]:
-        """The arguments of a call as one list of tensors. Raises TypeError where their number or that of a tuple's
-        fields is another."""
+        """Returns the arguments of a call as one list of tensors. Raises TypeError for a wrong number of them."""
         if len(args) != len(self.params):
             names = ", ".join(name for name, _ in self.params)
             raise TypeError(f"{self.function} takes {counted(len(self.params), 'argument')} ({names}), not {len(args)}")
@@ -162,7 +161,7 @@ class Arguments:
         ]
 
     def nested(self, leaves: Sequence[Any]) -> list[Any]:
-        """The arguments as the function takes them, from what `flat` gave."""
+        """Returns the arguments as the function takes them, from those that `flat` returned."""
         rest = list(leaves)
         return [rebuild(tree, rest) for _, tree in self.params]
 
@@ -181,7 +180,7 @@ def _flat(path: str, tree: Tree, value: Any) -> Iterator[Any]:
 
 
 def relay_result(type: Attribute, entry: Operation | None = None) -> Tree:
-    """What a Relay entry gives. Raises MirError for a result that holds anything but tensors."""
+    """Returns the result type of a Relay entry. Raises MirError for one with anything but tensors."""
     from .program import tree_of
 
     tree = tree_of(type)

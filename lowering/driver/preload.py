@@ -49,7 +49,7 @@ PRELOADED = (
 
 @no_collection()
 def preload() -> None:
-    """Imports all that parsing and compiling need, which is otherwise imported when first used (some 0.6 s, once)."""
+    """Imports all that parsing and compiling need, otherwise imported at first use (0.6 s, once)."""
     from ...dialects.relay.operator import get_operator
     from ...passes.schedule.engine import primitive
     from ..pipeline import Options, lowering_passes
@@ -58,7 +58,7 @@ def preload() -> None:
         import_module(f"....{name}", __name__)
     for _ in lowering_passes(Options()):
         pass
-    # With all topics of the operator table that stand before its own: those of a usual model.
+    # With all topics of the operator table before its own: those of a usual model.
     get_operator("nn.batch_norm")
     primitive.load_all()
     if sys.platform == "linux":

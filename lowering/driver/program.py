@@ -1,6 +1,6 @@
-"""Compiled programs as plain data: all that is needed to run one, and nothing of the IR that it came from.
+"""Defines compiled programs as plain data: all that is needed to run one, without its IR.
 
-`to_json` and `of_json` take objects and constants apart from the rest, which is what `json` can write.
+`to_json` and `of_json` leave out objects and constants, which `json` cannot write.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ..tir.signature import BufferParam, HandleParam, KernelSignature, Param, Sc
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor's extents, `DYNAMIC_INDEX` (-1) for those known only at run time, and TVM's name of its dtype."""
+    """A tensor's shape, with `DYNAMIC_INDEX` (-1) for extents known at run time, and TVM's dtype."""
 
     shape: tuple[int, ...]
     dtype: str
 
 
 Tree: TypeAlias = "Tensor | tuple[Tree, ...]"
-"""What a Relay function takes or gives: a tensor, or a tuple."""
+"""The type of a Relay function's argument or result: a tensor, or a tuple."""
 
 
 NO_MEMORY = "out of memory for the tensors"
@@ -51,8 +51,11 @@ def tree_of(type: Attribute) -> Tree | None:
 
 @dataclass(frozen=True)
 class RelayProgram:
-    """A Relay entry. `constants` are what its table of constants holds, of which the last `prepare_only` are read only when
-    it is loaded; `prepared` are the bytes of each tensor that is computed then. `arena` and `lower_bound` are bytes."""
+    """A Relay entry.
+
+    `constants` are the contents of its table of constants, of which the last `prepare_only` are read only when it is loaded; `prepared`
+    are the bytes of each tensor that is computed then. `arena` and `lower_bound` are bytes.
+    """
 
     entry: str
     params: tuple[tuple[str, Tree], ...]
@@ -99,7 +102,7 @@ KERNEL_KINDS: tuple[KernelKind, ...] = get_args(KernelKind)
 
 @dataclass(frozen=True)
 class KernelProgram:
-    """A TIR or TE entry, or a `func.func`; `kind` says which. The last `results` parameters of its signature are what it returns."""
+    """A TIR or TE entry, or a `func.func`; its last `results` parameters are its results."""
 
     entry: str
     kind: KernelKind

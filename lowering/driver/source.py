@@ -22,7 +22,7 @@ TargetName = Literal["cpu", "interp"]
 
 @dataclass(frozen=True)
 class SourceText:
-    """A `.mir` text: `name` stands for it in messages, and `directory` is where side files of constants are looked for."""
+    """A `.mir` text with its name in messages, and the directory of its side files of constants."""
 
     text: str
     name: str
@@ -83,7 +83,7 @@ def sources_of(source: object) -> Sources:
 
 
 def check_functions(module: ModuleOp, *, runs: bool = False) -> None:
-    """Verifies the rules that hold across the ops of a TIR function; `runs`: also those that only a program that runs must keep.
+    """Verifies the rules across the ops of a TIR function; with `runs` also those for programs to be run.
 
     Raises MirError with all that is broken; warnings go to the current sources.
     """

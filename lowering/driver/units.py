@@ -72,7 +72,7 @@ class Unit:
                 replace_call(call, name, stubs[name])
 
     def export(self) -> None:
-        """Has the linker see the lowered functions; what they are called with is in their declarations."""
+        """Makes the lowered functions visible to the linker; their signatures are in their declarations."""
         for op in self.module.ops:
             if isinstance(op, llvm.FuncOp) and op.attributes.pop(SIGNATURE, None) is not None:
                 op.attributes.pop(SHAPE, None)
@@ -83,7 +83,7 @@ class Unit:
 
 @dataclass
 class LoweredUnit:
-    """What became of a unit; its module is in the LLVM dialect."""
+    """A unit in the LLVM dialect, with its stubs, declarations and messages."""
 
     stubs: dict[str, relay.FuncOp]
     declarations: list[llvm.FuncOp]
@@ -106,7 +106,7 @@ def unit_passes(options: Options) -> list[ModulePass]:
 
 
 def split(module: ModuleOp) -> list[Unit] | None:
-    """Takes the kernels out of a module of Relay functions and kernels; None, and all stays, for any other module.
+    """Takes the kernels out of a module of Relay functions and kernels; of any other module returns None.
 
     Functions then have the names that the linker knows them by.
     """

@@ -46,12 +46,12 @@ _CRASHES = tuple(-getattr(signal, name) for name in ("SIGABRT", "SIGSEGV", "SIGB
 
 
 def workers_wanted() -> int:
-    """How many workers there should be: `MIRSTACK_WORKERS`, or one for each processor but the one that this process needs."""
+    """Returns the number of workers: `MIRSTACK_WORKERS`, or one for each processor except one."""
     return whole_number("MIRSTACK_WORKERS", min(processors() - 1, MOST), most=64)
 
 
 def can_fork() -> bool:
-    """Whether this process may be forked: on Linux, where no thread of Python runs but this one, and the main one that waits for it."""
+    """Returns whether the process may fork: on Linux, if other threads only wait for this one."""
     if sys.platform != "linux":
         return False
     from multiprocessing import current_process
@@ -93,7 +93,7 @@ class Workers:
             yield task
 
     def answers(self) -> dict[int, Answer]:
-        """What workers answered, by the numbers of the tasks; waits for it."""
+        """Returns the answers of the workers, by the numbers of the tasks; waits for them."""
         patience = PATIENCE * max(1.0, time.perf_counter() - self._start)
         with timed("wait for workers"), self._changed:
             self._changed.wait_for(lambda: all(worker.task is None for worker in self._workers), patience)
@@ -116,14 +116,14 @@ class Workers:
                 warnings.simplefilter("ignore", DeprecationWarning)
                 process.start()
         except OSError:
-            # The system gives no process: this one works alone.
+            # The system starts no process: this one works alone.
             here.close()
         else:
             self._workers.append(_Worker(process, here))
         there.close()
 
     def _work(self, pipe: Connection, other_end: Connection) -> None:
-        """What a worker does, until nobody asks any more."""
+        """Runs in a worker: does tasks until no more requests come."""
         # Who interrupts the first process means this one, too: it ends with its requests.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         # Held open here, they would not end when the first process closes them.
@@ -140,13 +140,13 @@ class Workers:
             try:
                 answer = self._tasks[task]()
             except Exception:
-                # The first process meets it, too, and says it in its turn.
+                # The first process meets the same error, and reports it in the program's order.
                 answer = None
         value, data = answer or (None, b"")
         return json.dumps([answer is not None, value, times.to_json()]).encode(), data
 
     def _talk(self, worker: _Worker) -> None:
-        """Gives a worker its tasks and takes its answers, until there is no task, or no worker."""
+        """Sends tasks to a worker and receives its answers, until there are no tasks left, or the worker ends."""
         with worker.pipe:
             while (task := self._take(worker)) is not None:
                 try:

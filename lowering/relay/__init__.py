@@ -1,1 +1,4 @@
-"""Relay to native code: operators to TE functions, and the functions around them to LLVM functions over an arena."""
+"""Lowers Relay to native code.
+
+Operators become TE functions (`kernels`), and the functions around them LLVM functions (`functions`) over an arena (`memory`).
+"""

@@ -63,7 +63,7 @@ def _load() -> CompiledModule:
 
     from ..llvm.jit.load import compile_shipped
 
-    # The code is written as it shall run: optimizing it would only take time.
+    # The code is written as it must run: optimizing it would only take time.
     module = compile_shipped(runtime_ir(platform.machine(), sys.platform))
     reset = ctypes.CFUNCTYPE(None)(module.address("mirstack_reset"))
     shutdown = ctypes.CFUNCTYPE(None)(module.address("mirstack_shutdown"))
@@ -90,12 +90,12 @@ def runtime_symbols() -> dict[str, int]:
 
 
 def pinning_wanted() -> bool:
-    """Whether workers shall stay off the processor of the thread that calls; the environment may say `MIRSTACK_PINNING=off`."""
+    """Returns whether workers stay off the calling thread's processor: unless `MIRSTACK_PINNING=off`."""
     return choice("MIRSTACK_PINNING", "off", "on") != "off"
 
 
 def default_threads() -> int:
-    """How many threads a region uses unless told otherwise: `MIRSTACK_THREADS`, or the processors this process may use."""
+    """Returns a region's threads by default: `MIRSTACK_THREADS`, or the usable processors."""
     return whole_number("MIRSTACK_THREADS", processors(), least=1, most=256)
 
 
@@ -125,11 +125,13 @@ def _set(module: CompiledModule, count: int) -> None:
 
 
 def set_pinning(on: bool) -> None:
-    """Whether workers stay off the processor of the thread that calls (`placement_linux.ll`). They do unless the environment says
-    `MIRSTACK_PINNING=off`; elsewhere than on Linux they cannot be told."""
+    """Sets whether workers stay off the processor of the calling thread (`placement_linux.ll`).
+
+    They do unless the environment says `MIRSTACK_PINNING=off`; elsewhere than on Linux threads cannot be placed.
+    """
     ctypes.CFUNCTYPE(None, ctypes.c_int)(runtime().address("mirstack_set_pinning"))(on)
 
 
 def get_threads() -> int:
-    """How many threads a parallel loop uses at most."""
+    """Returns the most threads that a parallel loop uses."""
     return int(ctypes.CFUNCTYPE(ctypes.c_int)(runtime().address("mirstack_get_threads"))())

@@ -1,1 +1,4 @@
-"""TE to TIR: a block for each tensor (`create_prim_func`), or the loops that a schedule says (`schedule`, `emit`)."""
+"""Lowers TE to TIR.
+
+`create_prim_func` makes a block for each tensor; `schedule` and `emit` make the loops that a schedule asks for.
+"""

@@ -1,4 +1,4 @@
-"""The inside of a block: values of a TE body computed from its axes, tensors read from buffers, reducers applied."""
+"""Fills a block: values of a TE body from its axes, reads of tensors from buffers, reducers."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ _NEUTRAL: dict[str, Callable[[str], float]] = {
 class BlockBody:
     """Copies expressions and statements of TE to the end of a TIR block.
 
-    `known` maps axes, and what was copied already, to values in sight; it is shared with the bodies of regions inside,
-    which forget at their end what they learned. Values in `shared` are computed once; all others, as TVM has trees of
-    expressions, once for each use. `made` gives values that are made anew for each use.
+    `known` maps axes, and values that were copied already, to values in scope; it is shared with the bodies of nested regions,
+    which remove at their end what they added. Values in `shared` are computed once; all others once for each use, because TVM has
+    trees of expressions. `made` maps a value to a function that computes it again for each use.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class BlockBody:
             del self.known[value]
 
     def learn(self, before: SSAValue, after: SSAValue) -> None:
-        """From now on, `after` stands for `before`."""
+        """Maps `before` to `after` until the end of this region."""
         self.known[before] = after
         self._learned.append(before)
         if after.name_hint is None:
@@ -192,7 +192,7 @@ class BlockBody:
         return self.add(choice, location).results[0]
 
     def inlined(self, block: Block, arguments: Sequence[Callable[[], SSAValue]]) -> list[SSAValue]:
-        """What a region yields for these arguments, which are made anew for each use."""
+        """Returns the values that a region yields for these arguments, each computed again for each use."""
         self.made |= dict(zip(block.args, arguments, strict=True))
         last = block.last_op
         assert isinstance(last, tir.YieldOp)

@@ -1,6 +1,17 @@
-"""`te.create_prim_func`: a TE function as a TIR function, a loop nest with a block for each tensor.
+"""Implements `te.create_prim_func`: a TE function becomes loop nests with a block for each tensor.
 
-Names, axes, regions and attributes are those that TVM 0.16's `create_prim_func` gives (TVM, "te/operation/create_primfunc").
+    B = te.compute((n,), lambda i: A[i] + 1.0)
+
+becomes
+
+    for i in range(n):
+        with T.block("B"):
+            v_i = T.axis.spatial(n, i)
+            T.reads(A[v_i])
+            T.writes(B[v_i])
+            B[v_i] = A[v_i] + T.float32(1.0)
+
+Names, axes, regions and attributes are those of TVM 0.16's `create_prim_func` (TVM, "te/operation/create_primfunc").
 """
 
 from __future__ import annotations
@@ -33,10 +44,10 @@ MOST_REPEATED = 64
 
 
 def create_prim_func(function: te.FuncOp) -> tir.PrimFuncOp:
-    """The TIR function that computes what a TE function describes; inputs and outputs are its parameters, in order.
+    """Returns the TIR function that computes a TE function; inputs and outputs are its parameters.
 
-    A parameter of known shape is a buffer; one with symbolic extents is a handle that `tir.match_buffer` takes apart, which
-    binds the symbolic sizes, and so is one with strides. A tensor that is no parameter gets a buffer of its own.
+    A parameter of known shape is a buffer; one with symbolic extents is a handle from which `tir.match_buffer` binds the symbolic
+    sizes, and so is one with strides. A tensor that is not a parameter gets a buffer of its own.
 
     Raises MirError for a symbolic size that no parameter binds.
     """
@@ -85,7 +96,7 @@ class Lowering:
         self.scalars: dict[SSAValue, SSAValue] = {}
         self.buffers: dict[SSAValue, SSAValue] = {}
         self.tensors: dict[SSAValue, SSAValue] = {}
-        # The outermost op of the loop nest that is being made; what it needs of the function's level stands before it.
+        # The outermost op of the loop nest that is being made; the scalars that the nest needs are inserted before it.
         self.nest: Operation | None = None
         self.shared = shared_values(function.body.block, MOST_REPEATED)
         self.constants: dict[tuple[int, Attribute], SSAValue] = {}
@@ -166,7 +177,7 @@ class Lowering:
         self.tensors[buffer] = value
 
     def _allocate(self, op: Operation, inside: set[Operation]) -> None:
-        """Memory for tensors that are no parameters; the update of a scan lies in the scan's own."""
+        """Allocates tensors that are not parameters; a scan's update is stored in the scan's own buffer."""
         if op in inside and isinstance(op, te.ComputeOp) and any(_scan_of(r) for r in op.results):
             return
         for result in op.results:
@@ -197,7 +208,7 @@ class Lowering:
         return self.constant(extent.value.data, extent.type)
 
     def scalar(self, root: SSAValue) -> SSAValue:
-        """A value of the TE function's level, computed at the TIR function's level: once for each use, unless it is shared."""
+        """Computes a scalar of the TE function before the nest: for each use, unless it is shared."""
         done: list[SSAValue] = []
         work: list[tuple[SSAValue, bool]] = [(root, False)]
         while work:
@@ -416,7 +427,7 @@ def _reducer(reduction: te.ReduceOp) -> te.CommReducerOp | None:
 
 
 def _repeated_sources(reduction: te.ReduceOp) -> int:
-    """How many ops it adds to write the values that are reduced at each of their uses in a custom reducer."""
+    """Returns how many ops it adds to write a custom reducer's sources at each of their uses."""
     reducer = _reducer(reduction)
     if reducer is None:
         return 0

@@ -1,4 +1,4 @@
-"""`lower-te-to-tir`: every TE function of a module becomes a TIR function of the same name, in its place."""
+"""Replaces every TE function of a module by a TIR function of the same name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from .create_prim_func import create_prim_func
 
 @dataclass(frozen=True)
 class LowerTEToTIR(ModulePass):
-    """Lower TE functions to TIR: a loop nest with a block for each tensor, or the loops that a function's schedule says."""
+    """Lowers TE functions to TIR, by the function's schedule where it has one.
+
+    Without a schedule each tensor becomes a loop nest with a block (`create_prim_func`).
+    """
 
     name = "lower-te-to-tir"
 
@@ -38,7 +41,7 @@ class LowerTEToTIR(ModulePass):
 
 
 def _schedules(module: ModuleOp) -> dict[str, te.ScheduleOp]:
-    """The schedules that stand by themselves, by the function that they are for."""
+    """Returns the schedules of the module by the function that they are for."""
     found: dict[str, te.ScheduleOp] = {}
     for op in module.ops:
         if isinstance(op, te.ScheduleOp) and op.target is not None:

@@ -1,4 +1,4 @@
-"""The ops that a lowered function is mostly made of, made without the cost of their general constructors."""
+"""Creates loads and stores, the most frequent ops, without the cost of their constructors."""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""The pass `mark-open-bounds`: which functions that a person wrote may touch what lies outside of their buffers.
+"""Implements `mark-open-bounds`: marks functions that may access elements outside of their buffers.
 
-The lowering runs it first, when the functions of a module are those that were written: kernels made of Relay's operators follow, and
-keep inside by themselves. The names are those that were written, too, by which errors shall call the functions. Functions are looked
-at as they stand there, before schedules take their loops apart: what is proven of them then stays true, and costs nothing when they run.
+    def f(A: T.Buffer((8,), "float32"), n: T.int32): … A[n] …    →    the attribute mirstack.check_bounds = "@f"
+
+The pipeline runs it first, when a module's functions are those that the user wrote: kernels made of Relay's operators are added
+later, and stay inside by construction. The names are still the written ones, too, by which errors call the functions. Functions are
+analyzed before schedules transform their loops: an access that is proven in bounds then stays so, and costs nothing at run time.
 """
 
 from __future__ import annotations
@@ -20,9 +22,11 @@ from .create_prim_func import create_prim_func
 
 @dataclass(frozen=True)
 class MarkOpenBounds(ModulePass):
-    """Gives TE and TIR functions whose accesses are not provably inside the attribute `mirstack.check_bounds`, by which
-    `check-open-bounds` has these accesses checked when they happen; it holds what messages call the function. A function that has
-    the attribute stays checked, or not checked, as that says."""
+    """Marks TE and TIR functions whose accesses are not provably in bounds with `mirstack.check_bounds`.
+
+    `check-open-bounds` then has these accesses checked when they happen; the attribute holds the name of the function for messages.
+    A function that has the attribute already stays checked, or not checked, as it says.
+    """
 
     name = "mark-open-bounds"
 

@@ -1,4 +1,7 @@
-"""`te.scan` as a serial loop: the first steps are copied from `init`, each further step updates one row of the state."""
+"""Lowers `te.scan` to a serial loop.
+
+The first steps are copied from `init`; each further step updates one row of the state.
+"""
 
 from __future__ import annotations
 

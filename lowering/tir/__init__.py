@@ -1,1 +1,1 @@
-"""From TIR to the standard dialects: statements and expressions to scf, memref, vector, arith, math and func."""
+"""Lowers TIR to MLIR's standard dialects: scf, memref, vector, arith, math and func."""

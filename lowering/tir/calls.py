@@ -1,4 +1,4 @@
-"""Addresses of elements, and calls of functions: those of the module, and C's that the process provides."""
+"""Lowers addresses of elements, and calls of functions: those of the module and external C functions."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def call_extern(f: FunctionLowering, op: tir.CallOp) -> None:
 
 
 def call_function(f: FunctionLowering, op: tir.CallOp) -> None:
-    """Another function of the module: buffers go as their addresses, symbolic sizes behind them."""
+    """Calls a function of the module: buffers are passed as addresses, symbolic sizes after them."""
     assert op.callee is not None
     name = op.callee.root_reference.data
     callee = f.globals.functions.get(name)

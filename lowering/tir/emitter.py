@@ -54,7 +54,7 @@ _FLOAT_PREDICATES = {
 
 
 class StdEmitter(Emitter):
-    """Appends ops of the standard dialects: index arithmetic that folds and knows ranges, comparisons, ramps."""
+    """Appends ops of the standard dialects, and folds index arithmetic by its ranges."""
 
     CONSTANT = arith.ConstantOp
 

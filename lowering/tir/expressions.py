@@ -55,13 +55,13 @@ WRAPPING = (arith.AddiOp, arith.SubiOp, arith.MuliOp)
 
 
 def is_float(type_: Attribute) -> bool:
-    """Whether a value of the type is a float or a vector of floats."""
+    """Returns whether a value of the type is a float or a vector of floats."""
     return not isinstance(element_of(type_), IntegerType)
 
 
 @lowers(tir.ConstOp)
 def lower_const(f: FunctionLowering, op: tir.ConstOp) -> None:
-    """Numbers; a string stands for nothing by itself and is read by the call that takes it."""
+    """Lowers a number; a string is read by the call that takes it."""
     value, type_ = op.properties["value"], op.result.type
     if isinstance(value, IntegerAttr):
         number = value.value.data
@@ -79,23 +79,23 @@ def lower_const(f: FunctionLowering, op: tir.ConstOp) -> None:
 
 @lowers(tir.LetOp)
 def lower_let(f: FunctionLowering, op: tir.LetOp) -> None:
-    """The name stands for the value."""
+    """Binds the name to the value's form."""
     f.bind(op.result, f.form(op.value))
 
 
 @lowers(tir.VarOp)
 def lower_var(f: FunctionLowering, op: tir.VarOp) -> None:
-    """A symbolic variable was bound to an argument when the function's signature was made; others only name attributes' nodes."""
+    """Does nothing: a symbolic size is bound by the signature, others are only nodes of attributes."""
 
 
 def _is_loose(form: Form) -> bool:
-    """Whether an integer may take either form at no cost."""
+    """Returns whether an integer may take either form at no cost."""
     return isinstance(form, Index) and isinstance(form.value, int)
 
 
 @lowers(*INDEX_RULES)
 def lower_arithmetic(f: FunctionLowering, op: tir.BinaryOp) -> None:
-    """Index arithmetic where an operand is an index, else arithmetic on the dtype."""
+    """Lowers arithmetic: on `index` where an operand is an index, otherwise on the dtype."""
     a, b = f.form(op.lhs), f.form(op.rhs)
     type_ = op.result.type
     kind = type(op)
@@ -112,7 +112,7 @@ def lower_arithmetic(f: FunctionLowering, op: tir.BinaryOp) -> None:
 
 
 def may_wrap(f: FunctionLowering, op: tir.BinaryOp | tir.CallOp, kind: type[Operation], a: Form, b: Form) -> bool:
-    """Whether arithmetic (`kind` of two operands) is of stored numbers that may not fit their dtype, which wrap around as indices need not."""
+    """Returns whether `kind` of `a` and `b` is on stored numbers, and may exceed and wrap its dtype."""
     assert op.result is not None
     return not _may_not_overflow(
         kind, op.result.type if kind in INDEX_RULES else op.operands[0].type, a, b
@@ -120,7 +120,7 @@ def may_wrap(f: FunctionLowering, op: tir.BinaryOp | tir.CallOp, kind: type[Oper
 
 
 def _may_not_overflow(kind: type[Operation], type_: Attribute, a: Form, b: Form) -> bool:
-    """Whether operands of index arithmetic, and its result, are known to be numbers of the dtype."""
+    """Returns whether operands and result of index arithmetic are known to fit the dtype."""
     ends: list[tuple[int, int]] = []
     for form in (a, b):
         if not isinstance(form, Index) or form.low is None or form.high is None:
@@ -140,7 +140,7 @@ def _may_not_overflow(kind: type[Operation], type_: Attribute, a: Form, b: Form)
 
 
 def _is_data(f: FunctionLowering, op: tir.BinaryOp | tir.CallOp) -> bool:
-    """Whether an integer is stored, be it after more arithmetic: it wraps around then, as an index need not."""
+    """Returns whether an integer, perhaps after more arithmetic, is stored: it then wraps around."""
     if f.data is None:
         f.data = _stored_values(op)
     return op.result in f.data
@@ -229,7 +229,7 @@ def _toward_divisor(f: FunctionLowering, rest: SSAValue, divisor: SSAValue) -> S
 
 
 def _may_reassociate(op: Operation, type_: Attribute) -> bool:
-    """Whether the op is a reduction's scalar update, whose terms may be taken in any order (sums in half precision would drift)."""
+    """Returns whether the op sums a reduction in any order; sums in half precision would drift."""
     return REASSOCIATE in op.attributes and isinstance(type_, Float32Type | Float64Type)
 
 
@@ -262,7 +262,7 @@ def _compare(f: FunctionLowering, op: tir.CompareOp) -> SSAValue:
 
 
 def _decide(name: str, a: Index, b: Index) -> bool | None:
-    """The result of a signed compare when the ranges alone give it."""
+    """Returns the result of a signed comparison that the ranges decide, or None."""
     if name in ("sgt", "sge"):
         a, b, name = b, a, "slt" if name == "sgt" else "sle"
     below = a.high is not None and b.low is not None and a.high < b.low
@@ -321,7 +321,10 @@ SPECULATED_OPS = 12
 
 @lowers(tir.IfThenElseOp)
 def lower_if_then_else(f: FunctionLowering, op: tir.IfThenElseOp) -> None:
-    """A select when both sides are cheap and touch no memory, else a branch; lane by lane with masked loads."""
+    """Lowers a choice to a select when both sides are cheap and touch no memory, otherwise to a branch.
+
+    A choice lane by lane becomes a select whose sides load under masks.
+    """
     condition = f.plain(op.condition)
     blocks = (op.then_region.block, op.else_region.block)
     if isinstance(condition.type, VectorType):
@@ -396,7 +399,10 @@ def lower_cast(f: FunctionLowering, op: tir.CastOp) -> None:
 
 
 def convert(f: FunctionLowering, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
-    """A converted value of TIR type `source` as one of TIR type `target`; floats round toward zero to integers, limited to what there is, NaN to 0."""
+    """Converts a lowered value from TIR type `source` to TIR type `target`.
+
+    Floats are rounded toward zero to integers, clamped to the integer's range, NaN to 0.
+    """
     old, new = element_of(value.type), element_of(convert_type(target, value))
     if old == new:
         return value

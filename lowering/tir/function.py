@@ -1,4 +1,4 @@
-"""The state of one prim_func's lowering: which form stands for each TIR value, and conversions between the forms."""
+"""Holds the state of one prim_func's lowering: the form of each TIR value, conversions between forms."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FunctionLowering(StdEmitter):
         self.forms: dict[SSAValue, Form] = {}
         self.buffers: dict[SSAValue, Buffer] = {}
         self.sizes: dict[Operation, int] = {}
-        """Of loops that were lowered how many ops a turn is, of those that are unrolled all turns."""
+        """The ops of one iteration of each lowered loop; of an unrolled loop those of all its iterations."""
         self.memory: dict[Block, tuple[set[SSAValue], set[SSAValue]]] = {}
         """Of lowered loops' bodies what memory they read and write."""
         self.rest: Iterable[Operation] = iter(())
@@ -106,7 +106,7 @@ class FunctionLowering(StdEmitter):
     # Values
 
     def bind(self, value: SSAValue, form: Form) -> None:
-        """`form` stands for `value` from now on; the name goes along."""
+        """Binds a TIR value to its form, and passes its name on."""
         self.forms[value] = form
         if value.name_hint is not None:
             ssa = form.value if isinstance(form, Index | Plain) else None
@@ -114,7 +114,7 @@ class FunctionLowering(StdEmitter):
                 ssa.name_hint = value.name_hint
 
     def form(self, value: SSAValue) -> Form:
-        """What stands for `value`."""
+        """Returns the form of a TIR value. Raises MirError for a value that has none."""
         found = self.forms.get(value)
         if found is None and isinstance(owner := value.owner, VarOp):
             raise error_at(
@@ -165,7 +165,7 @@ class FunctionLowering(StdEmitter):
         ssa = self.cast_index(value, INDEX, signed=not unsigned)
         if unsigned:
             return Index(ssa, 0, (1 << width) - 1 if width < 63 else None)
-        # The range of int32 is no knowledge worth having: nothing that it bounds is non-negative.
+        # The range of int32 is not worth keeping: nothing that it bounds is non-negative.
         return Index(ssa)
 
     def index_as(self, index: Index, type_: Attribute) -> SSAValue:
@@ -187,7 +187,7 @@ class FunctionLowering(StdEmitter):
         return self.cast(pointer.base, ADDRESS)
 
     def view(self, pointer: Pointer, element: Attribute) -> SSAValue:
-        """Memory behind a handle as a one-dimensional memref of `element`s."""
+        """Returns the memory at a handle as a one-dimensional memref of `element`s."""
         if isinstance(pointer.base.type, MemRefType) and pointer.base.type.element_type == element:
             return pointer.base
         return self.cast(pointer.base, flat_type(element))
@@ -201,7 +201,7 @@ class FunctionLowering(StdEmitter):
         return self.emit(UnrealizedConversionCastOp, (value,), type_)
 
     def buffer(self, value: SSAValue) -> Buffer:
-        """What stands for a buffer."""
+        """Returns the lowered form of a buffer. Raises MirError if it is not declared yet."""
         found = self.buffers.get(value)
         if found is None:
             raise error_at(value, "this buffer is used before it is declared")
@@ -217,5 +217,5 @@ class FunctionLowering(StdEmitter):
 
 @memoized
 def is_index_dtype(type_: Attribute) -> bool:
-    """Whether arithmetic on this dtype may be done in `index`: signed scalars of 32 or 64 bits."""
+    """Returns whether arithmetic on this dtype may be done in `index`: signed scalars of 32 or 64 bits."""
     return isinstance(type_, IntegerType) and not is_unsigned(type_) and type_.width.data in (32, 64)

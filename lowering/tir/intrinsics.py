@@ -1,4 +1,4 @@
-"""Calls of intrinsics: mathematical ones as ops of `math`, bits, limits, hints; each by a rule of its name."""
+"""Lowers calls of intrinsics, each by a rule of its name or as one op of `math`."""
 
 from __future__ import annotations
 
@@ -208,7 +208,10 @@ def _shift_right(f: FunctionLowering, op: tir.CallOp) -> None:
 
 
 def _shift(f: FunctionLowering, op: tir.CallOp, kind: type[Operation]) -> SSAValue:
-    """A shift by any count: by the width or more, or a negative one, nothing is left but the sign of an arithmetic shift."""
+    """Returns a shift by any count.
+
+    By the width or more, or by a negative count, the result is 0, or the sign of an arithmetic shift.
+    """
     lhs, rhs = f.plains(op.arguments)
     type_, flags = lhs.type, NO_FLAGS if kind is arith.ShLIOp else None
     element = element_of(type_)
@@ -226,7 +229,7 @@ def _shift(f: FunctionLowering, op: tir.CallOp, kind: type[Operation]) -> SSAVal
 
 
 def _is_within(count: SSAValue, width: int) -> bool:
-    """Whether a count of bits is a constant that is below the width."""
+    """Returns whether a count of bits is a constant that is below the width."""
     owner = count.owner
     if isinstance(owner, tir.BroadcastOp):
         return _is_within(owner.value, width)
@@ -248,7 +251,7 @@ def _is_nan(f: FunctionLowering, op: tir.CallOp) -> None:
 
 
 def _copysign(f: FunctionLowering, op: tir.CallOp) -> None:
-    """Which NaN an op computes depends on the processor: its sign must not be seen, so that it counts as 0."""
+    """Copies a sign; that of a NaN counts as 0, because which NaN an op computes depends on the processor."""
     assert op.result is not None
     value, sign = f.plains(op.arguments)
     sign = f.select(f.compare_floats("uno", sign, sign), f.constant(0.0, sign.type), sign)
@@ -340,7 +343,7 @@ def _ceildiv(f: FunctionLowering, op: tir.CallOp) -> None:
 
 
 def _q_multiply_shift(f: FunctionLowering, op: tir.CallOp) -> None:
-    """(x << max(s, 0)) * y rounded half up by a right shift of q + max(-s, 0) bits, in 64 bits: fixed-point multiplication."""
+    """Returns (x << max(s, 0)) * y >> q + max(-s, 0), rounded half up, in 64 bits."""
     assert op.result is not None
     x, y, q, s = _widened(f, op, op.arguments)
     wide = x.type
@@ -354,7 +357,7 @@ def _q_multiply_shift(f: FunctionLowering, op: tir.CallOp) -> None:
 
 
 def _q_multiply_shift_per_axis(f: FunctionLowering, op: tir.CallOp) -> None:
-    """x << left, times y, rounded half up by a right shift of q + right bits, in 64 bits; two flags say which shifts are in force."""
+    """Returns (x << left) * y >> q + right, rounded half up, in 64 bits; flags say which shifts apply."""
     assert op.result is not None
     x, y, left, right, q = _widened(f, op, op.arguments[:5])
     wide = x.type
@@ -400,7 +403,7 @@ def _if_then_else(f: FunctionLowering, op: tir.CallOp) -> None:
 
 
 def early_return(op: tir.CallOp) -> MirError:
-    """What refuses a return that is not the last thing that a function does."""
+    """Returns the error for a return that is not the last statement of a function."""
     return error_at(
         op, "T.ret inside a branch or loop cannot be compiled", "return as the last statement of the function"
     )

@@ -1,4 +1,11 @@
-"""The pass `lower-tir-to-scf`: prim_funcs without blocks become functions of bare pointers in the standard dialects."""
+"""Implements `lower-tir-to-scf`: prim_funcs without blocks become functions in the standard dialects.
+
+    for i in T.serial(8): B[i] = A[i]
+
+becomes
+
+    scf.for %i = %c0 to %c8 step %c1 { %x = memref.load %A[%i]; memref.store %x, %B[%i] }
+"""
 
 from __future__ import annotations
 
@@ -39,7 +46,7 @@ more than twice as long as vectors do, in the caches and from memory: it moves r
 
 @dataclass
 class Parameters:
-    """What a prim_func takes, before and after."""
+    """The parameters of a prim_func, as a signature and as types of the lowered function."""
 
     signature: KernelSignature
     types: list[Attribute]
@@ -51,7 +58,7 @@ _SIZE_OPERATORS = {op: text for op, row in BINARY_ROWS.items() if (text := row.s
 
 
 def signature_of(function: tir.PrimFuncOp) -> KernelSignature:
-    """How the function is called once it is lowered. Raises MirError for a size that a caller cannot compute."""
+    """Returns the lowered function's signature. Raises MirError for a size that a caller cannot compute."""
     return _analyze(function).signature
 
 
@@ -138,7 +145,7 @@ def _analyze(function: tir.PrimFuncOp) -> Parameters:
 
 
 def _is_written(buffers: Iterable[SSAValue]) -> bool:
-    """Whether a buffer may be stored to, its address taken or handed on."""
+    """Returns whether a buffer may be stored to, its address taken or passed on."""
     for buffer in buffers:
         for use in buffer.uses:
             op = use.operation
@@ -161,7 +168,7 @@ def _is_written(buffers: Iterable[SSAValue]) -> bool:
 
 
 def _returned_type(function: tir.PrimFuncOp) -> Attribute | None:
-    """The type of what T.ret gives, None for a function that returns nothing."""
+    """Returns the type of T.ret's value, or None for a function that returns nothing."""
     if not isinstance(function.ret_type, NoneType):
         return function.ret_type
     for op in function.body.block.ops:

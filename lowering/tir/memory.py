@@ -1,4 +1,7 @@
-"""Buffers, allocations, loads and stores: as memrefs of the buffer's shape where that is static and compact, else flat."""
+"""Lowers buffers, allocations, loads and stores.
+
+A buffer is a memref of its own shape where that is static and compact, otherwise a flat one.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ from .function import FunctionLowering, lowers
 from .module_globals import ALIGNMENT
 from .values import Buffer, Form, Index, Plain, Pointer, Ramp, convert_type, flat_type
 
-# Memory of constant size up to this many bytes lies on the stack; threads of a pool have small stacks.
+# Memory of constant size up to this many bytes is on the stack; threads of a pool have small stacks.
 STACK_BYTES = 32 * 1024
 UNIT = UnitAttr()
 
@@ -67,7 +70,7 @@ def extents_of(f: FunctionLowering, op: BufferOp) -> tuple[Index, ...]:
 
 
 def is_static(extents: tuple[Index, ...]) -> bool:
-    """Whether every extent is a number."""
+    """Returns whether every extent is a number."""
     return all(isinstance(e.value, int) for e in extents)
 
 
@@ -77,7 +80,7 @@ def shape_of(extents: tuple[Index, ...]) -> list[int]:
 
 
 def declare_view(f: FunctionLowering, op: BufferOp, pointer: Pointer) -> None:
-    """A buffer over the memory behind `pointer`, with its own shape, strides and offset."""
+    """Declares a buffer over the memory at `pointer`, with its own shape, strides and offset."""
     type_ = op.result.type
     item = convert_type(type_.dtype, op.result)
     element, lanes = element_of(item), lanes_of(item)
@@ -109,7 +112,7 @@ def lower_match_buffer(f: FunctionLowering, op: tir.MatchBufferOp) -> None:
 
 @lowers(tir.DeclBufferOp)
 def lower_decl_buffer(f: FunctionLowering, op: tir.DeclBufferOp) -> None:
-    """A view of the memory behind `data`, or memory of its own."""
+    """Declares a view of the memory at `data`, or allocates memory."""
     if op.source is None:
         allocate_buffer(f, op)
         return
@@ -155,7 +158,7 @@ def allocate_buffer(f: FunctionLowering, op: BufferOp) -> None:
 def allocate(
     f: FunctionLowering, element: Attribute, shape: list[int] | None, extents: tuple[Index, ...], scope: str
 ) -> SSAValue:
-    """A memref of `shape`, or flat of as many elements as the product of `extents`; on the stack where it is small."""
+    """Allocates a memref of `shape`, or a flat one for all `extents`; on the stack where it is small."""
     if shape is None and is_static(extents):
         shape = [max(prod(shape_of(extents)), 1)]
     if shape is None:
@@ -213,7 +216,7 @@ def lower_allocate_const(f: FunctionLowering, op: tir.AllocateConstOp) -> None:
 
 @lowers(tir.BufferGetOp)
 def lower_buffer_get(f: FunctionLowering, op: tir.BufferGetOp) -> None:
-    """What a buffer is made of."""
+    """Returns a field of a buffer: its data, offset, an extent or a stride."""
     buffer = f.buffer(op.buffer)
     dim = op.dim.value.data if op.dim is not None else 0
     match op.field.data:
@@ -231,7 +234,7 @@ def lower_buffer_get(f: FunctionLowering, op: tir.BufferGetOp) -> None:
 
 
 def _indices(f: FunctionLowering, op: AccessOp) -> tuple[list[Index], Ramp | SSAValue | None]:
-    """The scalar indices, and the vector that the last index may be (a scalar 0 stands in its place)."""
+    """Returns the scalar indices, and the last index if it is a vector (its scalar is then 0)."""
     if not op.indices:
         return [], None
     scalars = [f.index(i) for i in op.indices[:-1]]
@@ -263,7 +266,7 @@ def _position(f: FunctionLowering, buffer: Buffer, indices: list[Index]) -> list
 def _spread(
     f: FunctionLowering, buffer: Buffer, indices: list[Index], vector_index: Ramp | SSAValue
 ) -> tuple[list[Index], Ramp | SSAValue]:
-    """Where lane 0 of a ramp lies and the ramp of distances from there, in elements of the memref's last dimension."""
+    """Returns the position of lane 0, and the lanes' distances in elements of the last dimension."""
     stride = buffer.strides[-1] if buffer.flat else Index.of(1)
     if isinstance(vector_index, Ramp):
         base = [*indices[:-1], vector_index.base]
@@ -331,7 +334,7 @@ IN_MEMORY = "in_memory"
 
 
 def _in_registers(op: AccessOp) -> bool:
-    """Whether a buffer is meant to be kept in registers: those of scope local are."""
+    """Returns whether a buffer is meant to be kept in registers: those of scope local are."""
     type_ = op.buffer.type
     return isinstance(type_, tir.BufferType) and type_.scope.data == "local"
 
@@ -362,7 +365,7 @@ MOST_APART = 4
 
 
 def _distance(buffer: Buffer, spread: Ramp | SSAValue, mask: SSAValue | None) -> int | None:
-    """How far apart the lanes of a ramp lie in memory, where whole vectors hold them."""
+    """Returns the distance in memory between adjacent lanes of a ramp, where whole vectors hold them."""
     if mask is not None or not isinstance(spread, Ramp) or (buffer.flat and buffer.strides[-1].value != 1):
         return None
     stride = spread.stride.value
@@ -370,7 +373,7 @@ def _distance(buffer: Buffer, spread: Ramp | SSAValue, mask: SSAValue | None) ->
 
 
 def _load_apart(f: FunctionLowering, buffer: Buffer, indices: list[Index], type_: Attribute, stride: int) -> SSAValue:
-    """Every `stride`-th element from `indices` on, out of vectors that lie between the first of them and the last."""
+    """Loads every `stride`-th element from `indices` on, picked out of the vectors that hold them."""
     lanes, element = lanes_of(type_), element_of(type_)
     span = stride * (lanes - 1) + 1
     width = min(1 << (lanes - 1).bit_length(), span)

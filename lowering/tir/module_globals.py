@@ -1,4 +1,4 @@
-"""What the functions of one module share: constant data, external declarations, and how each function is called."""
+"""Holds the state that a module's functions share: constant data, external declarations, callees."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ALIGNMENT = 64
 
 @dataclass(frozen=True)
 class Callee:
-    """How a function of the module is called once lowered."""
+    """The calling convention of a function of the module, once lowered."""
 
     inputs: tuple[Attribute, ...]
     output: Attribute | None
@@ -36,7 +36,7 @@ class Callee:
 
 
 class ModuleGlobals:
-    """What functions of one module share: constant data that becomes `memref.global`, external declarations, callees."""
+    """The constants (`memref.global`), external declarations and callees that functions share."""
 
     def __init__(self, taken: Iterable[str], strict_math: bool = False) -> None:
         self.strict_math = strict_math
@@ -63,7 +63,7 @@ class ModuleGlobals:
         return name
 
     def declare(self, where: Operation, name: str, inputs: Sequence[Attribute], output: Attribute | None) -> None:
-        """Has the module declare an external C function; raises MirError when it is used at another type elsewhere."""
+        """Declares an external C function; raises MirError when it is used at another type elsewhere."""
         from xdsl.dialects import func
 
         signature = tuple(inputs), output

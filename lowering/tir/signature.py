@@ -1,13 +1,13 @@
-"""How a lowered tensor function is called: one argument per parameter, then one integer per symbolic size.
+"""Defines the calling convention of a lowered tensor function.
 
-The calling convention of a lowered `tir.prim_func`, in the order of its arguments:
+The arguments of a lowered `tir.prim_func`, in order:
 
 - a buffer parameter, or a handle that a `match_buffer` takes apart: the address of its first element;
 - any other handle: an address;
 - a scalar: itself, at its own width (bool as one bit);
 - after all parameters, every symbolic variable (size, stride, offset) as a 64-bit integer, in the order of `symbols`.
 
-`KernelSignature` says so of one function as data. It is stored on the `func.func` as the attribute `mirstack.signature`
+`KernelSignature` holds this for one function as data. It is stored on the `func.func` as the attribute `mirstack.signature`
 in builtin attributes, so that any printer and parser keeps it.
 """
 
@@ -37,8 +37,11 @@ OPERATORS = ("+", "-", "*", "//", "%", "min", "max")
 
 @dataclass(frozen=True)
 class BufferParam:
-    """A tensor argument. `strides` are in elements, None for compact row-major; `writes` says whether it is written,
-    `forward` that the function reaches it through a flat view that begins with its first element."""
+    """A tensor argument.
+
+    `strides` are in elements, None for compact row-major; `writes` says whether it is written, `forward` that the function reaches
+    it through a flat view that begins with its first element.
+    """
 
     name: str
     dtype: str
@@ -82,14 +85,14 @@ Param: TypeAlias = "BufferParam | ScalarParam | HandleParam"
 
 @dataclass(frozen=True)
 class KernelSignature:
-    """Parameters as the source has them, the symbols that are passed after them, the dtype that is returned."""
+    """The parameters of a function as in the source, the symbols passed after them, the returned dtype."""
 
     params: tuple[Param, ...]
     symbols: tuple[str, ...] = ()
     returns: str | None = None
 
     def named(self, names: Sequence[str]) -> KernelSignature:
-        """Returns the signature of a TE function, whose parameters are called as its tensors: a handle's name is its own."""
+        """Returns the signature of a TE function, whose parameters have the names of its tensors."""
         return replace(self, params=tuple(replace(p, name=n) for p, n in zip(self.params, names, strict=True)))
 
     def bind(
@@ -99,10 +102,10 @@ class KernelSignature:
         strides: Mapping[str, Sequence[int]] | None = None,
         places: Mapping[str, str] | None = None,
     ) -> dict[str, int]:
-        """The value of every symbol, from the shapes (and strides, in elements) of the tensors by parameter name.
+        """Returns the value of every symbol, from the tensors' shapes and strides by parameter name.
 
-        Raises MirError when a rank or an extent does not fit, naming the parameter and the dimension, or when nothing
-        determines a symbol. `places` says where parameters are declared, `file:line:column`.
+        Strides are in elements. Raises MirError when a rank or an extent does not fit, naming the parameter and the dimension, or when
+        nothing determines a symbol. `places` says where parameters are declared, `file:line:column`.
         """
 
         def refuse(param: BufferParam, message: str, *notes: str) -> MirError:
@@ -184,7 +187,7 @@ class KernelSignature:
 
     @staticmethod
     def from_attr(attr: DictionaryAttr) -> KernelSignature:
-        """The inverse of `to_attr`; raises MirError when the attribute is no signature."""
+        """Parses an attribute made by `to_attr`; raises MirError when it is not a signature."""
         params, symbols, returns = attr.data.get("params"), attr.data.get("symbols"), attr.data.get("returns")
         if not isinstance(params, ArrayAttr) or not isinstance(symbols, ArrayAttr):
             raise _refuse(f"{SIGNATURE} needs 'params' and 'symbols'")
@@ -201,7 +204,7 @@ def _sizes(param: BufferParam) -> tuple[Size, ...]:
 
 
 def _names(size: Size, symbol: str) -> bool:
-    """Whether a symbol occurs in a size."""
+    """Returns whether a symbol occurs in a size."""
     return _names(size[1], symbol) or _names(size[2], symbol) if isinstance(size, tuple) else size == symbol
 
 

@@ -24,15 +24,15 @@ UNROLL = LoopAnnotationAttr.of({"unroll.enable": 1, "mustprogress": 1})
 
 ROLLED = LoopAnnotationAttr.of({"unroll.disable": 1, "mustprogress": 1})
 LONG_BODY = 16
-"""Ops in a turn from which on several turns together are no faster, but take as many times as long to compile."""
+"""Ops of a loop's body from which on unrolling multiplies compile time without a gain."""
 LONG_SUM = 48
-"""The same of a turn that goes on with what the one before it has left; a loop that stays one makes a turn as long."""
-# Loops of constant extent up to this are told to LLVM to be unrolled whole; longer ones in part.
+"""The same for a body with a loop-carried dependence; a loop that stays rolled counts as so many ops."""
+# Loops of constant extent up to this are unrolled completely by LLVM; longer ones partially.
 MAX_FULL_UNROLL = 128
 
 
 def _loop_range(f: FunctionLowering, start: Index, extent: Index) -> Index:
-    """What is known of a loop variable, with no value yet."""
+    """Returns the range of a loop variable, with no value yet."""
     low, high = start.low, None
     if start.high is not None and extent.high is not None:
         high = start.high + extent.high - 1
@@ -41,7 +41,7 @@ def _loop_range(f: FunctionLowering, start: Index, extent: Index) -> Index:
 
 @lowers(tir.ForOp)
 def lower_for(f: FunctionLowering, op: tir.ForOp) -> None:
-    """A loop over `index`. Loops bound to GPU threads run one turn after the other."""
+    """Lowers a loop to one over `index`. Loops bound to GPU threads run serially."""
     start, extent = f.index(op.min), f.index(op.extent)
     body = op.body.block
     if extent.value == 1:
@@ -76,12 +76,12 @@ def lower_for(f: FunctionLowering, op: tir.ForOp) -> None:
 
 
 def _is_long(f: FunctionLowering, block: Block, size: int) -> bool:
-    """Whether several turns of a loop together, of `size` ops each, are no faster than one after the other."""
+    """Returns whether unrolling a loop of `size` ops makes it no faster."""
     return size >= LONG_SUM or (size >= LONG_BODY and not _accumulates(f, block))
 
 
 def _size(f: FunctionLowering, block: Block) -> int:
-    """How many ops a turn of a loop is, with all turns of its loops that are unrolled."""
+    """Returns how many ops one iteration of a loop executes, with all iterations of unrolled inner loops."""
     size, pending = 0, [block]
     while pending:
         for op in pending.pop().ops:
@@ -96,13 +96,13 @@ def _size(f: FunctionLowering, block: Block) -> int:
 
 
 def _accumulates(f: FunctionLowering, block: Block) -> bool:
-    """Whether a turn of a loop writes memory that it has read before, as sums do; what it writes first is its own."""
+    """Returns whether an iteration writes memory that it has read before, as sums do."""
     read, written = _memory_of(f, block)
     return not read.isdisjoint(written)
 
 
 def _memory_of(f: FunctionLowering, block: Block) -> tuple[set[SSAValue], set[SSAValue]]:
-    """The memory that a block reads before it writes it, and what it writes; found once for the blocks inside."""
+    """Returns the memory that a block reads before it writes it, and the memory it writes; memoized."""
     known = f.memory.get(block)
     if known is not None:
         return known
@@ -134,7 +134,7 @@ def _hint(name: str) -> str | None:
 
 
 def _parallel(f: FunctionLowering, op: tir.ForOp, block: Block, bounds: list[SSAValue]) -> None:
-    """A loop whose turns are spread over threads: memory that it needs is taken by each turn."""
+    """Lowers a loop whose iterations run on threads; each iteration allocates the memory that it needs."""
     f.anchors.append((block, len(f.frees)))
     f.in_parallel = True
     f.lower_region(block, op.body.block.ops, lambda: f.act(scf.ReduceOp, ()))
@@ -150,7 +150,7 @@ def _parallel(f: FunctionLowering, op: tir.ForOp, block: Block, bounds: list[SSA
 
 @lowers(tir.ScopeOp)
 def lower_scope(f: FunctionLowering, op: tir.ScopeOp) -> None:
-    """What is allocated in it is freed at its end."""
+    """Lowers the body, and frees its allocations at its end."""
     f.frees.append([])
     f.lower_ops(op.body.block.ops)
     f.release()
@@ -184,7 +184,7 @@ def lower_if(f: FunctionLowering, op: tir.IfOp) -> None:
 
 @lowers(tir.WhileOp)
 def lower_while(f: FunctionLowering, op: tir.WhileOp) -> None:
-    """The condition is evaluated before each turn."""
+    """Lowers a loop whose condition is evaluated before each iteration."""
     before, after = Block(), Block()
     last = op.condition.block.last_op
     assert isinstance(last, tir.YieldOp)
@@ -269,7 +269,7 @@ def _run_serially(
 
 @lowers(tir.IterVarOp, tir.TargetOp, tir.EnvThreadOp)
 def lower_token(f: FunctionLowering, op: Operation) -> None:
-    """Nodes of attributes stand for nothing themselves."""
+    """Does nothing: nodes of attributes have no value."""
 
 
 @lowers(tir.PrefetchOp, tir.BufferRegionOp)

@@ -1,8 +1,8 @@
-"""What stands for a TIR value while it is lowered: an index with its range, a ramp, a plain value, a buffer, a pointer.
+"""Defines the forms that a TIR value has while it is lowered.
 
 Loop variables, symbolic sizes and what is computed from them by integer arithmetic are kept in `index` (64 bits),
-whatever width the source gives them: indices, bounds and conditions must not overflow. Where such a value is cast or handed to
-a function it becomes an integer of its own width; what is stored is computed in that, unless its range is known to fit.
+whatever their width in the source: indices, bounds and conditions must not overflow. Where such a value is cast or passed to
+a function it becomes an integer of its own width; a stored value is computed in that width, unless its range is known to fit.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DYNAMIC = DYNAMIC_INDEX
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """An integer in `index`: a known number, or an SSA value with what is known of its range (None: unbounded)."""
+    """An integer in `index`: a number, or an SSA value with its known range (None: unbounded)."""
 
     value: int | SSAValue
     low: int | None = None
@@ -48,7 +48,7 @@ class Index:
 
     @property
     def is_natural(self) -> bool:
-        """Whether it is known not to be negative."""
+        """Returns whether it is known not to be negative."""
         return self.low is not None and self.low >= 0
 
 
@@ -70,7 +70,7 @@ class Ramp:
 
 @dataclass(frozen=True, slots=True)
 class Pointer:
-    """Memory behind a handle: a one-dimensional memref of `element`s, or a bare address with `element` None."""
+    """An address: a one-dimensional memref of `element`s, or a bare pointer with `element` None."""
 
     base: SSAValue
     element: Attribute | None
@@ -81,7 +81,7 @@ Form: TypeAlias = "Index | Plain | Ramp | Pointer"
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A buffer: a memref of its own shape (`flat` False), or a one-dimensional one with strides and an offset.
+    """A buffer: a memref of its own shape, or a one-dimensional one (`flat`) with strides and an offset.
 
     `lanes` is the number of elements in one item of a buffer of vectors; such a buffer is flat.
     """
@@ -100,7 +100,7 @@ INTEGER_WIDTHS = (1, 8, 16, 32, 64)
 
 
 def convert_type(type: Attribute, where: SSAValue | None) -> Attribute:
-    """The type of a value: integers lose their sign, vectors their scalable bit; raises MirError at `where` for others."""
+    """Converts a value's type: integers lose their sign. Raises MirError at `where` if it cannot."""
     known = _converted(type)
     if known is not None:
         return known

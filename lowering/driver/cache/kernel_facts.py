@@ -1,4 +1,7 @@
-"""What a program must know of a compiled kernel, as plain data: how it is declared, how it is called, what its statuses mean."""
+"""Converts what a program needs to know of a compiled kernel to plain data and back.
+
+That is how the kernel is declared, how it is called, and what its statuses mean.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ it speaks of, -1 where it speaks of none."""
 
 
 def facts_of(lowered: LoweredUnit, places: Places) -> Facts | None:
-    """The facts of a kernel whose ops were written at these places; None where plain data does not say them."""
+    """Returns the facts of a kernel whose ops were written at `places`, or None if data cannot hold them."""
     functions = [_declared(op) for op in lowered.declarations]
     (stub,) = lowered.stubs.values()
     messages = [_placed(code, text, places) for code, text in lowered.messages.items()]
@@ -35,12 +38,12 @@ def facts_of(lowered: LoweredUnit, places: Places) -> Facts | None:
 
 
 def declarations_of(facts: Facts) -> list[llvm.FuncOp]:
-    """The functions as a program declares them. Raises KeyError, TypeError or ValueError for what `facts_of` does not give."""
+    """Returns a program's declarations. Raises KeyError, TypeError or ValueError for data of another form."""
     return [_declaration(each) for each in facts["functions"]]
 
 
 def messages_at(facts: Facts, places: Places) -> dict[int, str]:
-    """What its statuses mean, of a kernel whose ops were written at these places. Raises as `declarations_of`, and IndexError."""
+    """Returns the messages of statuses at `places`. Raises as `declarations_of`, and IndexError."""
     return {int(code): _at(text, place, places) for code, text, place in facts["messages"]}
 
 
@@ -50,7 +53,7 @@ def _at(text: str, place: int, places: Places) -> str:
 
 
 def _placed(code: int, text: str, places: Places) -> list[Any] | None:
-    """A message with the number of the op that it speaks of; None where no op of the kernel was written there."""
+    """Returns a message with the number of its op; None where no op was written at its place."""
     for number, position in enumerate(places):
         start = None if position is None else f"{position[0]}:{position[1]}:{position[2]}: error: "
         if start is not None and text.startswith(start):
@@ -113,7 +116,7 @@ def _steps(stub: relay.FuncOp) -> dict[str, Any] | None:
 
 
 def stub_of(facts: Facts) -> relay.FuncOp:
-    """A Relay function that calls the kernel as the program shall. Raises as `declarations_of`, and IndexError."""
+    """Returns a Relay function that calls the kernel. Raises as `declarations_of`, and IndexError."""
     data = facts["stub"]
     block = Block(arg_types=[type_of_json(type) for type in data["params"]])
     values: list[SSAValue] = list(block.args)
@@ -143,7 +146,7 @@ def type_json(type: Attribute) -> Any:
 
 
 def type_of_json(data: Any) -> Attribute:
-    """The type that `type_json` gave."""
+    """Returns the type that `type_json` converted."""
     return _type_of(of_tree_json(data))
 
 

@@ -1,10 +1,10 @@
-"""A kernel as text that tells it from all others.
+"""Writes a kernel as text that identifies it.
 
-The text is JSON: a list of attributes in MLIR's syntax, each once, then the op, in which numbers stand for them:
+The text is JSON: a list of attributes in MLIR's syntax, each once, then the op, in which numbers refer to them:
 
     [name, operands, results, properties, attributes, regions]
 
-Operands are the numbers of values, which count in the order in which they are made; results and the arguments of blocks are each a
+Operands are the numbers of values, in the order of their definitions; results and the arguments of blocks are each a
 type and a name hint; properties and attributes are pairs of a key and a value. A region is a list of blocks, a block the list of
 its arguments and its ops. Places in the source are left out, and there are no successors.
 """
@@ -70,7 +70,7 @@ class KernelText:
 
 
 def places_of(op: Operation) -> Places:
-    """Where an op and all that is in it was written."""
+    """Returns the place of an op and of all ops in it."""
     return [source_position(each.location) for each in walk_ops(op)]
 
 

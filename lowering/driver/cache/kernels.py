@@ -1,10 +1,11 @@
-"""Compiled kernels by structure: what the text of a TE function decides is kept, whatever the function is called.
+"""Caches compiled kernels by structure: by the text of the TE function, not by its name.
 
 A kernel's key is the text of its function in MLIR's generic form, without its name and the places where it was written, with all
-that `keys.py` adds. Its symbol ends in the key's beginning, so that kernels of several programs do not meet under one name. Kept are the object file, how the program calls the kernel, and its messages; a message's place in the source is kept as the number of the op
-that has it, and becomes that op's place in the program that the kernel is used in.
+that `keys.py` adds. Its symbol ends in the key's beginning, so that kernels of several programs have different names. An entry holds
+the object file, how the program calls the kernel, and its messages; a message's place in the source is kept as the number of the op
+that has it, and becomes that op's place in the program that uses the kernel.
 
-Only kernels of known sizes are kept: functions whose sizes are computed before the call have more to say of them.
+Only kernels of known sizes are cached: functions whose sizes are computed before the call need more facts than an entry holds.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Known:
 
 
 class KernelCache:
-    """The kernels of one build: those on disk, and those that were made so far. `context` goes into every key."""
+    """The kernels of one build: those on disk, and those compiled so far. `context` is part of every key."""
 
     def __init__(self, store: Store | None, context: bytes):
         self.store = store
@@ -61,7 +62,7 @@ class KernelCache:
         self.text = KernelText()
 
     def candidate(self, unit: Unit) -> Candidate | None:
-        """What to look for; None for a unit that is not kept."""
+        """Returns the unit as an entry to look for, or None if it is not cached."""
         functions = [op for op in unit.module.ops if not isinstance(op, relay.FuncOp)]
         if len(functions) != 1 or len(unit.calls) != 1 or not isinstance(functions[0], te.FuncOp):
             return None
@@ -104,7 +105,7 @@ class Candidate:
     """Of the arguments of a call, and of its result; None for what `type_json` does not say."""
 
     def is_known(self) -> bool:
-        """Whether the kernel is on disk, or was made by this build."""
+        """Returns whether the kernel is on disk, or was compiled by this build."""
         return (self.cache.made.get(self.key) or self._read()) is not None
 
     def find(self, messages: Mapping[int, str]) -> Known | None:

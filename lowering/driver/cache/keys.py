@@ -1,8 +1,8 @@
-"""What a key is made of: all that decides what the compiler makes of an input.
+"""Computes the keys of cache entries from all that decides the compiler's output.
 
 That is the input; the options; the machine, as LLVM and as schedules see it; and the compiler: its version, the size and time of
-each of its source files (as Python decides whether its own compiled files are current), and the versions of what it is built
-on. What other code adds to the compiler by a name cannot be told so: a program that names it is not kept (`support.external_names`).
+each of its source files (as Python decides whether its own compiled files are current), and the versions of its dependencies.
+Code that others add to the compiler by a name has no such identity: a program that names it is not cached (`support.external_names`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def context_key(options: Options) -> bytes | None:
     threads = default_threads() if options.threads is None else options.threads
     machine = named(options.cpu or "", threads, options.caches)
     facts = {**vars(machine), "features": sorted(machine.features)}
-    # The entry is told beside, where it is given.
+    # The entry is a part of the key by itself, where it is given.
     stated = {field.name: getattr(options, field.name) for field in fields(options) if field.name != "entry"}
     return digest(known, json.dumps([stated, threads, target_of(options).describe(), facts]))
 

@@ -12,7 +12,7 @@ from ....dialects.array import ArrayBox, ArrayValueAttr
 
 
 def module_text(module: ModuleOp) -> tuple[str, list[ArrayBox]]:
-    """The generic form, with places in the source, and the arrays that stand in it as `#array0`, `#array1`, …"""
+    """Returns the generic form with source places, and the arrays written in it as `#array0`, `#array1`, …"""
     stream = StringIO()
     printer = _Printer(stream)
     printer.print_op(module)

@@ -41,7 +41,7 @@ Source = Callable[[bytes], "ArrayBox | None"]
 
 
 class CachedProgram:
-    """The place in the cache of what one source becomes with some options; `entry` None means the default one."""
+    """The cache entry of one source with some options; `entry` None means the default one."""
 
     def __init__(self, store: Store, context: bytes, entry: str | None, text: str, boxes: Sequence[ArrayBox]):
         self.store = store
@@ -52,8 +52,10 @@ class CachedProgram:
 
     @staticmethod
     def of_module(module: ModuleOp, context: bytes, entry: str | None, store: Store) -> CachedProgram | None:
-        """Of a module: the key is its generic text, places in the source included, which messages tell; None where it names what
-        code from outside defines."""
+        """Returns the entry of a module, or None where it names what code from outside defines.
+
+        The key is the module's generic text, with the places in the source, which messages show.
+        """
         from .module_text import module_text
 
         text, boxes = module_text(module)
@@ -65,8 +67,10 @@ class CachedProgram:
     def of_text(
         text: str, name: str, directory: Path | None, context: bytes, entry: str | None, store: Store
     ) -> CachedProgram | None:
-        """Of a `.mir` text, which is not parsed; None where a side file that it may name cannot be read, and where it names what code
-        from outside defines."""
+        """Returns the entry of a `.mir` text, which is not parsed.
+
+        Returns None where a side file that it may name cannot be read, or where it names what code from outside defines.
+        """
         from ....parser.relay.side_file import SideFile
 
         if names_one(text):
@@ -91,7 +95,7 @@ class CachedProgram:
         return load_program(self.store, self._key, self._arrays.get)
 
     def save(self, program: Program, done: Callable[[], None]) -> None:
-        """Keeps the program; it is written while the program runs already (`wait_for_writing`), and `done` is called then."""
+        """Writes the program to the cache while it runs, then calls `done`; `wait_for_writing` waits for it."""
         description, span = described(program), current_span()
 
         def write() -> None:
@@ -129,12 +133,12 @@ def _digest(box: ArrayBox) -> bytes:
 
 
 def described(program: Program) -> str:
-    """What a program is but for its objects and constants, as JSON. Types may be nested deep, and so goes this."""
+    """Returns a program without its objects and constants as JSON; recurses as deep as its types."""
     return json.dumps(program.to_json(), separators=(",", ":"))
 
 
 def save_program(store: Store, key: bytes, program: Program, description: str, source: Source) -> None:
-    """Keeps a program, with what `described` says of it, under a key; `source` has the arrays that will be there again when it is loaded."""
+    """Writes a program to the cache; `source` has the arrays that are there again when it is loaded."""
     segments = _Segments()
     head: dict[str, Any] = {
         "program": description,
@@ -196,14 +200,14 @@ def _constants(
 
 
 class _Segments:
-    """Parts of a file, one behind the other, each at a multiple of the alignment that arrays need."""
+    """Parts of a file, one after the other, each at a multiple of the alignment that arrays need."""
 
     def __init__(self) -> None:
         self.parts: list[Buffer] = []
         self._end = 0
 
     def add(self, data: Buffer) -> tuple[int, int]:
-        """Where the part will be: its start and its length."""
+        """Adds a part; returns its start and its length in the file."""
         start = self._end
         padding = -len(data) % _ALIGNMENT
         self.parts += [data, b"\0" * padding]

@@ -1,13 +1,13 @@
-"""A folder of files that are read whole or not at all: each under a key, with a checksum over everything in it.
+"""Stores files that are read whole or not at all, each under a key and with a checksum.
 
 A file is a header of 128 bytes and a payload. The header holds a magic word, the format's version, the kind, the payload's
-length, the key and the SHA-256 of all that and of the payload's own. Files are written beside their place and renamed into it, so that
-readers in other processes see all of a file or none; a file that is damaged, cut short, of another version, under a wrong name or
-somebody else's counts as absent, and is replaced. What is in use stays: a hit renews the time of a file, and those that were
-used the longest ago are deleted when the folder outgrows its limit. There is no lock.
+length, the key, and the SHA-256 of all this and of the payload's own hash. Files are written beside their place and renamed into it,
+so that readers in other processes see all of a file or none; a file that is damaged, cut short, of another version, under a wrong name or
+somebody else's counts as absent, and is replaced. A hit renews the time of a file, and the least recently used files are deleted when
+the folder outgrows its limit. There are no locks.
 
-The folder is `compiled` in `support.cache.cache_folder()`. `MIRSTACK_CACHE=off` turns it off, `MIRSTACK_CACHE_LIMIT` is the most
-bytes that it may take (`1G` by default, `512M`, …; 0 turns it off, too).
+The folder is `compiled` in `support.cache.cache_folder()`. `MIRSTACK_CACHE=off` disables it, `MIRSTACK_CACHE_LIMIT` is the most
+bytes that it may take (`1G` by default, `512M`, …; 0 disables it, too).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ....support.settings import meaningless, setting
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
 
 VERSION = 2
-"""Of the format of files; what is in them is told apart by keys."""
+"""The version of the files' format; versions of their contents differ by their keys."""
 
 DEFAULT_LIMIT = 1 << 30
 _LIMIT = "MIRSTACK_CACHE_LIMIT"
@@ -47,7 +47,7 @@ _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 @dataclass(frozen=True)
 class Usage:
-    """What a folder holds: the files of each kind, and the bytes of all."""
+    """The contents of a folder: the number of files of each kind, and the bytes of all."""
 
     folder: Path
     limit: int
@@ -64,7 +64,7 @@ class Store:
 
     @staticmethod
     def open() -> Store | None:
-        """The store that the environment names; None where it is turned off, or the folder is one that others may write to."""
+        """Returns the environment's store; None where it is off, or where others may write to its folder."""
         limit = limit_of(setting(_LIMIT))
         if is_off() or limit == 0:
             return None
@@ -76,7 +76,7 @@ class Store:
 
     @staticmethod
     def why_off() -> str:
-        """Why `open` gives none, for people."""
+        """Returns the reason for which `open` returns None, as text."""
         if is_off():
             return "MIRSTACK_CACHE is off"
         if limit_of(setting(_LIMIT)) == 0:
@@ -84,7 +84,7 @@ class Store:
         return f"{_folder()} {_NOT_OURS.removeprefix('which ')}"
 
     def _is_ours(self) -> bool:
-        """Whether nobody else can put files there: what is read is run. An absent folder is made."""
+        """Returns whether only this user can write to the folder, whose files are run; makes the folder."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             found = self.folder.lstat()
@@ -93,7 +93,7 @@ class Store:
         return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
 
     def path(self, kind: str, key: bytes) -> Path:
-        """Where the file of this key is, if there is one."""
+        """Returns the path of the file of this key."""
         return self.folder / f"{key.hex()}.{kind}"
 
     def read(self, kind: str, key: bytes) -> memoryview | None:
@@ -126,12 +126,14 @@ class Store:
         return payload
 
     def has(self, kind: str, key: bytes) -> bool:
-        """Whether there is a file under the key, whole or not."""
+        """Returns whether there is a file under the key, whole or not."""
         return self.path(kind, key).exists()
 
     def write(self, kind: str, key: bytes, parts: Sequence[Buffer], hashed: bytes | None = None) -> None:
-        """Keeps the parts, one behind the other, under a key; `hashed` is their SHA-256, where it is known. What cannot be
-        written is not kept."""
+        """Writes the parts, one after the other, to the file of a key.
+
+        `hashed` is their SHA-256, where it is known. An error in writing leaves no file.
+        """
         length = sum(len(part) for part in parts)
         if length * 2 > self.limit:
             return
@@ -176,7 +178,7 @@ class Store:
                 return
 
     def usage(self) -> Usage:
-        """How many files there are of each kind, and their bytes."""
+        """Returns the number of files of each kind, and their bytes."""
         counts: dict[str, int] = {}
         total = 0
         for entry, about in self.files():
@@ -186,7 +188,7 @@ class Store:
         return Usage(self.folder, self.limit, dict(sorted(counts.items())), total)
 
     def clear(self) -> int:
-        """Deletes all files; gives their number."""
+        """Deletes all files; returns their number."""
         count = 0
         for entry, _ in self.files():
             with suppress(OSError):
@@ -196,7 +198,7 @@ class Store:
 
 
 def sha256(parts: Iterable[Buffer]) -> bytes:
-    """The hash of parts, one behind the other."""
+    """Returns the hash of parts, one after the other."""
     hasher = hashlib.sha256()
     for part in parts:
         hasher.update(part)
@@ -204,7 +206,7 @@ def sha256(parts: Iterable[Buffer]) -> bytes:
 
 
 def _header(kind: str, key: bytes, length: int, hashed: bytes) -> bytes:
-    """What stands before a payload of this length and SHA-256."""
+    """Returns the header of a payload of this length and SHA-256."""
     checksum = hashlib.sha256(hashed + struct.pack("<I16sQ", VERSION, kind.encode(), length) + key)
     return _HEADER.pack(_MAGIC, VERSION, 0, kind.encode(), length, key, checksum.digest())
 
@@ -219,7 +221,7 @@ def megabytes(size: int) -> str:
 
 
 def limit_of(text: str | None) -> int:
-    """The bytes that `512M`, `2G`, `0` mean; the default for no text, and for one that means nothing, which is told."""
+    """Returns the bytes of `512M`, `2G`, `0`; the default for no text, and after a report for nonsense."""
     found = re.fullmatch(r"(\d{1,15})([KMG]?)B?", (text or "").strip().upper())
     if found is not None:
         return int(found[1]) * _UNITS[found[2]]

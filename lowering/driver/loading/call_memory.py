@@ -1,4 +1,4 @@
-"""The memory that a Relay program works with: contexts of calls, what is prepared, the arrays of results."""
+"""Manages the memory of a Relay program: contexts of calls, prepared tensors, arrays of results."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _poisoned(shape: tuple[int, ...] | int, dtype: DTypeLike) -> Array:
 
 
 class Prepared:
-    """The memory of what is computed from constants when the code is loaded, and the table of addresses for the code."""
+    """Holds tensors that are computed from constants at load time, and the table of their addresses."""
 
     def __init__(self, sizes: Sequence[int]):
         starts = list(accumulate(map(align, sizes), initial=0))
@@ -85,8 +85,11 @@ class Link(ctypes.Structure):
 
 
 class Context:
-    """What one call at a time works with: the heap's first chunk, the words that the code keeps there, and the table of
-    addresses that the code is called with, of which the first is that of the words."""
+    """The memory of one call at a time.
+
+    It is the heap's first chunk, the words that the code keeps there, and the table of addresses that the code is called with, the
+    first of which is that of the words.
+    """
 
     def __init__(self, arena: int, tables: tuple[int, int], arguments: int):
         self.arena, self.tables, self.arguments = arena, tables, arguments
@@ -110,8 +113,7 @@ class Context:
         self.thread = self.link.thread = thread
 
     def grown(self) -> Context:
-        """The context for the next call by the thread that just called: with a larger first chunk where this call had to ask
-        for memory."""
+        """Returns the context for the thread's next call, larger where this call had to allocate memory."""
         more: int = self.words[GROWN // WORD]
         if more == 0:
             return self
@@ -124,8 +126,11 @@ class Context:
 
 
 class Output:
-    """Arrays for one output. Large ones that the caller has dropped are handed out again: fresh memory costs the
-    operating system as much time to clear as a simple kernel takes."""
+    """Arrays for one output.
+
+    Large ones that the caller has dropped are used again: fresh memory costs the operating system as much time to clear as a simple
+    kernel takes.
+    """
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]):
         self.shape, self.dtype = shape, dtype
@@ -135,7 +140,7 @@ class Output:
         self.new = allocator()
 
     def maker(self) -> tuple[Callable[..., Array], tuple[object, ...]]:
-        """What gives the arrays that `take` does, and its arguments."""
+        """Returns the function that creates the arrays of `take`, and its arguments."""
         return (self.take, ()) if self.large else (self.new, (self.shape, self.dtype))
 
     def read(self, array: Array) -> Array:
@@ -162,7 +167,7 @@ class Output:
 
 
 class DynamicOutput:
-    """An output of which the shape is known after the call: native code gives the address of its descriptor."""
+    """An output whose shape is known after the call: native code returns the address of its descriptor."""
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]):
         self.shape, self.dtype = shape, dtype
@@ -173,7 +178,7 @@ class DynamicOutput:
         return np.empty(1, np.uint64)
 
     def read(self, place: Array) -> Array:
-        """A copy of the tensor, whose memory is about to be given back."""
+        """Returns a copy of the tensor, whose memory is about to be freed."""
         count = 1 + self.shape.count(DYNAMIC_INDEX)
         data, *sizes = (ctypes.c_uint64 * count).from_address(int(place[0]))
         extents = iter(sizes)

@@ -1,7 +1,7 @@
-"""Calls of a Relay program by a builtin function, without Python code in between (`lowering/runtime/call.ll`).
+"""Calls Relay programs by a builtin function, without Python code in between (`runtime/call.ll`).
 
-Looking at an array from Python takes longer than a small kernel does. The builtin reads numpy's structures, calls the program
-with the interpreter's lock released, and declines what it does not take at once; the executable then does the call itself.
+To look at an array from Python takes longer than a small kernel does. The builtin reads numpy's structures, calls the program
+with the interpreter's lock released, and declines arguments that it cannot use as they are; the executable then does the call itself.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _address(name: str) -> int:
 
 @lru_cache(maxsize=1)
 def _functions() -> _Functions | None:
-    """The compiled functions; None where this Python or this numpy keeps objects another way than `call.ll` reads them."""
+    """Returns the compiled functions; None where Python or numpy has another layout than `call.ll` reads."""
     if not (_reads_objects() and all(hasattr(ctypes.pythonapi, name) for name in PYTHON)):
         return None
     from ...llvm.jit.load import compile_shipped
@@ -123,8 +123,11 @@ def _functions() -> _Functions | None:
 
 
 def _reads_objects() -> bool:
-    """Whether `_Array` fits: tried on arrays of several kinds. Builds of Python whose objects begin with more than a count of
-    references and the type (for debugging, without the global lock) are told by their size."""
+    """Returns whether `_Array` matches numpy's arrays, by reading several kinds of them.
+
+    Builds of Python whose objects begin with more than a reference count and the type (for debugging, without the global lock) are
+    recognized by their size.
+    """
     if sys.implementation.name != "cpython" or object.__basicsize__ != 16 or ctypes.sizeof(ctypes.c_void_p) != 8:
         return False
     samples = (np.zeros(3), np.arange(12, dtype=np.int8)[5:], np.zeros((2, 3), np.float32).T, np.zeros((), np.bool_))
@@ -145,8 +148,8 @@ def _reads_objects() -> bool:
 class DirectCall:
     """The builtin function of one program, `call`, and the contexts that it works with.
 
-    It gives NotImplemented for what it declines: arguments that are not exactly what the program takes, a call that failed, and
-    one for which no context lies ready, which `give` changes.
+    It returns NotImplemented for a call that it declines: arguments that are not exactly of the program's types, a call that failed, and
+    one for which no context is ready, until `give` adds one.
     """
 
     def __init__(
@@ -217,10 +220,10 @@ def direct_call(
     threads: int | None,
     keep_alive: object,
 ) -> DirectCall | None:
-    """How to call the program at `code` directly; None where this Python or numpy does not allow it.
+    """Returns the direct call of the program at `code`; None where this Python or numpy does not allow it.
 
-    `inputs` are shapes and dtypes; `makers` give a new array for each output. The result is the `single` output's array, or
-    a tuple of all. The pool must be set to `threads`, if that is not None. `keep_alive` is what the program needs in memory.
+    `inputs` are shapes and dtypes; `makers` create an array for each output. The result is the `single` output's array, or
+    a tuple of all. The pool must be set to `threads`, if that is not None. `keep_alive` is memory that the program needs.
     """
     if _functions() is None:
         return None

@@ -1,4 +1,4 @@
-"""What `mirstack.compile` gives: something to call with arrays, whatever level it came from and wherever it runs."""
+"""Defines `Executable`, the result of `mirstack.compile`: an entry of any level, callable with arrays."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class Executable(ABC):
         return (*args, *(named[name] for name in rest))
 
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
-        """Runs on arrays by parameter name and gives the results by name.
+        """Runs on arrays by parameter name, and returns the results by name.
 
         A Relay entry needs every parameter; its results are `out0`, `out1`, …, tuples flattened depth first. A TE or TIR
         entry's absent buffers are zeros; the result holds those that it writes, and the scalars that it
@@ -143,10 +143,10 @@ def flatten(value: Any) -> list[Any]:
 
 
 def as_array(value: Any, param: Param) -> Array:
-    """Returns `value` as a numpy array without copying: an array as it is, an `nd.array`'s memory, another tensor through DLPack.
+    """Returns `value` as a numpy array without copying its data.
 
-    A number is converted as by `as_scalar`. Raises TypeError for what is neither (a nested list, say), ValueError for another
-    device's memory.
+    An array stays as it is; of an `nd.array` it is the memory, other tensors come through DLPack. A number is converted as by
+    `as_scalar`. Raises TypeError for other values (a nested list, say), ValueError for another device's memory.
     """
     import numpy as np
 
@@ -195,7 +195,7 @@ def as_scalar(value: Any, param: Param) -> int | float:
 
 
 def _short(number: float) -> str:
-    """Returns a number as text, of a long one only how long it is: Python writes no integer of more than 4,300 digits."""
+    """Returns a number as text; of a long integer, which Python does not print, only its length."""
     if isinstance(number, int) and number.bit_length() > 256:
         return f"an integer of {number.bit_length()} bits"
     return repr(number)
@@ -210,7 +210,7 @@ def _integers(dtype: str) -> tuple[int, int]:
 
 
 def _holds_float(number: float, dtype: str) -> bool:
-    """Whether a number does not round to an infinity as a float of the dtype; an infinity and NaN it holds."""
+    """Returns whether a float dtype holds a number (infinity and NaN, too) without rounding to infinity."""
     import numpy as np
 
     try:
@@ -225,8 +225,11 @@ def _holds_float(number: float, dtype: str) -> bool:
 
 
 def check_array(array: Array, param: Param, *, writable: bool = False) -> None:
-    """Raises TypeError for a wrong dtype, ValueError for a wrong shape, for data that is not row-major contiguous (or does
-    not have the parameter's strides), and for an output that is read-only."""
+    """Checks an array against a parameter.
+
+    Raises TypeError for a wrong dtype, ValueError for a wrong shape, for data that is not row-major contiguous (or does
+    not have the parameter's strides), and for an output that is read-only.
+    """
     dtype = numpy_dtype(param.dtype)
     if array.dtype != dtype:
         swapped = array.dtype.newbyteorder() == dtype

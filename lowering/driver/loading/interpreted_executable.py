@@ -101,7 +101,7 @@ class InterpretedExecutable(Executable):
 
 
 def _owned(result: Any) -> Any:
-    """The arrays of a result as the caller's own: operators that only move tensors return views of what they take."""
+    """Returns the arrays of a result as the caller's own, because operators may return views of inputs."""
     if isinstance(result, tuple):
         return tuple(map(_owned, cast("tuple[Any, ...]", result)))
     return result.copy() if isinstance(result, np.ndarray) else result
@@ -135,7 +135,7 @@ def kernel_signature(entry: Operation) -> KernelSignature:
 
 
 def draw(params: Sequence[Param], seed: int) -> dict[str, Array]:
-    """Values for parameters of known shape: bools, integers below 10, normal floats, in parameter order from one seed."""
+    """Returns random values for parameters of known shape, in parameter order: integers are below 10."""
     generator = np.random.default_rng(seed)
     values: dict[str, Array] = {}
     for param in params:
@@ -150,6 +150,6 @@ def draw(params: Sequence[Param], seed: int) -> dict[str, Array]:
 
 
 def run_module(module: ModuleOp, seed: int) -> dict[str, Array]:
-    """The results of the module's entry by name (`Executable.run`), interpreted on inputs drawn from `seed`."""
+    """Returns the results of the module's entry by name, interpreted on inputs drawn from `seed`."""
     executable = InterpretedExecutable(module, find_entry(module))
     return executable.run(draw(executable.params, seed))

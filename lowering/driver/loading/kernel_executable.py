@@ -1,4 +1,7 @@
-"""A TIR or TE entry, or a `func.func`, in native code: called with the addresses of its buffers, its scalars and its symbolic sizes."""
+"""Calls a TIR or TE entry, or a `func.func`, in native code.
+
+It takes the addresses of buffers, scalars and symbolic sizes.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +95,7 @@ class KernelExecutable(Executable):
 
 
 def check_overlap(params: Sequence[Param], arrays: Mapping[str, Array]) -> None:
-    """Raises ValueError where a written buffer shares memory with another: compiled code takes it that none does."""
+    """Raises ValueError where a written buffer shares memory with another, which compiled code excludes."""
     written = [param.name for param in params if param.is_output and param.name in arrays]
     for name in written:
         start, end = byte_bounds(arrays[name])
@@ -105,7 +108,7 @@ def check_overlap(params: Sequence[Param], arrays: Mapping[str, Array]) -> None:
 def bind_sizes(
     signature: KernelSignature, arrays: Mapping[str, Array], scalars: Mapping[str, int], places: Mapping[str, str]
 ) -> dict[str, int]:
-    """Returns the value of every symbolic size in a call. Raises MirError, at the parameter's place, where they do not fit."""
+    """Returns the symbolic sizes of a call. Raises MirError, at the parameter, where they do not fit."""
     strides = {name: [s // a.itemsize for s in a.strides] for name, a in arrays.items()}
     return signature.bind({name: a.shape for name, a in arrays.items()}, scalars, strides, places)
 
@@ -138,7 +141,7 @@ def _extent(size: Size) -> int | str:
 
 
 def _c_type(param: BufferParam | ScalarParam | HandleParam, program: KernelProgram) -> Any:
-    """How a parameter is passed. Raises MirError, where it is declared, for scalars of float16 and bfloat16."""
+    """Returns the ctypes type of a parameter. Raises MirError, at it, for float16 and bfloat16."""
     if not isinstance(param, ScalarParam):
         return ctypes.c_void_p
     found = C_TYPES.get(param.dtype)
@@ -151,5 +154,5 @@ def _c_type(param: BufferParam | ScalarParam | HandleParam, program: KernelProgr
 
 
 def unpassed_scalar(entry: str, dtype: str) -> tuple[str, str]:
-    """What is said of a parameter that is a number which Python has no type for, and what to do about it."""
+    """Returns the message and the note for a scalar parameter for which Python has no type."""
     return f"{entry} takes a scalar of dtype {dtype}, which Python cannot pass", "pass it as a buffer of one element"

@@ -30,12 +30,15 @@ _C_CONTIGUOUS = 0x0001
 
 
 class OutOfMemoryError(MirError, MemoryError):
-    """A call's results or its arena need memory that is not there: Python's error, which says where and how much."""
+    """Python's MemoryError for a call's results or its arena, with the place and the bytes."""
 
 
 class RelayExecutable(Executable):
-    """A compiled Relay entry. `arena_bytes` is what a call's tensors take besides inputs, results and constants;
-    `arena_lower_bound` is the most of it that is needed at one time."""
+    """A compiled Relay entry.
+
+    `arena_bytes` is the memory of a call's tensors besides inputs, results and constants; `arena_lower_bound` is the most of it that
+    is needed at one time.
+    """
 
     kind = "relay"
 
@@ -141,7 +144,7 @@ class RelayExecutable(Executable):
         return context
 
     def _make_direct(self) -> DirectCall | None:
-        """The direct call of a program of known shapes: made with it, not in its first call (10 ms, once a process)."""
+        """Returns the direct call of a program of known shapes, made at load time (10 ms, once a process)."""
         return direct_call(
             self._code.address(ENTRY),
             [(tuple(e for e in shape if isinstance(e, int)), dtype) for _, shape, dtype in self._inputs],
@@ -160,7 +163,7 @@ class RelayExecutable(Executable):
             self._direct.give(context)
 
     def _failure(self, status: int, context: Context) -> MirError:
-        """What a status other than 0 means; the context is ready for the next call then."""
+        """Returns the error of a status other than 0; the context is then ready for the next call."""
         from ....dialects.relay.operators.common.result_sizes import with_sizes
 
         context.words[DEPTH // WORD] = 0
@@ -183,7 +186,7 @@ class RelayExecutable(Executable):
         )
 
     def _prepare(self, unused: int) -> None:
-        """Computes what depends on constants only; gives up the last `unused` constants, which nothing needs from then on."""
+        """Computes the tensors that depend on constants only; drops the last `unused` constants."""
         places = self._prepared.places
         if not places:
             return
@@ -206,7 +209,7 @@ def _declined(*_: Any) -> Any:
 
 
 def _descriptor(array: Array, param: Param) -> ctypes.Array[ctypes.c_uint64]:
-    """What native code knows of a tensor with `?`: its address, then the extent of each `?`."""
+    """Returns the descriptor of a tensor with `?`: its address, then the extent of each `?`."""
     extents = [given for given, declared in zip(array.shape, param.shape, strict=True) if declared == "?"]
     for axis, extent in enumerate(array.shape):
         if extent > MOST_EXTENT:

@@ -1,6 +1,6 @@
-"""How Python calls a Relay program's code: the functions' names and what lies where in a call's context.
+"""Defines how Python calls a Relay program: the functions' names and the layout of a call's context.
 
-Kept apart from what emits such code, so that running a compiled program does not import the compiler.
+It is apart from the code that emits such functions, so that running a compiled program does not import the compiler.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A small builder for LLVM-dialect code of many blocks: each method appends one op at the current place."""
+"""Builds LLVM-dialect code of many blocks: each method appends one op at the current place."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class RelayEmitter:
         return op
 
     def value(self, op: Operation) -> SSAValue:
-        """Appends the op and gives its one result."""
+        """Appends the op and returns its one result."""
         return self.add(op).results[0]
 
     def int(self, value: int, type: IntegerType = i64) -> SSAValue:
@@ -88,7 +88,7 @@ class RelayEmitter:
         return self.at_start(one, llvm.AllocaOp(one, PTR))
 
     def at_start(self, *ops: Operation) -> SSAValue:
-        """Puts ops at the start of the function's first block; gives the last one's result."""
+        """Inserts ops at the start of the function's first block; returns the last one's result."""
         entry = self.region.blocks[0]
         for op in ops:
             op.location = self.location

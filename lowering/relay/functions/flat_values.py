@@ -1,4 +1,4 @@
-"""How a Relay value looks in native code: a list of pointers, one for each leaf of its type.
+"""Flattens a Relay value for native code: a list of pointers, one for each leaf of its type.
 
 A tensor of known shape is a pointer to its data (row-major, bool as one byte). A tensor with a dimension `?` is a pointer
 to its descriptor on the call's heap: the data's address, then the extent of each `?`, eight bytes each. A tuple is the
@@ -56,7 +56,7 @@ def item_bytes(dtype: Attribute) -> int:
 
 
 def leaves_of(type: Attribute, where: SSAValue | None = None) -> tuple[Leaf, ...]:
-    """The leaves of a type. Raises MirError at `where` for what native code cannot hold: types that inference left open."""
+    """Returns the leaves of a type. Raises MirError at `where` for one that inference left open."""
     match type:
         case TensorType():
             shape, size = type.get_shape(), item_bytes(type.element_type)
@@ -85,10 +85,10 @@ def leaves_of(type: Attribute, where: SSAValue | None = None) -> tuple[Leaf, ...
 
 
 def has_box(type: Attribute) -> bool:
-    """Whether a value of the type holds a box, which may hold on to memory of any tensor."""
+    """Returns whether a value of the type holds a box, which may hold on to memory of any tensor."""
     return any(isinstance(leaf, BoxLeaf) for leaf in leaves_of(type))
 
 
 def on_heap(type: Attribute) -> bool:
-    """Whether a value of the type lies, in part, on the call's heap."""
+    """Returns whether a value of the type is, in part, on the call's heap."""
     return any(not isinstance(leaf, TensorLeaf) for leaf in leaves_of(type))

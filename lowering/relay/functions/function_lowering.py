@@ -40,7 +40,7 @@ Leaves = list[SSAValue]
 
 @dataclass
 class LoweredModule:
-    """What the functions of one module share while they are lowered."""
+    """The state that the functions of one module share while they are lowered."""
 
     module: ModuleOp
     data_types: DataTypes
@@ -49,7 +49,7 @@ class LoweredModule:
     """Global functions that may come to call themselves; they watch the stack."""
     refs: bool
     status_of: Callable[[str, Operation], int]
-    """Message and place → the status that stands for them."""
+    """Maps a message and its place to a status."""
     constants: dict[ArrayValueAttr, int] = field(default_factory=dict[ArrayValueAttr, int])
     functions: list[llvm.FuncOp] = field(default_factory=list[llvm.FuncOp])
     thunks: dict[tuple[str, ...], str] = field(default_factory=dict[tuple[str, ...], str])
@@ -151,7 +151,7 @@ class RelayFunctionLowering:
         return [leaf for value in values for leaf in self.values[value]]
 
     def place(self, op: Operation, leaf: int) -> SSAValue:
-        """The memory that the frame plan gives to a tensor of the op's result."""
+        """Returns the memory that the frame plan assigns to a tensor of the op's result."""
         output = self.frame.outputs.get((op, leaf))
         if output is not None:
             return self.emit.offset(self.outputs[output], self.frame.shifts.get((op, leaf), 0))
@@ -236,7 +236,7 @@ class RelayFunctionLowering:
         self.values[op.result] = self.values[op.tuple_value][at : at + count]
 
     def _concatenate(self, op: OperatorOp, offsets: Sequence[int]) -> None:
-        """The pieces that do not lie in the concatenation yet are copied there."""
+        """Copies the pieces that are not in the concatenation's memory yet."""
         target = self.place(op, 0)
         pieces = self.values[op.args[0]]
         for number, (offset, kind) in enumerate(zip(offsets, leaves_of(op.args[0].type), strict=True)):
@@ -336,7 +336,7 @@ class RelayFunctionLowering:
     # Calls
 
     def _targets(self, op: Operation) -> tuple[Leaves, Leaves]:
-        """Where a call writes its result, and, for the pointers among it, the slots to read back."""
+        """Returns the memory for a call's result, and the slots from which its pointers are read back."""
         targets: Leaves = []
         slots: Leaves = []
         for k, leaf in enumerate(leaves_of(op.results[0].type, op.results[0])):
@@ -370,9 +370,10 @@ class RelayFunctionLowering:
         self._bind_params(self.source, self.loop.args)
 
     def _jump(self, op: relay.CallGlobalOp, changed: Sequence[int]) -> None:
-        """Emits a tail call: sets the parameters to their new values, frees what the iteration took from the heap, and starts over.
+        """Emits a tail call: a jump to the function's start with new parameters.
 
-        It takes no stack, so that it is not counted as a call: a loop has as many iterations as it needs.
+        What the iteration took from the heap is freed. A jump takes no stack, so that it is not counted as a call: a loop may have any
+        number of iterations.
         """
         emit = self.emit
         places = dict(zip(self.jumps.changed, self.frame.carried, strict=True))
@@ -385,7 +386,7 @@ class RelayFunctionLowering:
                 emit.copy(values[number], leaf, kind.bytes)
         heap.release(emit, self.context, self.turn)
         emit.branch(self.loop, *values)
-        # What would follow is never reached: the result is there when the last turn ends.
+        # What would follow is never reached: the result is stored when the last iteration ends.
         emit.block = emit.new_block()
         self.values[op.result] = list(self.outputs)
 
@@ -450,9 +451,9 @@ class RelayFunctionLowering:
         return isinstance(self.source, relay.FnOp)
 
     def _open_call(self) -> SSAValue:
-        """Counts the call, and fails where the stack or the count is at its limit: recursion must not end the process.
+        """Counts the call, and fails where the stack or the count is at its limit.
 
-        The count before the call is given, to be written back at the end.
+        Recursion must not end the process. Returns the count before the call, to be written back at the end.
         """
         emit = self.emit
         here = emit.add(llvm.CallIntrinsicOp("llvm.frameaddress.p0", [emit.int(0, i32)], [PTR])).results[0]
@@ -481,7 +482,7 @@ class RelayFunctionLowering:
 
 
 def _before_lowering(op: Operation) -> tuple[str, ...]:
-    """Returns what to do about an op that has no lowering: operators are kernels by then, where nothing was left out."""
+    """Returns the advice about an op that has no lowering, such as an operator outside of a kernel."""
     from ....dialects.relay.operator import get_operator
 
     if get_operator(op.name.removeprefix("relay.")) is None:

@@ -1,4 +1,7 @@
-"""A call of a kernel: sizes from the arguments, from the shape function, checks, memory for the results, the call."""
+"""Emits a call of a kernel.
+
+The sizes come from the arguments and from the shape function; then come checks, memory for the results, and the call.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Kernel:
-    """How a lowered kernel is called. `signature` is known for those that take symbolic sizes."""
+    """The calling convention of a lowered kernel; `signature` is set if it takes symbolic sizes."""
 
     name: str
     status: bool
@@ -91,7 +94,7 @@ def call_kernel(f: RelayFunctionLowering, op: relay.CallTirOp) -> None:
 def _bind_compact_strides(
     sizing: Sizing, params: Sequence[BufferParam], shapes: Sequence[Sequence[Extent]], symbols: dict[str, Extent]
 ) -> None:
-    """Binds symbolic strides and offsets of the parameters to those of compact tensors, as all of Relay's are.
+    """Binds symbolic strides and offsets to those of compact tensors, as all of Relay's are.
 
     `strides=("s0", "s1")` of a shape (n, 12): s1 = 1, s0 = 12.
     """
@@ -130,7 +133,7 @@ def _tensors(f: RelayFunctionLowering, sizing: Sizing, value: SSAValue) -> list[
 def _input_symbols(
     sizing: Sizing, params: Sequence[BufferParam], inputs: Sequence[_Tensor], callee: str, op: relay.CallTirOp
 ) -> dict[str, Extent]:
-    """The sizes that the inputs' shapes give, by name; what a shape says twice must be the same both times."""
+    """Returns the sizes in the inputs' shapes by name; sizes of the same name are compared."""
     symbols: dict[str, Extent] = {}
     for param, tensor in zip(params, inputs, strict=False):
         for size, extent in zip(param.shape, tensor.shape, strict=True):

@@ -124,9 +124,11 @@ def _reachable(functions: dict[str, relay.FuncOp], entry: str) -> list[str]:
 
 
 def _kernels(module: ModuleOp) -> dict[str, Kernel]:
-    """The LLVM functions of the module by name. Only Relay's functions call them from now on, so that LLVM may drop what is
-    not used, and inline what has no loops; a loop nest at each of its calls would make compile time grow with the square
-    of a model's depth."""
+    """Returns the LLVM functions of the module by name, and makes them internal.
+
+    Only Relay's functions call them from now on, so that LLVM may drop unused ones, and inline those without loops; a loop nest at each
+    of its calls would make compile time grow with the square of a model's depth.
+    """
     kernels: dict[str, Kernel] = {}
     for op in module.ops:
         if isinstance(op, llvm.FuncOp) and (op.body.blocks or KERNEL in op.attributes):
@@ -147,7 +149,7 @@ def _kernels(module: ModuleOp) -> dict[str, Kernel]:
 
 
 def may_fail(kernel: llvm.FuncOp) -> bool:
-    """Whether a function that returns a status returns another one than 0 anywhere."""
+    """Returns whether a function may return a status other than 0."""
     declared = kernel.attributes.get(KERNEL)
     if isinstance(declared, DictionaryAttr):
         return FAILS in declared.data
@@ -165,7 +167,7 @@ def _is_zero(value: SSAValue | None) -> bool:
 
 
 def _status(messages: dict[str, StringAttr], message: str, where: Operation) -> int:
-    """The status that stands for this message at this place; as the kernels' own."""
+    """Returns the status of this message at this place, computed as the kernels' statuses are."""
     position = source_position(where.location)
     text = message if position is None else f"{position[0]}:{position[1]}:{position[2]}: error: {message}"
     code = (zlib.crc32(text_bytes(text)) & 0x7FFFFFFF) or 1
@@ -180,13 +182,13 @@ def _preparable(module: ModuleOp, kernels: dict[str, Kernel]) -> set[str]:
 
 
 MANY_ADDRESSES = 128
-"""Parameters of a function, and results, of which each is loaded, kept and stored again: so many that LLVM shall not choose how."""
+"""Parameters and results of a function, each loaded, kept and stored again: from so many on it is not optimized."""
 MANY_OPS = 4096
 """Ops of a function for which it is not optimized either: kernels are called one after the other in a few great blocks."""
 MANY_CALLS = 24
 """Calls in a function, of kernels mostly, beside which it is quick however it is written."""
 MANY_FUNCTIONS = 16
-"""Functions that LLVM shall no more put into one another."""
+"""Functions from which on LLVM does not inline them into each other."""
 
 
 def _bound_optimizing(functions: list[llvm.FuncOp]) -> None:
@@ -210,13 +212,15 @@ def _bound_optimizing(functions: list[llvm.FuncOp]) -> None:
 
 
 def _take_as_written(function: llvm.FuncOp) -> None:
-    """Has LLVM not optimize a function: it compares what is done with each address with what is done with every other."""
+    """Keeps LLVM from optimizing a function, because it compares all accesses with each other."""
     function.no_inline = function.optimize_none = UnitAttr()
 
 
 def _entry(function: relay.FuncOp, name: str, symbol: str) -> llvm.FuncOp:
-    """The function `symbol` for Python: takes the context and all addresses from a table, calls the function, gives the heap back; what the results with `?`
-    lie in, later (`FINISH`)."""
+    """Returns the function `symbol` that Python calls: it reads all addresses from a table.
+
+    It calls the function and frees the heap; results with `?` are on the heap, which `FINISH` frees later.
+    """
     count = sum(len(leaves_of(p.type, p)) for p in function.params) + len(leaves_of(function.ret_type))
     region = Region(Block(arg_types=[PTR]))
     emit = RelayEmitter(region)
@@ -237,7 +241,7 @@ def _entry(function: relay.FuncOp, name: str, symbol: str) -> llvm.FuncOp:
 
 
 def _finish() -> llvm.FuncOp:
-    """(context): gives the heap back as it was before the call."""
+    """Returns the function of a context that frees the heap as it was before the call."""
     region = Region(Block(arg_types=[PTR]))
     emit = RelayEmitter(region)
     context = emit.block.args[0]
@@ -247,8 +251,11 @@ def _finish() -> llvm.FuncOp:
 
 
 def _memory_report(unit: LoweredModule, entry: str, calls: dict[str, list[str]]) -> DictionaryAttr:
-    """The arena: along the deepest chain of calls, every function's frame. Of functions that call themselves one frame is counted;
-    frames of more calls inside calls come from malloc, and what a call needed of that is in the next call's first chunk."""
+    """Returns the bytes of the arena: of all frames along the deepest chain of calls.
+
+    Of functions that call themselves one frame is counted; frames of deeper calls come from malloc, and what a call needed of these is
+    in the next call's first chunk.
+    """
 
     def along(measure: dict[str, int]) -> int:
         total: dict[str, int] = {}

@@ -1,7 +1,7 @@
-"""Where a value of one type meets another that differs in `?`: made explicit as `relay.match_cast` (Relax's name for it).
+"""Inserts `relay.match_cast` (Relax's name) where a value is used at a type that differs in `?`.
 
-Types are joined dimension by dimension, `?` fitting everything. In native code a tensor with a `?` has a form of its own, and
-a dimension that one side knows has to be compared with what comes.
+Types are joined dimension by dimension, and `?` fits everything. In native code a tensor with a `?` has a form of its own, and
+a dimension that one side knows must be compared at run time.
 """
 
 from __future__ import annotations
@@ -24,9 +24,10 @@ from .adt import DataTypes
 
 @irdl_op_definition
 class MatchCastOp(IRDLOperation):
-    """`value` at another type of the same ranks and dtypes: a dimension that the result's type knows is compared at run time.
+    """`value` at another type of the same ranks and dtypes.
 
-    `what` names the value in the message. Only the lowering of functions sees this op.
+    A dimension that the result's type knows is compared at run time. `what` names the value in the message. The op exists only while
+    functions are lowered.
     """
 
     name = "relay.match_cast"
@@ -40,8 +41,10 @@ class MatchCastOp(IRDLOperation):
 
 
 def insert_match_casts(function: relay.FuncOp, functions: Mapping[str, relay.FuncOp], data_types: DataTypes) -> None:
-    """Casts wherever a value of the function is used as another type. Raises MirError where values of data types or
-    references differ in `?`: what they hold cannot be changed in passing."""
+    """Inserts casts wherever a value of the function is used as another type.
+
+    Raises MirError where values of data types or references differ in `?`: what they hold cannot be changed by a cast.
+    """
     _Casts(functions, data_types).run(function)
 
 
@@ -127,7 +130,7 @@ class _Casts:
             self._operand(end, 0, type, what)
 
     def _result(self, op: Operation, type: Attribute, what: str) -> None:
-        """The op gives `type`; those who use its result see the type that it had."""
+        """Sets the type of the op's result to `type`; its users get a cast to the former type."""
         wanted = op.results[0].type
         if wanted == type:
             return

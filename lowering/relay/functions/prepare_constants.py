@@ -1,7 +1,10 @@
-"""What a program computes from its constants alone is computed once, by `mirstack_prepare`, when its code has been loaded.
+"""Computes what depends on constants alone once, in `mirstack_prepare`, when the code has been loaded.
 
-Calls of kernels whose arguments are constants, or come from such calls, are moved to that function. Its results lie in memory that the
-executable owns, in whose table (`heap.PREPARED`) the other functions find them: `relay.prepared` stands for one such result.
+    %0 = call_tir(@pack, %weight)                   %0 = relay.prepared 0
+    %1 = call_tir(@dense, (%x, %0))          →      %1 = call_tir(@dense, (%x, %0))
+
+Calls of kernels whose arguments are constants, or come from such calls, are moved to that function. Its results are in memory that
+the executable owns, in whose table (`heap.PREPARED`) the other functions find them: `relay.prepared` represents one such result.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ PURE, FAILS = "pure", "fails"
 """Entries of `KERNEL`: that the kernel does nothing but compute; that it may return another status than 0."""
 
 STRIDES = "strides"
-"""Entry of `KERNEL`: how its parameters' tensors lie, where not all are compact."""
+"""Entry of `KERNEL`: the strides of its parameters' tensors, where not all are compact."""
 
 HARMLESS = frozenset(("mirstack_parallel_for", "aligned_alloc", "malloc", "free"))
 """The functions of other libraries that a kernel may call and still do nothing but compute."""
@@ -48,7 +51,7 @@ KERNELS_ONLY = relay.LetOp | relay.TupleOp | relay.TupleGetItemOp | relay.Consta
 
 @irdl_op_definition
 class PreparedOp(IRDLOperation):
-    """The leaves of a value that was prepared, from number `index` on of the table. Only the lowering of functions sees this op."""
+    """The leaves of a prepared value, from number `index` on of the table; only while lowering."""
 
     name = "relay.prepared"
     index = prop_def(IntegerAttr)
@@ -71,7 +74,7 @@ def strides_of(kernel: llvm.FuncOp) -> Strides:
 class Preparation:
     """Collects what is prepared from one function after the other; `function` then computes it.
 
-    `may_prepare` tells of a kernel, by name, whether it does nothing but compute.
+    `may_prepare` returns whether the kernel of a name does nothing but compute.
     """
 
     def __init__(self, may_prepare: Callable[[str], bool]):
@@ -84,7 +87,7 @@ class Preparation:
         """Bytes of each tensor that is prepared."""
 
     def take_from(self, function: relay.FuncOp) -> None:
-        """Replaces the calls of the function that can be made once; constants that it then no longer uses go, too."""
+        """Replaces the calls of the function that can be made once, and erases constants that become unused."""
         constants = Constants()
         chosen: dict[SSAValue, SSAValue] = {}
         ops = [op for op in all_ops(function) if isinstance(op, KERNELS_ONLY)]
@@ -103,7 +106,7 @@ class Preparation:
                 erase_op(op)
 
     def _can_run(self, op: relay.CallTirOp) -> bool:
-        """Whether a call whose arguments are constant may be made before the program runs: so may those that it needs."""
+        """Returns whether a call, and all calls that it depends on, may be made before the program runs."""
         pending: list[Operation] = [op]
         seen: set[Operation] = set()
         while pending:
@@ -162,7 +165,7 @@ class Preparation:
 
 
 def _is_used(value: SSAValue, chosen: dict[SSAValue, SSAValue]) -> bool:
-    """Whether anything but calls that are moved away needs the value."""
+    """Returns whether anything but calls that are moved away uses the value."""
     pending = [value]
     seen: set[SSAValue] = set()
     while pending:

@@ -1,6 +1,6 @@
-"""Sizes at run time: arithmetic, checks, and the descriptors of tensors whose shape is known only then.
+"""Emits sizes at run time: arithmetic, checks, and the descriptors of tensors of dynamic shape.
 
-A size is a Python number where it is known at compile time, else an i64 value.
+A size is a Python number where it is known at compile time, otherwise an i64 value.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Sizing:
     # Arithmetic
 
     def evaluate(self, size: Size, symbols: Mapping[str, Extent]) -> Extent:
-        """What a kernel's signature says a size is, given its symbols."""
+        """Returns a size of a kernel's signature, given the values of its symbols."""
         if isinstance(size, int):
             return size
         if isinstance(size, str):
@@ -118,7 +118,7 @@ class Sizing:
         return emit.value(llvm.SDivOp(left, divisor) if operator == "//" else llvm.SRemOp(left, divisor))
 
     def bytes_of(self, shape: Sequence[Extent], item_bytes: int) -> SSAValue:
-        """The bytes of a tensor, rounded up to the alignment; leaves the function where no memory could hold them."""
+        """Returns the aligned bytes of a tensor; leaves the function where no memory could hold them."""
         emit = self.emit
         known, factors = item_bytes, [e for e in shape if not isinstance(e, int)]
         for extent in shape:
@@ -165,9 +165,10 @@ class Sizing:
         self, pointer: SSAValue, own: TensorLeaf | DynamicTensorLeaf, wanted: TensorLeaf | DynamicTensorLeaf, what: str,
         where: Operation,
     ) -> SSAValue:  # fmt: skip
-        """A tensor in the form of another type; leaves the function where a dimension is not what that type says.
+        """Converts a tensor to the form of another type.
 
-        Data of static shape is copied: its place may be used again while the descriptor lives.
+        The emitted code leaves the function where a dimension differs from that type. Data of static shape is copied: its place may be
+        used again while the descriptor lives.
         """
         if own.shape == wanted.shape:
             return pointer

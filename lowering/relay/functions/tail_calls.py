@@ -1,7 +1,7 @@
-"""Calls of a function to itself that are the last thing it does: a loop written as recursion.
+"""Finds the tail calls of a function to itself, which are loops written as recursion.
 
-Such a call becomes a jump to the function's start. The tensors that it hands on are copied to memory that the frame keeps for
-the parameters, so that one frame serves all turns (Steele, "Debunking the 'expensive procedure call' myth", 1977).
+Such a call becomes a jump to the function's start. The tensors that it passes are copied to memory that the frame keeps for
+the parameters, so that one frame serves all iterations (Steele, "Debunking the 'expensive procedure call' myth", 1977).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class TailCalls:
 
 
 def framed(name: str, function: relay.FuncOp | relay.FnOp, *, refs: bool) -> tuple[Frame, TailCalls]:
-    """The frame of the function called `name`, and its tail calls. With `refs` in the module, values may live on after a turn."""
+    """Returns the frame of function `name`, and its tail calls; with `refs` in the module none jumps."""
     jumps = TailCalls({}) if refs else tail_calls(name, function)
     leaves = [leaf for param in function.params for leaf in leaves_of(param.type, param)]
     carried = [leaf.bytes for k in jumps.changed if isinstance(leaf := leaves[k], TensorLeaf)]
@@ -38,11 +38,11 @@ def framed(name: str, function: relay.FuncOp | relay.FnOp, *, refs: bool) -> tup
 
 
 def tail_calls(name: str, function: relay.FuncOp | relay.FnOp) -> TailCalls:
-    """The calls of `function`, which is called `name`, that can be jumps.
+    """Returns the calls of `function`, which is called `name`, that can be jumps.
 
-    Parameters and results must be tensors of known shape: boxes lie on the heap, which is given back after each turn. What
-    a call hands on must be the same parameter, a constant, or come from an op that writes it anew: what is elsewhere may lie in
-    the memory of another parameter, which is overwritten.
+    Parameters and results must be tensors of known shape: boxes are on the heap, which is freed after each iteration. An argument
+    must be the same parameter, a constant, or come from an op that writes it to memory of its own: another value may be in the memory
+    of another parameter, which is overwritten.
     """
     found: dict[relay.CallGlobalOp, tuple[int, ...]] = {}
     if isinstance(function, relay.FuncOp):
@@ -59,7 +59,7 @@ def tail_calls(name: str, function: relay.FuncOp | relay.FnOp) -> TailCalls:
 
 
 def _last(body: Block) -> Iterator[Operation]:
-    """The ops that give the function's result, and after which nothing is left to do."""
+    """Yields the ops that produce the function's result, and after which nothing is left to do."""
     pending = [body]
     while pending:
         block = pending.pop()
@@ -73,14 +73,14 @@ def _last(body: Block) -> Iterator[Operation]:
 
 
 def _giver(value: SSAValue) -> Operation | None:
-    """The op that gives a value, through its names."""
+    """Returns the op that produces a value, through `let`."""
     while isinstance(value, OpResult) and isinstance(value.op, relay.LetOp):
         value = value.op.value
     return value.op if isinstance(value, OpResult) else None
 
 
 def _ends(op: Operation) -> bool:
-    """Whether only names of the result stand between an op and the end of its block."""
+    """Returns whether only `let`s of the result are between an op and the end of its block."""
     following = op.next_op
     while isinstance(following, relay.LetOp):
         following = following.next_op
@@ -88,12 +88,12 @@ def _ends(op: Operation) -> bool:
 
 
 def _is_fresh(op: Operation) -> bool:
-    """Whether the op's results lie in no parameter's memory."""
+    """Returns whether the op's results are in no parameter's memory."""
     return isinstance(op, relay.ConstantOp | PreparedOp) or is_written(op)
 
 
 def _changed(call: relay.CallGlobalOp, params: list[tuple[SSAValue, int]], sources: Sources) -> tuple[int, ...] | None:
-    """The leaves that a call hands on changed; None where one may lie in another parameter's memory."""
+    """Returns the parameters' leaves that a call changes; None if one may alias another parameter."""
     changed: list[int] = []
     leaves = [(value, k) for value in call.arguments for k in range(len(leaves_of(value.type)))]
     for number, ((value, leaf), own) in enumerate(zip(leaves, params, strict=True)):

@@ -1,4 +1,7 @@
-"""The code of closures that call a global function or make a value of a data type: functions of their own, made once each."""
+"""Emits the code of closures that call a global function or construct a value of a data type.
+
+Each is a function of its own, made once.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Relay's kernels: Primitive functions as TE functions, and what is known of their arguments and sizes."""
+"""Lowers Primitive functions, Relay's kernels, to TE; finds their constant arguments and sizes."""

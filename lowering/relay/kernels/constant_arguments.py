@@ -1,4 +1,4 @@
-"""Which arguments of kernels are constants, at each of their calls.
+"""Finds the arguments of kernels that are constants, at each of their calls.
 
 A value is constant when it is a `relay.constant`, or comes from constants by tuples, names and calls of kernels alone (which may still be
 Primitive functions): it is the same each time the program runs.
@@ -27,7 +27,7 @@ class Constants:
         self._known: dict[SSAValue, bool] = {}
 
     def __call__(self, value: SSAValue) -> bool:
-        """Whether the value is constant."""
+        """Returns whether the value is constant."""
         pending = [value]
         while pending:
             current = pending[-1]
@@ -46,7 +46,7 @@ class Constants:
 
 
 def _inputs(owner: Operation | Block) -> Sequence[SSAValue] | None:
-    """What a value is computed from; None where that is not by kernels alone."""
+    """Returns the values from which kernels alone compute a value; None where other ops do."""
     match owner:
         case relay.LetOp() | relay.TupleOp() | relay.TupleGetItemOp() | relay.CallTirOp():
             return owner.operands
@@ -58,7 +58,7 @@ def _inputs(owner: Operation | Block) -> Sequence[SSAValue] | None:
 
 
 def constant_places(arguments: Iterable[SSAValue], constants: Constants) -> frozenset[int]:
-    """Positions, among the tensors that a kernel takes, of those that one call gives as constants of known shape."""
+    """Returns the positions, among a kernel's tensors, of a call's constants of known shape."""
     places: set[int] = set()
     start = 0
     for argument in arguments:

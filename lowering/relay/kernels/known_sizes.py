@@ -1,4 +1,4 @@
-"""What the checks before a kernel's call establish of its sizes, for the kernel: `mirstack.sizes`."""
+"""Writes `mirstack.sizes`: relations of a kernel's sizes that the checks before its call establish."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from ....dialects.tir.size_relations import OPERATIONS, RULES
 def sizes_attr(
     relations: Iterable[tuple[str, Expr, Expr]], values: Mapping[Expr, Expr], known: Container[Expr]
 ) -> ArrayAttr[Attribute]:
-    """Relations (rule, left, right), and what sizes are by definition, as the attribute; those of sizes that are no
-    expressions of `known` are left out."""
+    """Returns relations (rule, left, right) of sizes in `known`, and sizes' definitions, as the attribute."""
     found: list[Attribute] = []
     for rule, left, right in _derived(relations, values):
         if rule in RULES:

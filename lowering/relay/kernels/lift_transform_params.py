@@ -1,9 +1,11 @@
-"""`lift-transform-params`: what a kernel computes from constants alone becomes a function of its own, called outside of it.
+"""Implements `lift-transform-params`: moves what a kernel computes from constants to its own function.
 
-A schedule may bring a kernel's weights into another order first, in a stage at the kernel's root. Where the weights are the same at
-every call (`tir.constant_params`), such stages are moved to `KERNEL_transform_params`, and the kernel takes what they made in place of
-the weights: `call_tir(@k, %x, %w)` becomes `call_tir(@k, %x, call_tir(@k_transform_params, %w))`. The call inside depends on constants
-only, so it is made once, when the program is loaded. (The name is that of TVM's Relax pass.)
+    call_tir(@k, %x, %w)    →    call_tir(@k, %x, call_tir(@k_transform_params, %w))
+
+A schedule may bring a kernel's weights into another layout first, in a stage at the kernel's root. Where the weights are the same at
+every call (`tir.constant_params`), such stages are moved to `KERNEL_transform_params`, and the kernel takes their results in place of
+the weights. The inner call depends on constants only, so it is made once, when the program is loaded. (The name is that of TVM's
+Relax pass.)
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class LiftTransformParams(ModulePass):
 
 @dataclass(eq=False)
 class Stages:
-    """What of a function depends on constant parameters only."""
+    """The part of a function that depends on constant parameters only."""
 
     nests: list[Operation]
     """Its loop nests, in order."""
@@ -75,7 +77,7 @@ class _Nest:
 
 
 def find_stages(function: tir.PrimFuncOp) -> Stages | None:
-    """The stages at the function's root that depend on its constant parameters only; None where there are none."""
+    """Returns the stages at the function's root that depend on its constant parameters only, or None."""
     constants = constant_params(function)
     if not constants:
         return None
@@ -107,7 +109,7 @@ def find_stages(function: tir.PrimFuncOp) -> Stages | None:
 
 
 def _keep_derived(nests: Sequence[_Nest], constants: Sequence[SSAValue], derived: set[SSAValue]) -> None:
-    """Takes out of `derived` what any nest writes that is not pure, or uses more than constants and `derived`."""
+    """Removes from `derived` the results of nests that are impure or read other buffers."""
     given = set(constants)
     changed = True
     while changed:
@@ -120,7 +122,7 @@ def _keep_derived(nests: Sequence[_Nest], constants: Sequence[SSAValue], derived
 
 
 def _sources(nests: Sequence[_Nest], constants: Sequence[SSAValue], derived: set[SSAValue]) -> dict[SSAValue, SSAValue]:
-    """One of the constants that each derived buffer is computed from; of a buffer that is computed from none, nothing."""
+    """Maps each derived buffer to one of the constants that it is computed from, if there is one."""
     sources: dict[SSAValue, SSAValue] = {param: param for param in constants}
     for nest in nests:
         given = [sources[b] for b in nest.reads if b in sources]
@@ -167,7 +169,7 @@ def _is_buffer(value: SSAValue) -> bool:
 
 
 def _is_plain(op: tir.AllocBufferOp) -> bool:
-    """Whether the buffer could as well be a parameter: of known shape, compact, in ordinary memory."""
+    """Returns whether the buffer could be a parameter: of known shape, compact, in ordinary memory."""
     type = op.result.type
     assert isinstance(type, tir.BufferType)
     return type.static_shape is not None and type.scope.data == "global" and not op.operands
@@ -230,7 +232,7 @@ def _transform_function(function: tir.PrimFuncOp, stages: Stages, name: str) -> 
 
 
 def _distinct(names: Iterable[str]) -> list[str]:
-    """The names, with a number behind those that occur again."""
+    """Returns the names, with a number after those that occur again."""
     found: dict[str, None] = {}
     for base in names:
         name, number = base, 0
@@ -260,7 +262,7 @@ def _needed(function: tir.PrimFuncOp, stages: Stages) -> set[Operation]:
 
 
 def _set_params(function: tir.PrimFuncOp, values: Sequence[SSAValue]) -> None:
-    """Has the function take these of its parameters, and of the buffers that it allocates, in this order."""
+    """Sets the function's parameters to these of its parameters and allocated buffers, in this order."""
     block = function.body.block
     names = _distinct(map(tir.buffer_name, values))
     marked = {*constant_params(function)}
@@ -285,8 +287,11 @@ def _change_call(
     types: Sequence[TensorType[Attribute]],
     kept: Sequence[int],
 ) -> None:
-    """Has a call take what the transform function `name` gives for the tensors at `inputs`: `kept` lists, by place, the tensors
-    that the kernel still takes, and those that it takes instead, counted from the end of `types`."""
+    """Changes a call of the kernel to take the results of the transform function `name`.
+
+    That function takes the tensors at `inputs`. `kept` lists the kernel's new tensors: the numbers of those that it still takes, and
+    negative numbers, counted from the end of `types`, of those that it takes instead.
+    """
     tensors: dict[int, SSAValue] = {}
     start = 0
     for argument in call.arguments:
@@ -304,5 +309,5 @@ def _change_call(
     for op in ops:
         op.location = call.location
         insert_op_before(op, call)
-    # A tuple stands at the place of its first tensor; the others have none.
+    # A tuple is at the place of its first tensor; the others have none.
     call.operands = [results[place] if place < 0 else tensors[place] for place in kept if place < 0 or place in tensors]

@@ -1,9 +1,12 @@
-"""`lower-relay-to-te`: every Primitive function becomes a TE function, its calls `call_tir`.
+"""Implements `lower-relay-to-te`: Primitive functions become TE functions, their calls `call_tir`.
 
-An operator that stands outside of any Primitive function becomes a kernel of its own. Functions that compute the same
-become one kernel: they are compared by structure, constants by value. Calls that give constants, as weights are, have a kernel of
-their own, which says so (`tir.constant_params`), and so have calls on tensors that lie in rows (`layouts.py`). Concatenations, reshapes and slices that only move tensors may stay operators of the
-function, which then are no code but places in memory (`share_storage.py`).
+    %0 = fn (%p0, %p1, Primitive=1) { nn.dense(%p0, %p1) }
+    %1 = %0(%x, %w)                                           →    %1 = call_tir(@fused_nn_dense, (%x, %w))
+
+An operator outside of any Primitive function becomes a kernel of its own. Functions that compute the same
+become one kernel: they are compared by structure, constants by value. Calls with constant arguments, as weights are, have a kernel of
+their own, which says so (`tir.constant_params`), and so have calls on tensors in rows (`row_layouts.py`). Concatenations, reshapes and
+slices that only move tensors may stay operators of the function, which are then places in memory, without code (`share_storage.py`).
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ from ..memory.share_storage import share_storage
 from .constant_arguments import Constants, constant_places, mark_constant_params
 
 CallStrides = dict[relay.CallOp, tuple[Strides, Strides]]
-"""Of calls of kernels: the strides of the tensors that they take, and of those that they give."""
+"""Of calls of kernels: the strides of their arguments, and of their results."""
 
 MOST_NAMED = 6
 """A kernel's name lists at most this many operators."""
@@ -53,7 +56,7 @@ class LowerRelayToTE(ModulePass):
 
 
 def call_kernels(module: ModuleOp, *, in_place: bool) -> None:
-    """Leaves calls of kernels as the pass does, but makes no kernels: what they compute is not known any more."""
+    """Replaces Primitive functions by calls of kernels that are not made: what they compute is lost."""
     _lower(module, _Names(module), in_place)
 
 
@@ -65,7 +68,7 @@ def _lower(module: ModuleOp, kernels: _Names, in_place: bool) -> None:
 
 
 def _strides(function: relay.FuncOp, kept: set[Operation]) -> CallStrides:
-    """The strides of what kernels take and give, by call; calls all of whose tensors are compact are left out."""
+    """Returns the strides of kernels' arguments and results, by call, without calls on compact tensors."""
     layouts = Layouts(kept, Sources())
     found: CallStrides = {}
     for op in walk_ops(function) if layouts else ():
@@ -86,7 +89,7 @@ class _Names:
         self.numbers: dict[str, int] = {}
 
     def kernel(self, function: relay.FnOp, calls: list[relay.CallOp], strides: Strides) -> str:
-        """The name of the function that computes what the Primitive function does, for these calls of it, on tensors that lie so."""
+        """Returns the name of the kernel of a Primitive function, for these calls on tensors of these strides."""
         return self._fresh_name(function)
 
     def _fresh_name(self, function: relay.FnOp) -> str:
@@ -134,7 +137,7 @@ def _lower_body(body: Block, kernels: _Names, kept: set[Operation], strides: Cal
 
 
 def _lower_kernel(function: relay.FnOp, kernels: _Names, strides: CallStrides) -> None:
-    """Replaces the calls of a Primitive function by calls of its TE function (of one for each way that tensors lie), and erases it."""
+    """Replaces a Primitive function by a TE function for each combination of strides of its calls."""
     calls = _calls(function)
     _lift_tensors(function, calls)
     alike: dict[Strides, list[relay.CallOp]] = {}
@@ -151,7 +154,7 @@ def _lower_kernel(function: relay.FnOp, kernels: _Names, strides: CallStrides) -
 
 
 def _calls(function: relay.FnOp) -> list[relay.CallOp]:
-    """The calls of a kernel, once it is called by no name that `let` gave it."""
+    """Returns the calls of a kernel, after replacing the names that `let` binds to it."""
     calls: list[relay.CallOp] = []
     pending = [use.operation for use in function.result.uses]
     while pending:
@@ -167,7 +170,7 @@ def _calls(function: relay.FnOp) -> list[relay.CallOp]:
 
 
 def _lift_tensors(function: relay.FnOp, calls: list[relay.CallOp]) -> None:
-    """Makes parameters of the constant tensors that a Primitive function holds: a kernel has no memory of its own.
+    """Turns constant tensors of a Primitive function into parameters: a kernel has no memory of its own.
 
     Scalars stay, as numbers in the kernel's expressions.
     """
@@ -186,7 +189,7 @@ def _lift_tensors(function: relay.FnOp, calls: list[relay.CallOp]) -> None:
 
 
 def structure(function: relay.FnOp) -> Hashable:
-    """What two functions that compute the same have in common: types, and ops with their attributes and operands by number."""
+    """Returns a key equal for functions that compute the same: types, and ops with numbered operands."""
     block = function.body.block
     numbers: dict[SSAValue, int] = {value: number for number, value in enumerate(block.args)}
     ops: list[Hashable] = []

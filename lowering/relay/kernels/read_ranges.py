@@ -1,8 +1,8 @@
-"""Which sizes must fit so that a tensor expression reads no element that is not there.
+"""Finds the sizes that must fit so that a tensor expression reads only elements that exist.
 
 An index that is a sum of axes, each times a number or a size, and of numbers and sizes, runs over a range that is known
-exactly. Where the range or the dimension that it reads is symbolic, and no choice around the read guards it, the range may
-not leave the dimension. Other indices (quotients, minima, elements of tensors) are the computes' own business.
+exactly. Where the range or the dimension that it reads is symbolic, and no choice around the read guards it, the range must
+not exceed the dimension. Other indices (quotients, minima, elements of tensors) are left to the computes.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class _Range:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it is one size."""
+        """Returns whether it is one size."""
         return not self.axes
 
 
 def check_reads(operator: str, arguments: Mapping[Tensor, str], results: Sequence[Tensor], sizes: Sizes) -> None:
-    """`arguments` names the operator's input tensors. Has the sizes checked of all that `results` are computed from."""
+    """Adds checks of the reads that `results` are computed from; `arguments` names the inputs."""
     for read in _reads(results, arguments):
         for axis, (index, dim) in enumerate(zip(read.args, read.tensor.dims, strict=True)):
             found = _range_of(index)
@@ -86,7 +86,7 @@ def _range_of(index: Expr) -> _Range | None:
 
 
 def _reads(results: Sequence[Tensor], inputs: Container[Tensor]) -> Iterator[Read]:
-    """The reads that nothing guards, in the computes behind `results` down to `inputs`; each once."""
+    """Yields the unguarded reads in the computes from `results` up to `inputs`; each once."""
     tensors, seen = list(results), set[int]()
     while tensors:
         op = tensors.pop().op

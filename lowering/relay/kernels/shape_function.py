@@ -1,12 +1,12 @@
-"""Shape functions: what has to be known of a kernel's sizes before it runs, computed by a kernel of its own.
+"""Builds shape functions: kernels that compute what another kernel's call needs to know of sizes.
 
 A kernel with dimensions known only at run time (`?`) is a TE function with a variable for each of them. Those of its inputs
-come from the inputs; those of its results, and the two sides of every check that the type relations left open, are given
+come from the inputs; those of its results, and the two sides of every check that the type relations left open, are computed
 by the shape function `NAME_shape` (TVM's FShapeFunc), which takes the kernel's inputs and writes one int64 for each.
 
-The kernel's attribute `mirstack.shape` says so as data: `function` names the shape function, `operator` what the messages
-call the kernel, and `checks` lists what is compared; `variant` names a kernel for large sizes. The numbers come in this order: each size of the results that no input
-gives, as it first occurs in their shapes; then the two sides of each check.
+The kernel's attribute `mirstack.shape` describes it as data: `function` names the shape function, `operator` is the name of the
+kernel in messages, and `checks` lists what is compared; `variant` names a kernel for large sizes. The numbers come in this order: each
+size of the results that no input has, as it first occurs in their shapes; then the two sides of each check.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class ShapeFunction:
-    """The attribute `mirstack.shape`. `name` is None where there is nothing to compute before the kernel runs."""
+    """The attribute `mirstack.shape`; `name` is None where nothing is computed before the kernel runs."""
 
     name: str | None
     operator: str
@@ -72,9 +72,9 @@ class ShapeFunction:
 
     @staticmethod
     def of(op: Operation) -> ShapeFunction | None:
-        """The description that a lowered kernel carries, None where it needs no shape function.
+        """Returns the description that a lowered kernel carries, or None where it needs no shape function.
 
-        Raises MirError for an attribute that is no description.
+        Raises MirError for another attribute.
         """
         attr = op.attributes.get(SHAPE)
         if attr is None:
@@ -103,11 +103,11 @@ class Sizes:
         self.checks: list[tuple[Check, Expr, Expr]] = []
         self._inputs: set[Expr] = set()
         self._values: dict[Expr, Expr] = {}
-        """What the sizes are that stand for the results' dimensions."""
+        """The values of the sizes that represent the results' dimensions."""
 
     @property
     def are_open(self) -> bool:
-        """Whether there are any: else all that a kernel reads is known to be there."""
+        """Returns whether there are any; otherwise all that a kernel reads is known to exist."""
         return bool(self._inputs or self._values)
 
     def input_size(self) -> Var:
@@ -117,7 +117,7 @@ class Sizes:
         return size
 
     def is_input(self, size: object) -> bool:
-        """Whether a size is that of an input's `?`."""
+        """Returns whether a size is that of an input's `?`."""
         return isinstance(size, Var) and size in self._inputs
 
     def define(self, operator: str, tensors: Sequence[Tensor], results: ResultShapes) -> None:
@@ -139,7 +139,7 @@ class Sizes:
             self.checks.append((Check(rule, message), a, b))
 
     def check_broadcast(self, operator: str, result: Tensor) -> None:
-        """Where a dimension of a result is that of three or more that broadcast, each of them must fit it."""
+        """Checks each of three or more sizes that broadcast to a dimension of a result against it."""
         for axis, dim in enumerate(result.dims):
             sizes = _broadcast(dim)
             for size in sizes if len(sizes) > 2 else ():
@@ -147,8 +147,7 @@ class Sizes:
                 self.check("expand", size, dim, message)
 
     def name_results(self, results: Sequence[Tensor]) -> None:
-        """Gives every dimension of a result that is neither a number nor an input's size a variable of its own: a caller
-        passes it."""
+        """Replaces computed dimensions of results by variables, which a caller passes."""
         for tensor in results:
             dims: list[Expr] = []
             for dim in tensor.dims:
@@ -170,12 +169,12 @@ class Sizes:
         return name
 
     def known(self, more: Sequence[tuple[Rule, Expr, Expr]] = ()) -> ArrayAttr[Attribute]:
-        """What holds of the kernel's sizes when it runs, as `mirstack.sizes`; `more` holds besides."""
+        """Returns the relations of the kernel's sizes when it runs, as `mirstack.sizes`, with `more`."""
         relations = [*((c.rule, left, right) for c, left, right in self.checks), *more]
         return sizes_attr(relations, self._values, {*self._inputs, *self._values})
 
     def shape_function(self, name: str, inputs: Sequence[Tensor], results: Sequence[Tensor]) -> FuncOp | None:
-        """The TE function that computes the results' sizes and both sides of the checks; None where there are none."""
+        """Returns the TE function that computes the results' sizes and both sides of the checks, or None."""
         wanted = [d for d in dict.fromkeys(d for t in results for d in t.dims) if d in self._values]
         values = [self._values[d] for d in wanted] + [side for _, *sides in self.checks for side in sides]
         if not values:

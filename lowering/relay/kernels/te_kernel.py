@@ -56,10 +56,10 @@ class Number(Tensor):
 
 
 def te_kernel(function: relay.FnOp, name: str, strides: Strides = ()) -> list[te_ops.FuncOp]:
-    """The kernel called `name` of a Primitive function, and what belongs to it. `strides` are those of its parameters, in elements.
+    """Returns the TE function `name` of a Primitive function, then its variant and shape function.
 
-    The first `te.func` has the inputs' leaves, then the outputs' leaves as parameters; it may be followed by its variant
-    for large sizes and by its shape function. Raises MirError for an operator that is no tensor expression.
+    The first `te.func` has the inputs' leaves, then the outputs' leaves as parameters; `strides` are those of its parameters, in
+    elements. A variant for large sizes and a shape function may follow. Raises MirError for an operator without a tensor expression.
     """
     kernel = _Kernel(function)
     operators = [op.OPERATOR.name for op in function.body.block.ops if isinstance(op, OperatorOp)]
@@ -84,9 +84,10 @@ def te_kernel(function: relay.FnOp, name: str, strides: Strides = ()) -> list[te
 
 
 def te_results(function: relay.FuncOp | relay.FnOp, inputs: Sequence[Tensor]) -> list[Tensor]:
-    """The tensors that a function of operators, its types known, computes from TE tensors of its parameters' types.
+    """Returns the TE tensors that a function of operators computes from the tensors `inputs`.
 
-    Raises MirError for an operator that is no tensor expression.
+    The function's types are known, and the inputs have its parameters' types. Raises MirError for an operator without a tensor
+    expression.
     """
     return _Kernel(function, given=inputs).results
 
@@ -105,9 +106,10 @@ class _Large:
 
 
 class _Kernel:
-    """The tensors of a Primitive function, by its operators' computes, or with `large` those for large sizes.
+    """The tensors of a Primitive function, by its operators' computes.
 
-    The inputs are placeholders, or the tensors `given`, depth first where parameters are tuples.
+    With `large` they are those for large sizes. The inputs are placeholders, or the tensors `given`, depth first where parameters are
+    tuples.
     """
 
     def __init__(self, function: relay.FuncOp | relay.FnOp, large: bool = False, given: Sequence[Tensor] | None = None):
@@ -172,7 +174,7 @@ class _Kernel:
                 self.sizes.name_results(self.results)
 
     def _computed(self, op: OperatorOp, compute: Compute, arguments: Sequence[Tensor]) -> Sequence[Tensor]:
-        """The operator's tensor expression. What it says of integers that it cannot take is told of the operator, not of TE."""
+        """Returns the operator's tensor expression; an error about integers names the operator, not TE."""
         try:
             return compute(op.attrs(), arguments, op.result.type)
         except MirError as error:
@@ -221,7 +223,7 @@ class _Kernel:
 
 
 def _empty(type: Attribute) -> Sequence[Tensor]:
-    """Returns tensors of a result type without elements, of which nothing is left to compute; none for any other type."""
+    """Returns tensors for a result type without elements; none for any other type."""
     leaves = tensor_leaves(type)
     if not all(0 in leaf.get_shape() and DYNAMIC_INDEX not in leaf.get_shape() for leaf in leaves):
         return ()
@@ -233,13 +235,13 @@ def _zeros(shape: Sequence[int], dtype: str) -> Tensor:
 
 
 def type_of_tensor(tensor: Tensor) -> TensorType[Attribute]:
-    """The Relay type of a TE tensor; an extent that is no number is `?`."""
+    """Returns the Relay type of a TE tensor; an extent that is not a number is `?`."""
     extents = [int(dim.value) if isinstance(dim, Const) else DYNAMIC_INDEX for dim in tensor.dims]
     return TensorType(dtype_to_type(tensor.dtype), extents)
 
 
 def _names(op: OperatorOp, values: dict[SSAValue, Sequence[Tensor]]) -> dict[Tensor, str]:
-    """What the operator calls its input tensors."""
+    """Returns the operator's names of its input tensors."""
     names: dict[Tensor, str] = {}
     for argument, name in zip(op.args, op.OPERATOR.arguments, strict=True):
         tensors = values[argument]

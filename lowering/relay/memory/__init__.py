@@ -1,1 +1,1 @@
-"""Where the tensors of a Relay function are stored: frames, plans, views, the heap of a call."""
+"""Plans the memory of a Relay function's tensors: frames, plans, views, the heap of a call."""

@@ -1,8 +1,8 @@
-"""Where each tensor of a Relay function lies: in its result's memory, or at an offset of its frame.
+"""Plans the place of each tensor of a Relay function: in its result's memory, or in its frame.
 
 Every kernel and every call writes its tensors to memory that the caller chose. A tensor that becomes (part of) the
 function's result is written there directly where possible; the others share the function's frame by lifetime. The pieces of a
-concatenation that has no kernel lie in its memory from the start (`storage_views.py`, `layouts.py`).
+concatenation that has no kernel are in its memory from the start (`storage_views.py`, `row_layouts.py`).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ WRITES_RESULT = (relay.CallTirOp, relay.CallGlobalOp, relay.CallOp)
 """Ops whose tensors are written to memory that they are given."""
 
 MOST_ALIASES = 8
-"""An `if` whose result may lie in more places than this copies it, so that alias sets stay small."""
+"""An `if` whose result may alias more places than this copies it, so that alias sets stay small."""
 
 Place = tuple[Operation, int]
 """Leaf k of the result of an op."""
 
 
 class Sources:
-    """Where the leaves of values come from. Tuples are counted once each: a tuple of many fields is asked for each leaf."""
+    """Finds the origins of values' leaves; tuples are counted once, as each of their leaves is asked for."""
 
     def __init__(self) -> None:
         self._tuples: dict[relay.TupleOp, list[int]] = {}
@@ -69,7 +69,7 @@ class Sources:
 
 
 def _starts(types: Sequence[Attribute], where: SSAValue) -> list[int]:
-    """Which leaf each field of a tuple begins with; of fields without leaves the next one's."""
+    """Returns the first leaf of each field of a tuple; of fields without leaves the next one's."""
     counts = [len(leaves_of(type, where)) for type in types]
     return list(accumulate(counts, initial=0))[:-1]
 
@@ -80,7 +80,7 @@ def _same_leaf(op: MatchCastOp, leaf: int) -> bool:
 
 @dataclass(frozen=True)
 class Kept:
-    """A tensor in a frame, or a part of one: the op that writes it, where, and from which step to which it is needed."""
+    """A tensor in a frame, or a part of one: the op that writes it, its offset, and its live range."""
 
     op: Operation
     offset: int
@@ -89,8 +89,11 @@ class Kept:
 
 @dataclass
 class Frame:
-    """The plan of one function. `outputs` maps a place to the function's result leaf that it is, or that it lies in (`shifts`: so many
-    bytes after its start); `offsets` the others to bytes from the frame's start."""
+    """The plan of one function.
+
+    `outputs` maps a place to the function's result leaf that it is, or in whose memory it is (`shifts`: so many bytes after its start);
+    `offsets` maps the others to bytes from the frame's start.
+    """
 
     outputs: dict[Place, int] = field(default_factory=dict[Place, int])
     shifts: dict[Place, int] = field(default_factory=dict[Place, int])
@@ -98,7 +101,7 @@ class Frame:
     copied: set[Place] = field(default_factory=set[Place])
     """Results of branches that are copied into memory of their own."""
     pieces: dict[Place, tuple[Place, int]] = field(default_factory=dict[Place, tuple[Place, int]])
-    """Tensors that lie in a concatenation's memory: which concatenation's, and so many bytes after its start."""
+    """Tensors in a concatenation's memory: which concatenation's, and so many bytes after its start."""
     joined: set[tuple[Operation, int]] = field(default_factory=set[tuple[Operation, int]])
     """Fields of concatenations that are in place when the concatenation is reached: they are not copied."""
     kept: list[Kept] = field(default_factory=list[Kept])
@@ -109,7 +112,7 @@ class Frame:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing lies in the frame."""
+        """Returns whether the frame holds nothing."""
         return not (self.offsets or self.carried)
 
 
@@ -139,8 +142,11 @@ def branches(op: Operation) -> Sequence[Block]:
 
 
 def plan_frame(body: Block, *, refs: bool, carried: Sequence[int] = ()) -> Frame:
-    """The frame of the function with this body. `refs`: the module has references, which may keep any value alive; `carried`:
-    bytes of parameters whose memory is the frame's, from one jump to the function's start to the next."""
+    """Returns the frame of the function with this body.
+
+    `refs`: the module has references, which may keep any value alive; `carried`: bytes of parameters whose memory is the frame's, from
+    one jump to the function's start to the next.
+    """
     frame = Frame()
     result = returned(body)
     sources = Sources()
@@ -158,7 +164,7 @@ def returned(block: Block) -> SSAValue:
 
 
 def _direct(frame: Frame, body: Block, result: SSAValue, outputs: list[int], sources: Sources) -> None:
-    """Directs leaf k of `result` to output `outputs[k]`, when an op of the body itself (or a branch at its end) gives it."""
+    """Directs leaf k of `result` to output `outputs[k]`, if an op at the end of the body produces it."""
     pending = [(body, result, outputs)]
     while pending:
         block, value, targets = pending.pop()
@@ -180,13 +186,15 @@ def _direct(frame: Frame, body: Block, result: SSAValue, outputs: list[int], sou
 
 
 def is_written(op: Operation) -> bool:
-    """Whether the op's tensors are written to memory that the plan gives them."""
+    """Returns whether the op's tensors are written to memory that the plan assigns."""
     return isinstance(op, WRITES_RESULT) or piece_offsets(op) is not None
 
 
 def _join(frame: Frame, body: Block, sources: Sources) -> None:
-    """Gives pieces of concatenations their places in these. A piece that lies elsewhere (in another concatenation, in the function's
-    result, in a parameter, under another field's name) stays there, and is copied."""
+    """Assigns pieces of concatenations to places in these.
+
+    A piece in other memory (another concatenation's, the function's result, a parameter, another field) stays there, and is copied.
+    """
     ops = [op for op in function_ops(body) if isinstance(op, OperatorOp)]
     joins = [(op, offsets) for op in ops if (offsets := piece_offsets(op)) is not None]
     for op, offsets in joins:
@@ -209,7 +217,7 @@ def _join(frame: Frame, body: Block, sources: Sources) -> None:
 
 
 def place_of_piece(join: Operation, source: tuple[SSAValue, int]) -> Place | None:
-    """The place of a concatenation's piece that comes from `source`, where it can be in the concatenation's memory."""
+    """Returns the place of the piece from `source` where it can be in the concatenation's memory."""
     value, leaf = source
     if not isinstance(value, OpResult) or value.op.parent is not join.parent or not is_written(value.op):
         return None
@@ -230,7 +238,7 @@ def function_ops(body: Block) -> Iterator[Operation]:
 
 
 class _Lifetimes:
-    """Numbers the ops of a function in order and finds from when to when each of its own tensors is needed."""
+    """Numbers the ops of a function in order and finds the live range of each of its own tensors."""
 
     def __init__(self, frame: Frame, refs: bool, sources: Sources):
         self.frame = frame
@@ -241,7 +249,7 @@ class _Lifetimes:
         self.inside: list[tuple[int, int, int]] = []
         """Of pieces in concatenations: the place's number, the concatenation's, and the offset in it."""
         self.in_rows: set[int] = set()
-        """Pieces that lie in rows: what is between is the other pieces'."""
+        """Pieces in rows: between their rows are those of the other pieces."""
         self.copies: dict[int, list[tuple[int, int]]] = {}
         """Of a concatenation: offset and bytes of each of its pieces that are copied."""
         self.sizes: list[int] = []
@@ -283,8 +291,10 @@ class _Lifetimes:
             )
 
     def _inside(self) -> tuple[list[int], list[int]]:
-        """For each place the outermost concatenation that it lies in, or itself, and the offset there. A piece is needed as long as
-        the whole; of pieces in rows the whole is there from the first one on, and as long as any of them."""
+        """Returns for each place the outermost concatenation that holds it, or itself, and the offset there.
+
+        A piece lives as long as the whole; with pieces in rows the whole lives from the first one on, and as long as any of them.
+        """
         for piece, whole, _ in self.inside:
             if piece in self.in_rows:
                 self.start[whole] = min(self.start[whole], self.start[piece])
@@ -355,7 +365,7 @@ class _Lifetimes:
         return aliases
 
     def _joined(self, op: Operation, leaf: int, kind: Leaf) -> frozenset[int]:
-        """Where a branch's result may lie: wherever one of the branches leaves it."""
+        """Returns the places that a branch's result may alias: those of the branches' results."""
         if not isinstance(kind, TensorLeaf):
             return frozenset()
         places: frozenset[int] = frozenset()

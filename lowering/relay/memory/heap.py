@@ -1,11 +1,10 @@
-"""The heap of one call of a Relay entry: frames, boxes and tensors of dynamic size are taken from its top and given back
-together.
+"""Emits the heap of one call of a Relay entry, a stack of frames, boxes and tensors of dynamic size.
 
 The context that every function receives points to: the top, the end, the table of constants, the lowest stack address
 that recursion may reach, the newest chunk, how many calls of recursive functions are open, the most bytes of chunks that were
 taken at a time, the two sizes that a failed check compared, the top and end before the call, the table of what was prepared from constants
 when the program was loaded (`prepare_constants.py`), and the bytes of chunks that are taken now. The first chunk is the arena that
-the caller brings; when it is full a chunk is taken from malloc, and given back when the function that needed it returns.
+the caller brings; when it is full a chunk is taken from malloc, and freed when the function that needed it returns.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from ..functions.emitter import PTR, RelayEmitter
 from .memory_plan import ALIGNMENT
 
 MOST_CALLS = 1 << 20
-"""Calls inside calls that a program may make: LLVM turns some recursion into loops, which the stack's limit cannot see."""
+"""Nested calls that a program may make: LLVM makes loops of some recursion, which the stack's limit cannot see."""
 
 CHUNK_BYTES = 1 << 16
 """A chunk from malloc holds at least this much, and as much as all before it, so that recursion seldom asks for one."""
@@ -40,7 +39,7 @@ Predicate = llvm.ICmpPredicateFlag
 
 
 def take(emit: RelayEmitter, context: SSAValue, size: int, fail: Block) -> SSAValue:
-    """`size` bytes (rounded up to the alignment of buffers) from the top of the heap; goes to `fail` when memory is out."""
+    """Takes `size` bytes, aligned, from the top of the heap; jumps to `fail` when memory is out."""
     return take_bytes(emit, context, emit.int(-(-size // ALIGNMENT) * ALIGNMENT), fail)
 
 
@@ -85,7 +84,7 @@ def release(emit: RelayEmitter, context: SSAValue, saved: tuple[SSAValue, SSAVal
 
 
 def add_heap(module: ModuleOp) -> None:
-    """Adds the functions that take a chunk from malloc and give chunks back.
+    """Adds the functions that take a chunk from malloc and free chunks.
 
     A chunk begins with the chunk before it and with that one's end.
     """

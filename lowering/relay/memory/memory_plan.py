@@ -1,10 +1,10 @@
-"""Static memory planning: offsets for buffers whose lifetimes are known, in as small an arena as found.
+"""Plans static memory: offsets for buffers of known lifetimes, in as small an arena as found.
 
 Greedy with best fit (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020): one buffer is
 placed after the other, the largest first, each in the smallest gap between those that live at the same time. Where that does
-not reach the lower bound, the order is bettered a few times (Joslin and Clements, "Squeaky Wheel Optimization", 1999), then
-that of the buffers' first use. Buffers of a group lie in one stretch of memory, which is placed as a whole; where one of them does
-not live yet, or no longer, others may lie.
+not reach the lower bound, the order is improved a few times (Joslin and Clements, "Squeaky Wheel Optimization", 1999), then
+that of the buffers' first use. Buffers of a group share one range of memory, which is placed as a whole; where one of them is not
+live, the range is free for others.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Lifetime:
 
 @dataclass(frozen=True)
 class Group:
-    """Buffers in one stretch of `size` bytes: each lies so many bytes after its start."""
+    """Buffers in one range of `size` bytes, each at an offset from its start."""
 
     size: int
     parts: tuple[tuple[int, Lifetime], ...]
@@ -54,7 +54,10 @@ class Group:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """`offsets[k]` is where buffer or group k lies; `size` is what all need; `lower_bound` is the most that lives at one time."""
+    """The plan of all buffers.
+
+    `offsets[k]` is the place of buffer or group k; `size` is what all need; `lower_bound` is the most that lives at one time.
+    """
 
     offsets: tuple[int, ...]
     size: int
@@ -67,7 +70,7 @@ def align(size: int) -> int:
 
 
 def plan_memory(buffers: Sequence[Lifetime | Group]) -> MemoryPlan:
-    """Places the buffers so that no two that live at the same time overlap. Sizes and offsets are in bytes."""
+    """Places buffers so that no two that live at the same time overlap; sizes and offsets are in bytes."""
     lower_bound = _peak(buffers)
     # Two buffers live together when one starts while the other lives: the starts are all times that count.
     starts = sorted({part.start for buffer in buffers for _, part in _parts(buffer)})
@@ -84,7 +87,7 @@ def plan_memory(buffers: Sequence[Lifetime | Group]) -> MemoryPlan:
             spent += work
             if best[1] == lower_bound or spent + work > MOST_WORK:
                 return MemoryPlan(*best, lower_bound)
-            # What came to lie above the bound is placed before all others the next time.
+            # Buffers above the bound are placed before all others the next time.
             above = {k for k in order if offsets[k] + items[k].size > lower_bound}
             order = [*(k for k in order if k in above), *(k for k in order if k not in above)]
     return MemoryPlan(*best, lower_bound)
@@ -96,7 +99,10 @@ def _parts(buffer: Lifetime | Group) -> Sequence[tuple[int, Lifetime]]:
 
 @dataclass(frozen=True)
 class _Item:
-    """What is placed as a whole: its bytes, and what of them is taken: from, up to, at which first and last of the times that count."""
+    """A buffer or group to be placed: its bytes, and its live parts.
+
+    A part is two byte offsets (from, up to), and the first and the last of the times that count at which it is live.
+    """
 
     size: int
     parts: tuple[tuple[int, int, int, int], ...]
@@ -143,7 +149,7 @@ def _place(items: Sequence[_Item], order: Sequence[int], times: int) -> tuple[tu
 
 
 def _best_gap(spans: list[tuple[int, int]], size: int) -> int:
-    """The start of the smallest gap between spans that holds so many bytes, the first of equal ones; else where all end."""
+    """Returns the start of the first smallest gap that holds `size` bytes, otherwise the end of all spans."""
     spans.sort()
     end = best = 0
     least: int | None = None
@@ -182,10 +188,10 @@ class _Spans:
 
 
 class _Occupied:
-    """What memory is taken at which of `count` times: a segment tree (Bentley, 1977) whose nodes keep ranges of bytes.
+    """The memory that is in use at each of `count` times.
 
-    Buffers are packed, so that a node keeps few ranges however many buffers they hold, and adding a buffer and asking for a
-    stretch of time both take about the logarithm of `count`.
+    It is a segment tree (Bentley, 1977) whose nodes keep ranges of bytes. Buffers are packed, so that a node keeps few ranges however
+    many buffers they hold, and adding a buffer and asking for an interval of time both take about the logarithm of `count`.
     """
 
     def __init__(self, count: int):
@@ -193,7 +199,7 @@ class _Occupied:
         self._throughout: defaultdict[int, _Spans] = defaultdict(_Spans)
         """By node: what is taken in all of its time, as far as that is not told by a node around it."""
         self._sometime: defaultdict[int, _Spans] = defaultdict(_Spans)
-        """By node: what is taken at any of its times, but for what nodes around it tell."""
+        """By node: ranges in use at any of its times, except those that nodes around it hold."""
 
     def add(self, first: int, last: int, low: int, high: int) -> None:
         """Takes bytes `low` up to `high` from time `first` to time `last`, both inclusive."""
@@ -204,7 +210,7 @@ class _Occupied:
             self._sometime[node].add(low, high)
 
     def spans(self, first: int, last: int) -> list[tuple[int, int]]:
-        """What is taken at any time from `first` to `last`, both inclusive, in no order; ranges may overlap."""
+        """Returns the ranges in use at any time from `first` to `last`, both inclusive; they may overlap."""
         found = [self._throughout.get(node) for node in {*self._around(first), *self._around(last)}]
         found += [self._sometime.get(node) for node in self._parts(first, last)]
         return [span for spans in found if spans is not None for span in zip(spans.lows, spans.highs, strict=True)]

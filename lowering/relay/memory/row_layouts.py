@@ -1,12 +1,14 @@
-"""Which tensors of a Relay function lie in rows: pieces of concatenations along inner axes, and what slices take of inner axes.
+"""Finds the tensors of a Relay function that are stored in rows of another tensor.
 
-    %0 = call_tir(@conv, %x)                        %0 lies in 4 rows of 64 * 49 elements, each in its part of %2
+These are pieces of concatenations along inner axes, and slices of inner axes:
+
+    %0 = call_tir(@conv, %x)                        %0 is 4 rows of 64 * 49 elements, each in its part of %2
     %1 = call_tir(@pool, %x)
     %2 = concatenate((%0, %1), axis=1)              of (4, 128, 7, 7)
     %3 = strided_slice(%2, begin=[64], end=[128], axes=[1])
 
-A kernel that writes or reads such a tensor is made for its strides (`tir.param_strides`). `share_storage.py` sees to it that nothing but
-kernels does, that a piece lies in one concatenation only, and that what lies in another tensor's rows has as many.
+A kernel that writes or reads such a tensor is made for its strides (`tir.param_strides`). `share_storage.py` ensures that nothing but
+kernels does, that a piece is in one concatenation only, and that a tensor in another tensor's rows has as many rows.
 """
 
 from __future__ import annotations
@@ -44,11 +46,11 @@ class Layouts:
                 self._known |= {(op.result, k): rows for k in range(len(leaves_of(op.result.type)))}
 
     def __bool__(self) -> bool:
-        """Whether any tensor lies in rows."""
+        """Returns whether any tensor is stored in rows."""
         return bool(self._wholes or self._known)
 
     def of(self, value: SSAValue, leaf: int) -> Rows | None:
-        """How leaf `leaf` of a value lies; None where it is compact."""
+        """Returns the rows of leaf `leaf` of a value; None where it is compact."""
         source = self._sources.of(value, leaf)
         pieces: list[tuple[tuple[SSAValue, int], OperatorOp]] = []
         while source not in self._known and (whole := self._wholes.get(source)) is not None:
@@ -75,8 +77,11 @@ class Layouts:
 
 
 def check_layouts(function: relay.FuncOp, strides_of_kernel: Mapping[str, Strides]) -> None:
-    """Raises MirError where something else than a kernel made for it reads or writes a tensor that lies in rows, or where a kernel that is
-    made for strides is given a compact tensor. `strides_of_kernel` has the kernels some of whose parameters have strides."""
+    """Checks that only kernels made for its strides access a tensor in rows.
+
+    `strides_of_kernel` has the kernels some of whose parameters have strides. Raises MirError for any other op that reads or writes such
+    a tensor, and for a kernel with strides that gets a compact tensor.
+    """
     layouts = Layouts(walk_ops(function), Sources())
     if not layouts and not strides_of_kernel:
         return
@@ -106,7 +111,7 @@ def check_layouts(function: relay.FuncOp, strides_of_kernel: Mapping[str, Stride
 
 
 def _hands_on(op: Operation) -> bool:
-    """Whether an op needs not look at its tensors: it names them, or they lie in its own."""
+    """Returns whether an op accesses no elements: it names its tensors, or holds them in its own."""
     if isinstance(op, relay.LetOp | relay.TupleOp | relay.TupleGetItemOp):
         return True
     return isinstance(op, OperatorOp) and (is_reshape(op) or (piece_rows(op) or 1) > 1)

@@ -1,15 +1,15 @@
-"""Kernels that would only move tensors go: their operators stand in the function again, and are places in memory.
+"""Implements storage sharing: operators that only move tensors become places in memory, not kernels.
 
     %2 = fn (%p0, %p1, Primitive=1) {                %2 = concatenate((%0, %1), axis=1)
       concatenate((%p0, %p1), axis=1) }
     %3 = %2(%0, %1)
 
-What made `%0` and `%1` then writes them where the concatenation is (`frame.py`). Other producers that fusion has put into the kernel of a
-concatenation become kernels of their own, which write their piece: each runs through its elements without asking in which piece they are.
-Reshapes, and slices that only kernels read, are addresses in the memory of what they take (`storage_views.py`).
+The producers of `%0` and `%1` then write them to the concatenation's memory (`frame.py`). Other producers that fusion has put into the
+kernel of a concatenation become kernels of their own, which write their piece: each iterates over its elements without a test of the piece.
+Reshapes, and slices that only kernels read, are addresses in the memory of their argument (`storage_views.py`).
 
-Along an inner axis a piece lies in rows, with those of the others between them. Only kernels can write and read it there, by strides
-(`layouts.py`), and they do it well where rows are long.
+Along an inner axis a piece is stored in rows, with those of the others between them. Only kernels can write and read it there, by strides
+(`row_layouts.py`), and they do it well where rows are long.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MOST_COPIED = 1 << 16
 
 
 def share_storage(function: relay.FuncOp) -> set[Operation]:
-    """Takes such operators out of the function's kernels; gives those that now stand in the function and need no kernel."""
+    """Moves such operators from kernels to the function; returns the operators that need no kernel."""
     sharing = _Sharing()
     closures = [op for op in walk_ops(function) if isinstance(op, relay.FnOp) and not is_kernel(op)]
     for each in (function, *closures):
@@ -79,7 +79,7 @@ class _Join:
 
     @property
     def rows(self) -> int:
-        """In how many rows each of its pieces lies."""
+        """Returns the number of rows in which each of its pieces is stored."""
         return piece_rows(self.op) or 1
 
 
@@ -93,7 +93,7 @@ class _Sharing:
         self.results: set[tuple[SSAValue, int]] = set()
         self.placed: set[Place] = set()
         self.in_rows: dict[tuple[SSAValue, int], int] = {}
-        """Tensors that lie in rows of another one, and in how many: only kernels may read them."""
+        """Tensors in rows of another one, and the number of rows: only kernels may read them."""
         self.static: dict[relay.CallOp, bool] = {}
 
     def run(self, body: Block) -> None:
@@ -127,7 +127,7 @@ class _Sharing:
         ops = list(body.ops)[:-1]
         if not ops or not all(isinstance(op, relay.TupleGetItemOp) or view_offsets(op) is not None for op in ops):
             return False
-        # Each takes what the one before it gives.
+        # Each takes the result of the one before it.
         given: SSAValue = ops[0].operands[0]
         if not isinstance(given, BlockArgument):
             return False
@@ -164,8 +164,10 @@ class _Sharing:
         return True
 
     def _only_kernels_read(self, value: SSAValue, rows: int = 1) -> bool:
-        """Whether nothing can keep the value, or give it as a result; in rows, whether nothing but kernels that this pass makes reads it,
-        in shapes of which so many rows are some of the first dimensions."""
+        """Returns whether nothing can keep the value, or return it.
+
+        In `rows`, only kernels that this pass makes may read it, in shapes of which so many rows are the first dimensions.
+        """
         if rows > 1 and not _fits(value.type, rows):
             return False
         pending, seen = [value], {value}
@@ -258,7 +260,7 @@ class _Sharing:
         return _Piece(value, ops=_computing(value, places))
 
     def _place(self, call: relay.CallOp, piece: _Piece, rows: int) -> Place | None:
-        """The place of a piece that the plan can put into a concatenation that stands where the call is, in so many rows."""
+        """Returns the place of a piece in a concatenation at `call`, in so many rows; None where it has none."""
         source = piece.source
         # What depends on constants only is computed before the program runs.
         if source is None or source in self.results or self.constants(source[0]):
@@ -278,19 +280,19 @@ class _Sharing:
         return place if self._only_kernels_read(source[0], rows) else None
 
     def _is_static(self, call: relay.CallOp) -> bool:
-        """Whether all that a kernel takes and gives are tensors of known shapes."""
+        """Returns whether all arguments and results of a kernel are tensors of known shapes."""
         if call not in self.static:
             values = (*call.arguments, call.result)
             self.static[call] = all(isinstance(leaf, TensorLeaf) for v in values for leaf in leaves_of(v.type, v))
         return self.static[call]
 
     def _can_be_copied(self, piece: _Piece) -> bool:
-        """Whether a kernel can read the piece where it lies now."""
+        """Returns whether a kernel can read the piece at its current place."""
         rows = 1 if piece.source is None else self.in_rows.get(piece.source, 1)
         return rows == 1 or all(_fits(op.results[0].type, rows) for op in piece.moves)
 
     def _emit(self, call: relay.CallOp, joins: Sequence[_Join], large: Set[_Piece]) -> None:
-        """Puts the pieces and the concatenations before the call, whose users then take what the last one gives."""
+        """Inserts the pieces and the concatenations before the call, and replaces its result by the last."""
         kernel = call.callee.owner
         assert isinstance(kernel, relay.FnOp)
         mapper: dict[SSAValue, SSAValue] = dict(zip(kernel.body.block.args, call.arguments, strict=True))
@@ -331,7 +333,7 @@ def _row_bytes(type: Attribute, rows: int) -> int:
 
 
 def _fits(type: Attribute, rows: int) -> bool:
-    """Whether so many rows are some of the first dimensions of all tensors of a type."""
+    """Returns whether so many rows are the first dimensions of all tensors of a type."""
     return all(
         isinstance(leaf, TensorLeaf) and Rows(rows, 0).strides(leaf.shape) is not None for leaf in leaves_of(type)
     )
@@ -347,7 +349,7 @@ def _peel(value: SSAValue) -> tuple[list[OperatorOp], SSAValue]:
 
 
 def _join_of(value: SSAValue) -> _Join | None:
-    """The concatenation that a value is, but for reshapes."""
+    """Returns the concatenation that a value is, through reshapes."""
     reshapes, inner = _peel(value)
     op = inner.op if isinstance(inner, OpResult) else None
     if op is None or piece_offsets(op) is None or not op.operands[0].has_one_use():

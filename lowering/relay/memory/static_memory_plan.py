@@ -1,8 +1,8 @@
-"""`static-memory-plan`: tells how the tensors of each function share memory. The module stays as it is.
+"""Implements `static-memory-plan`: reports how the tensors of each function share memory.
 
-The plan is the one that native code uses (`frame.py`), made on a copy of the module that the pipeline's passes have brought as
-far as kernels: for each function, the tensors that it keeps in its frame, their bytes, those of the frame they share, and the
-lower bound, the most bytes that are needed at any one time.
+The module is not changed. The plan is the one that native code uses (`frame.py`), made on a copy of the module that the pipeline's
+passes have brought as far as kernels: for each function, the tensors that it keeps in its frame, their bytes, those of the frame they
+share, and the lower bound, the most bytes that are needed at any one time.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class StaticMemoryPlan(ModulePass):
 
 
 def memory_report(module: ModuleOp, *, tensors: bool = False, opt_level: int = 3) -> Iterator[str]:
-    """The lines of the report, function by function; sizes in bytes, offsets from the start of the function's frame."""
+    """Yields the report's lines, by function: sizes in bytes, offsets from the start of its frame."""
     from ...pipeline import Options, lowering_passes
 
     copy = module.clone()

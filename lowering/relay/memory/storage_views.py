@@ -1,8 +1,8 @@
-"""Operators that move nothing: their tensors, as they stand in memory, are parts of one another.
+"""Finds operators that move no data: their tensors are parts of one another in memory.
 
-A concatenation whose dimensions before its axis are all 1 is its pieces, one after the other; of others each piece lies in rows, one in
-each part of the result. A reshape is the tensor that it takes, and a slice is a part of one, in rows where it is not of whole ones. Such
-an operator needs no kernel where its tensors can be laid so (`share_storage.py`, `frame.py`).
+A concatenation whose dimensions before its axis are all 1 is its pieces, one after the other; otherwise each piece is stored in rows, one
+in each part of the result. A reshape has the memory of its argument, and a slice is a part of it, in rows where it is not of whole ones.
+Such an operator needs no kernel where its tensors can share memory so (`share_storage.py`, `frame.py`).
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ RESHAPES = frozenset(
 
 @dataclass(frozen=True)
 class Rows:
-    """How a tensor lies that is a part of another one: in `count` rows, each `pitch` elements after the one before it began."""
+    """The layout of a part of a tensor: `count` rows, one starting each `pitch` elements."""
 
     count: int
     pitch: int
 
     def strides(self, shape: Sequence[int]) -> tuple[int, ...] | None:
-        """The strides, in elements, of a tensor of a shape that lies so; None where the rows are not some of its first dimensions."""
+        """Returns the strides of a tensor in these rows; None where they are not its first dimensions."""
         split = next((k for k in range(len(shape) + 1) if prod(shape[:k]) == self.count), None)
         if split is None or 0 in shape:
             return None
@@ -43,7 +43,7 @@ class Rows:
 
 
 def piece_offsets(op: Operation) -> list[int] | None:
-    """Where in a concatenation (or a stack) each of its pieces begins, in bytes; None for other operators, and where a size is not known."""
+    """Returns the pieces' byte offsets in a concatenation (or stack); None for others, and unknown sizes."""
     rows = piece_rows(op)
     fields = op.operands[0].type if op.operands else None
     if rows is None or not isinstance(fields, TupleType):
@@ -53,8 +53,7 @@ def piece_offsets(op: Operation) -> list[int] | None:
 
 
 def piece_rows(op: Operation) -> int | None:
-    """In how many rows each piece of a concatenation (or a stack) lies there: 1 where the pieces lie one after the other. None as for
-    `piece_offsets`."""
+    """Returns the rows of each piece in a concatenation (or stack), or None as `piece_offsets`."""
     if not isinstance(op, OperatorOp) or op.OPERATOR.name not in ("concatenate", "stack"):
         return None
     shape, fields = static_shape(op.result.type), op.args[0].type
@@ -65,7 +64,7 @@ def piece_rows(op: Operation) -> int | None:
 
 
 def view_offsets(op: Operation) -> list[int] | None:
-    """Where in the operator's first argument each tensor that it gives begins, in bytes; None where it gives no parts of it."""
+    """Returns the byte offsets of an operator's results in its first argument; None if not parts of it."""
     if not isinstance(op, OperatorOp) or not op.args:
         return None
     type = op.args[0].type
@@ -91,7 +90,7 @@ def view_offsets(op: Operation) -> list[int] | None:
 
 
 def view_rows(op: Operation) -> Rows | None:
-    """How what a slice or a split gives lies in its first argument; None where that is one stretch of memory, and for other operators."""
+    """Returns the rows in which a slice or split's result is stored; None if it is one range, or none."""
     shape = static_shape(op.operands[0].type) if isinstance(op, OperatorOp) and op.args else None
     if shape is None or not isinstance(op, OperatorOp):
         return None
@@ -107,7 +106,7 @@ def view_rows(op: Operation) -> Rows | None:
 
 
 def is_reshape(op: Operation) -> bool:
-    """Whether the operator gives its first argument, all of it, as it stands in memory."""
+    """Returns whether the operator's result is its first argument, all of it, in the same order in memory."""
     return (
         isinstance(op, OperatorOp)
         and isinstance(op.result.type, TensorType)
@@ -129,7 +128,7 @@ def _bytes(type: Attribute) -> int | None:
 
 
 def _moves_ones_only(op: OperatorOp, shape: Sequence[int]) -> bool:
-    """Whether a transposition leaves the axes of more than one element in their order."""
+    """Returns whether a transposition leaves the axes of more than one element in their order."""
     axes = op.attrs().axes
     order = [axis % len(shape) for axis in axes] if axes else list(reversed(range(len(shape))))
     long = [axis for axis in order if shape[axis] != 1]
@@ -137,7 +136,7 @@ def _moves_ones_only(op: OperatorOp, shape: Sequence[int]) -> bool:
 
 
 def _start(ranges: Sequence[range], shape: Sequence[int]) -> int | None:
-    """The number of the first element of a slice whose elements stand one after the other; None for other slices."""
+    """Returns the number of the first element of a slice of adjacent elements; None for other slices."""
     if not all(ranges):
         return None
     long = next((axis for axis, taken in enumerate(ranges) if len(taken) > 1), len(shape))

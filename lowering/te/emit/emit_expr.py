@@ -49,7 +49,7 @@ class ExprEmitter:
         return op.results[0]
 
     def share(self, e: Expr) -> None:
-        """Until `unshare`, parts that `e` uses many times over are computed once, if writing them out would be long."""
+        """Computes repeated subexpressions of `e` once, until `unshare`, if writing them out would be long."""
         sizes: dict[int, int] = {}
         pending = [e]
         while pending:

@@ -38,8 +38,11 @@ class FunctionEmitter(ExprEmitter):
         body: st.Body,
         shared: Mapping[int, te.Tensor] | None = None,
     ):
-        """`arg_names` are what the parameters are called; `shared` says which tensors lie in another's memory: the parts of
-        a scan in the scan's."""
+        """Declares the parameters.
+
+        `arg_names` are the parameters' names; `shared` maps a tensor to the one in whose memory it is stored: a scan's `init`,
+        `update` and `state` to the scan's result.
+        """
         self.name = name
         self.in_other = dict(shared or {})
         self.args = args
@@ -125,7 +128,7 @@ class FunctionEmitter(ExprEmitter):
         self._declare(memory, pointer, properties)
 
     def _declare(self, memory: Memory, pointer: SSAValue, properties: dict[str, Attribute]) -> None:
-        """The flat buffer in the memory behind a pointer."""
+        """Declares the flat buffer in the memory at a pointer."""
         size = self.arith.simplify(memory.flat.dims[0]) if not memory.is_auto else memory.flat.dims[0]
         if memory.alignment != DEFAULT_ALIGNMENT:
             properties["data_alignment"] = IntegerAttr(memory.alignment, 32)
@@ -281,7 +284,7 @@ class FunctionEmitter(ExprEmitter):
                 self._scoped(node.body, is_last)
 
     def _scoped(self, body: st.Body, is_last: bool) -> None:
-        """Statements whose allocations end behind them."""
+        """Emits statements whose allocations end after the last of them."""
         if is_last or not any(isinstance(n, st.Realize | st.Temporary | st.Launch) for n in body):
             self.statements(body, is_last=is_last)
             return

@@ -36,7 +36,7 @@ _OPTIONS: dict[str, dict[str, object]] = {"narrow-data-type": {"target_bits": 32
 
 
 def passes(module: ModuleOp, *, simple_mode: bool, disabled: Collection[str]) -> Iterator[ModulePass]:
-    """Yields the passes to run on lowered schedules, and on functions with blocks; `disabled` are TVM's names."""
+    """Yields the passes for lowered schedules, or for functions with blocks; `disabled` are TVM's names."""
     from ....passes.pass_info import camel_case
     from ....passes.registry import PASSES
 
@@ -72,7 +72,7 @@ def _drop_variable(variable: tir.VarOp) -> None:
 
 
 def run_passes(module: ModuleOp, *, simple_mode: bool = False, disabled: Collection[str] = ()) -> None:
-    """Runs the passes, in place, but for those that are disabled by TVM's names of them (`CommonSubexprElimTIR`)."""
+    """Runs the passes in place, except those `disabled` by TVM's names (`CommonSubexprElimTIR`)."""
     context = Context()
     for each in list(passes(module, simple_mode=simple_mode, disabled=disabled)):
         each.apply(context, module)

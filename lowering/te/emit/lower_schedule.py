@@ -17,10 +17,10 @@ from .schedule_ops import schedule_ops
 
 
 def lower_schedule(schedule: ScheduleData, args: Sequence[te.Tensor | Var], name: str = "main") -> tir.PrimFuncOp:
-    """The TIR function of a schedule, its buffers flat, before any pass; the schedule stays as it is.
+    """Lowers a schedule to a TIR function with flat buffers, before any pass; the schedule is not changed.
 
-    Parameters are `args` in order: placeholders, scalars, and outputs (or what lies between, which is then an output too).
-    Raises MirError where the schedule cannot be carried out, or a size is bound by no parameter.
+    Parameters are `args` in order: placeholders, scalars, and outputs (or intermediate tensors, which are then outputs too).
+    Raises MirError where the schedule cannot be carried out, or no parameter binds a size.
     """
 
     def run() -> tir.PrimFuncOp:
@@ -38,7 +38,7 @@ def lower_schedule(schedule: ScheduleData, args: Sequence[te.Tensor | Var], name
 
 
 def _in_scans(schedule: ScheduleData) -> dict[int, te.Tensor]:
-    """What the parts of scans write and read: the scan's own tensors."""
+    """Maps each scan's `init`, `update` and `state` tensors to the scan's own."""
     found: dict[int, te.Tensor] = {}
     for stage in schedule.stages:
         if isinstance(stage.op, te.ScanOp):

@@ -1,4 +1,4 @@
-"""Declares views of memory (`B_1 = T.Buffer(…)`) in the innermost block that holds all uses, as TVM does."""
+"""Declares views of memory (`B_1 = T.Buffer(…)`) in the innermost block around all uses, as in TVM."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ....support.walk import walk_ops
 
 
 def place_declarations(function: tir.PrimFuncOp) -> None:
-    """Moves each implicit declaration right before the first statement that uses it, in the innermost block around all uses."""
+    """Moves each implicit declaration before its first use, in the innermost block around all uses."""
     declarations = [op for op in walk_ops(function) if isinstance(op, tir.DeclBufferOp) and op.implicit.value.data]
     if not declarations:
         return
@@ -43,7 +43,7 @@ def _blocks(op: Operation) -> list[Block]:
 
 
 def _is_place(block: Block) -> bool:
-    """Returns whether a declaration may stand in the block: not in an expression, nor where each lane or turn would have one of its own."""
+    """Returns whether a declaration may be in the block: not in an expression, a lane or an iteration."""
     around = block.parent_op()
     if isinstance(around, tir.ForOp) and around.kind.data in ("vectorized", "unrolled"):
         return False
@@ -71,12 +71,12 @@ def _target(declaration: tir.DeclBufferOp, order: dict[Operation, int]) -> Opera
         parent = op.parent_op()
         assert parent is not None
         op = parent
-    # Its expressions come first: the declaration stands before all ops of the statement.
+    # An op follows the ops of its expressions: the declaration is put before all ops of the statement.
     start = _statement_start(op)
     before = start.prev_op
     if declaration.shape and isinstance(before, tir.LetOp):
         first = _statement_start(before)
-        # TVM's printer puts a view of symbolic size before a single let, but behind several.
+        # TVM's printer puts a view of symbolic size before a single let, but after several.
         if not isinstance(first.prev_op, tir.LetOp):
             return first
     return start

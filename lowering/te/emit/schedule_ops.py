@@ -1,4 +1,7 @@
-"""`schedule_ops`: the loops of all stages, each at its place (TVM, "te/schedule/schedule_ops", "te/operation")."""
+"""Makes the loops of all stages, each at its place (TVM, "te/schedule/schedule_ops", "te/operation").
+
+s[B].compute_at(s[C], i)    →    for i: (B's loops for what C reads), then C's loops inside of i
+"""
 
 from __future__ import annotations
 
@@ -200,7 +203,7 @@ class StatementBuilder:
         return merge(nest[: common + 1], [*init, *merge(nest[common + 1 :], update)])
 
     def _check_starts(self, stage: StageData, op: te.ComputeOp, fused: Sequence[IterVar]) -> None:
-        """Raises MirError where the loops that start a reduction run over its terms as well, of which there may be none."""
+        """Raises MirError where the loops of a reduction's init run over a reduction axis that may be empty."""
         for axis in op.reduce_axis if fused else ():
             extent = self.domains[axis].extent
             if not isinstance(extent, Const) or extent.value == 0:
@@ -311,7 +314,7 @@ def _reads_earlier(combined: list[Expr], held: list[te.Read]) -> bool:
 
 
 def start_values(reduction: te.Reduction) -> list[Expr]:
-    """What a reduction begins with."""
+    """Returns the values with which a reduction begins."""
     if reduction.init:
         return list(reduction.init)
     if not isinstance(reduction.reducer, str):

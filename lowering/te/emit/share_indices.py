@@ -1,9 +1,11 @@
-"""Names what the statements of one list compute several times, as TVM's common-subexpression elimination shows it.
+"""Names expressions that adjacent statements repeat, as TVM's common-subexpression elimination does.
 
-Unlike `common-subexpr-elim-tir`, which looks at a whole function, only what stores and calls next to each other repeat is shared, and
-only what is made of loop variables and parameters: the text of a lowered schedule then reads as TVM prints it (TVM, "tir/transforms/
-common_subexpr_elim"). Larger computations come first; each name stands before the smaller ones that it is made of, numbered in order
-of introduction through the whole function.
+    A[i * 4 + j] = B[i * 4 + j]    →    cse_var_1: T.int32 = i * 4 + j; A[cse_var_1] = B[cse_var_1]
+
+Unlike `common-subexpr-elim-tir`, which looks at a whole function, it shares only expressions that adjacent stores and calls repeat
+and that depend on loop variables and parameters only: the text of a lowered schedule then reads as TVM prints it (TVM,
+"tir/transforms/common_subexpr_elim"). Larger expressions come first; each name precedes the smaller ones that it uses, and names
+are numbered in order of introduction through the whole function.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ _OUTER = (
     tir.AllocateOp, tir.DeclBufferOp, tir.LaunchThreadOp, tir.EnvThreadOp, tir.VarOp, tir.MatchBufferOp, tir.AttrOp,
     tir.AllocBufferOp, tir.AllocateConstOp, tir.IterVarOp, tir.CommReducerOp,
 )  # fmt: skip
-"""Ops that act on all that follows: a list of statements begins behind them."""
+"""Ops that act on all that follows: a list of statements begins after them."""
 
 
 @dataclass
@@ -83,7 +85,7 @@ class _Sharing:
                 self._collect(value, block, table)
         # Of those of one size that were written last comes first; parts that are found later follow.
         order = sorted(reversed(list(table)), key=lambda n: -table[n].size)
-        # Lets come to stand behind this mark, later ones before earlier ones.
+        # Lets are inserted after this mark, later ones before earlier ones.
         mark = tir.ConstOp.int(0)
         block.insert_op_before(mark, _start(statements[0]))
         place = 0
@@ -129,7 +131,7 @@ class _Sharing:
         entry.uses.append(value)
 
     def _share(self, uses: list[OpResult], mark: Operation, block: Block) -> None:
-        """Puts a let of the first use behind the mark, and reads it at all uses."""
+        """Inserts a let of the first use after the mark, and replaces all uses by it."""
         self.count += 1
         let = tir.LetOp(f"cse_var_{self.count}", uses[0])
         let.location = uses[0].op.location
@@ -145,10 +147,11 @@ class _Sharing:
 
 
 def _is_within(op: Operation, block: Block) -> bool:
-    """Returns whether an op stands in a block or in a region there.
+    """Returns whether an op is in a block or in a region nested in it.
 
-    What is computed outside, such as the mask of a branch, is there for
-    the other readers of it, too."""
+    A value from outside, such as the mask of a branch, may have
+    other users there.
+    """
     parent = op.parent
     while parent is not None and parent is not block:
         owner = parent.parent_op()
@@ -184,10 +187,11 @@ def _is_pure(value: SSAValue) -> bool:
 
 
 def _tree(root: OpResult, block: Block, kept: list[Operation]) -> None:
-    """The ops of a block that compute a value, operands first.
+    """Appends the ops of a block that compute a value to `kept`, operands first.
 
-    The number that an unrolled variable stands for is outside of it, where
-    other statements of the turn read it."""
+    The constant of an unrolled variable is outside of the block: other
+    statements of the iteration read it.
+    """
     pending: list[tuple[SSAValue, bool]] = [(root, False)]
     seen: set[Operation] = set()
     while pending:
@@ -204,7 +208,7 @@ def _tree(root: OpResult, block: Block, kept: list[Operation]) -> None:
 
 
 def _start(first: Operation) -> Operation:
-    """Where the list of statements begins: behind what acts on all of it."""
+    """Returns the first op of the list of statements, after the ops that act on all of it."""
     op = first
     begin: Operation = first
     while True:

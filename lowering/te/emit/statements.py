@@ -1,4 +1,4 @@
-"""Statements of a scheduled program, before its tensors are buffers: trees that later stages are put into."""
+"""Defines the statements of a scheduled program before its tensors are buffers, as trees."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Temporary:
 
 @dataclass(eq=False)
 class Statements:
-    """The body of an extern, its buffers standing for tensors; `regions` are those that a tensor intrinsic works on."""
+    """The body of an extern on tensors; `regions` are those that a tensor intrinsic works on."""
 
     statements: list[ext.Stmt]
     buffers: list[tuple[ext.Buffer, te.Tensor]]
@@ -135,7 +135,7 @@ class AllReduce:
 
 @dataclass(eq=False)
 class Prefetch:
-    """What is inside reads parts of `tensor`: a hint that those of `offset` turns later of the loop over `axis` are wanted soon."""
+    """A hint to load what `body` reads of `tensor`, `offset` iterations of the loop over `axis` ahead."""
 
     tensor: te.Tensor
     axis: IterVar

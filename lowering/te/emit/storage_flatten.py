@@ -1,6 +1,8 @@
 """Stores the tensors of a scheduled program in one-dimensional buffers (TVM, "storage_flatten").
 
-A parameter with symbolic extents may have any strides; what is computed in between lies compact in memory of its own, except
+    B[i, j]  with B of shape (4, 8)    →    B_1[i * 8 + j]
+
+A parameter with symbolic extents may have any strides; an intermediate tensor is stored compactly in memory of its own, except
 where `storage_align` asks for strides that are rounded up.
 """
 
@@ -34,7 +36,10 @@ class Stride(Expr):
 
 @dataclass(eq=False)
 class Memory:
-    """The memory of one tensor: `lows` is the index of its first element, `strides` those of its dimensions (empty: compact)."""
+    """The memory of one tensor.
+
+    `lows` is the index of its first element, `strides` are those of its dimensions (empty: compact).
+    """
 
     name: str
     dtype: str
@@ -46,7 +51,7 @@ class Memory:
     buffer: SSAValue | None = None
     """The parameter's buffer."""
     pointer: SSAValue | None = None
-    """What an allocation gave."""
+    """The result of its allocation."""
     is_auto: bool = False
     """Returns whether strides come with the parameter."""
     alignment: int = DEFAULT_ALIGNMENT

@@ -95,7 +95,7 @@ def _uses(e: Expr, variables: set[int]) -> bool:
 
 
 def _output_region(stage: StageData, op: te.ComputeOp, domains: Domains, place: int) -> list[Range]:
-    """What the loops from the tensorized one on run over, of each of the operation's axes."""
+    """Returns the part of each axis that the loops from the tensorized one inward cover."""
     arith = Arith()
     interval = Interval(arith)
     for axis, range in visible_ranges(stage, domains):
@@ -121,7 +121,7 @@ def _simplified(range: Range, arith: Arith) -> Range:
 def _input_regions(
     stage: StageData, op: te.ComputeOp, region_of: dict[int, Range], domains: Domains
 ) -> dict[int, list[Range]]:
-    """What is read of each tensor, while the axes run over the regions."""
+    """Returns the region of each tensor that is read while the axes run over `region_of`."""
     arith = Arith()
     interval = Interval(arith)
     for axis, range in visible_ranges(stage, domains):
@@ -144,7 +144,7 @@ def _input_regions(
 
 
 def _fitted(ranges: list[Range], shape: tuple[Expr, ...], what: str, intrin: TensorIntrin) -> int:
-    """How many leading dimensions of one element the region has before those of the intrinsic.
+    """Returns how many leading dimensions of extent 1 the region has before those of the intrinsic.
 
     Raises MirError on a misfit.
     """

@@ -25,7 +25,7 @@ def apply_schedule(
     outputs: Sequence[te.Operation],
     sizes: Mapping[str, ex.Var],
 ) -> Schedule:
-    """The schedule that the op says, of the program that `operations` are; errors stand at the step at fault."""
+    """Applies a `te.schedule` to the program of `operations`; an error is reported at the step at fault."""
     names = TensorNames(operations)
     if op.outputs is not None and op.target is None:
         listed: list[te.Operation] = []

@@ -1,4 +1,4 @@
-"""Primitives that change the program: `cache_read`, `cache_write` and `rfactor` put operations between others (TVM, "schedule_dataflow_rewrite")."""
+"""Implements `cache_read`, `cache_write` and `rfactor` (TVM, "te/schedule/schedule_dataflow_rewrite")."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _stage(schedule: ScheduleData, tensor: te.Tensor) -> StageData:
 
 
 def cache_read(schedule: ScheduleData, tensor: te.Tensor, scope: str, readers: Sequence[te.Tensor]) -> te.Tensor:
-    """`C = f(A)` becomes `A_local = copy(A)`, `C = f(A_local)`: the readers take it from memory of another scope."""
+    """Copies a tensor for its readers: `C = f(A)` becomes `A_local = copy(A)`, `C = f(A_local)`."""
     stage = _stage(schedule, tensor)
     source = stage.operation.outputs[tensor.value_index]
     if not readers:
@@ -71,7 +71,10 @@ def cache_read(schedule: ScheduleData, tensor: te.Tensor, scope: str, readers: S
 
 
 def cache_write(schedule: ScheduleData, tensor: Sequence[te.Tensor], scope: str) -> list[te.Tensor]:
-    """`C = f(A)` becomes `C_local = f(A)`, `C = copy(C_local)`; loops made of C before now belong to C_local."""
+    """Computes a tensor in another scope: `C = f(A)` becomes `C_local = f(A)`, `C = copy(C_local)`.
+
+    Loops that C had belong to C_local.
+    """
     stage = _stage(schedule, tensor[0])
     op = stage.operation
     if not isinstance(op, te.ComputeOp):
@@ -149,9 +152,12 @@ def _guarded(body: tuple[Expr, ...], checks: list[Expr]) -> tuple[Expr, ...]:
 
 
 def rfactor(schedule: ScheduleData, tensor: te.Tensor, axis: IterVar, factor_axis: int = 0) -> list[te.Tensor]:
-    """`B[i] = sum(A[i, k], k)` becomes `B_rf[ko, i] = sum(A[i, ko * 16 + ki], ki)`, `B[i] = sum(B_rf[ko, i], ko)` for ko of a split k.
+    """Factors a reduction: partial results over one of its loops, then their combination.
 
-    The axis becomes dimension `factor_axis` of the parts, whose loops are then free to be parallel, vectorized or bound.
+    `B[i] = sum(A[i, k], k)` becomes, for `ko` of a split k,
+    `B_rf[ko, i] = sum(A[i, ko * 16 + ki], ki)`, `B[i] = sum(B_rf[ko, i], ko)`.
+
+    The axis becomes dimension `factor_axis` of the partial results, whose loops may then be parallel, vectorized or bound.
     """
     stage = _stage(schedule, tensor)
     op = stage.operation

@@ -32,7 +32,7 @@ else:
 
 
 class Stage(StageBase, StagePrimitives):
-    """How one tensor is computed: its loops, in order, and where it is computed."""
+    """The stage of one tensor: its loops, in order, and where it is computed."""
 
     def __init__(self, schedule: Schedule, data: StageData):
         self.schedule = schedule
@@ -119,7 +119,7 @@ class Schedule(ScheduleBase, SchedulePrimitives):
         self.recorder.name(result.data if isinstance(result, Stage) else result, name)
 
     def as_op(self, operations: Sequence[Operation], name: str | None = None, target: str | None = None) -> ScheduleOp:
-        """Returns the primitives that were applied as ops, once; `operations` are the program's, in the order of its text."""
+        """Returns the applied primitives as ops, once; `operations` are in the order of the program's text."""
         return self.recorder.as_op(operations, name, target)
 
     def normalize(self) -> Schedule:

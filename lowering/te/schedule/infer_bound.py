@@ -1,4 +1,4 @@
-"""`infer_bound`: the range of every axis, from the outputs to what they read (TVM, "te/schedule/bound")."""
+"""Infers the range of every axis, from the outputs to their inputs (TVM, "te/schedule/bound")."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class BoundInference:
         self._gather(op, reads)
 
     def _needs_relax(self, axis: IterVar, found: bool, scope: str) -> bool:
-        """Returns whether the whole of an axis is needed: one inside of the attach point, or of threads that share the memory."""
+        """Returns whether all of an axis is needed: inside the attach point, or by threads that share memory."""
         tag = tag_of(self.bind.get(id(axis), axis))
         if not tag or tag == "pipeline":
             return not found
@@ -119,7 +119,7 @@ class BoundInference:
         return storage_rank(scope) <= thread_rank(tag)
 
     def _check_threads(self, stage: StageData, consumer: StageData, scope: str) -> None:
-        """Raises where a reader is outside of threads that compute the stage, each for itself, in memory that others do not see."""
+        """Raises MirError where a consumer is outside of threads that each have a copy of the stage."""
         shared = {id(axis) for axis in self.paths[id(stage)]}
         loops = [axis for axis in (*consumer.leaves, *self.paths[id(consumer)]) if id(axis) in shared]
         around = {tag_of(self.bind.get(id(axis), axis)) for axis in loops}
@@ -213,7 +213,7 @@ class BoundInference:
     def _propagate(
         self, op: te.Operation, interval: Interval, sets: dict[int, IntSet], reads: dict[int, list[list[IntSet]]]
     ) -> None:
-        """What the operation reads, while its axes run over their sets."""
+        """Adds the regions that the operation reads, while its axes run over their sets, to `reads`."""
         match op:
             case te.ComputeOp():
                 for read in reads_in(op.body):
@@ -296,7 +296,7 @@ class BoundInference:
         place = 1
         for tensor in op.outputs:
             for _ in tensor.dims[1:]:
-                # States are kept whole: what a step reads of the one before may lie anywhere.
+                # States are kept whole: a step may read the one before at any place.
                 self.domains[axes[place]] = domain_of(axes[place])
                 place += 1
 
@@ -307,9 +307,9 @@ def _where(stage: StageData) -> str:
 
 
 def attach_path(stage: StageData) -> list[IterVar]:
-    """The loops around a stage, innermost first.
+    """Returns the loops around a stage, innermost first.
 
-    Raises MirError where a stage is computed at what is no loop (any more).
+    Raises MirError where a stage is computed at an axis that is not a loop (any more).
     """
     path: list[IterVar] = []
     while True:

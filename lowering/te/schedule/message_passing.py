@@ -1,4 +1,7 @@
-"""Messages along the relations of a stage's axes: domains down, index values and bound checks up, sets up (TVM, "message_passing")."""
+"""Propagates values along the relations of a stage's axes (TVM, "message_passing").
+
+Domains are passed down from roots to loops; index values, sets and bound checks are passed up.
+"""
 
 from __future__ import annotations
 
@@ -229,14 +232,14 @@ def _fused_sets(relation: Fuse, domains: Domains, sets: dict[int, IntSet], evalu
         and is_zero(arith.simplify(ex.floormod(inner.extent, length)))
         and arith.prove_equal(ex.floormod(fused.min, length), zero)
     ):
-        # The values lie in one row.
+        # The values are in one row.
         begin, end = ex.floormod(fused.min, inner.extent), ex.floormod(fused.max, inner.extent)
         return rows, IntSet(ex.add(inner.min, begin), ex.add(inner.min, end))
     return rows, IntSet.of_range(inner)
 
 
 def pass_up_bound_check(stage: StageData, domains: Domains, checked: dict[int, bool], arith: Arith) -> None:
-    """Which axes may run past their range, from the loops up: a split that does not divide makes its parent do so."""
+    """Marks axes that may exceed their range, from the loops up: a split that does not divide does so."""
     for relation in reversed(stage.relations):
         match relation:
             case Split():
@@ -284,7 +287,7 @@ def same_range(a: Range, b: Range, arith: Arith) -> bool:
 
 
 def visible_ranges(stage: StageData, domains: Domains) -> list[tuple[IterVar, Range]]:
-    """The axes that a stage's values may be made of, with their ranges: its own, and those of the stages that it is inside of."""
+    """Returns the axes, with ranges, of a stage and of the stages that it is computed in."""
     found: dict[int, IterVar] = {}
     around: StageData | None = stage
     while around is not None:
@@ -297,8 +300,10 @@ def visible_ranges(stage: StageData, domains: Domains) -> list[tuple[IterVar, Ra
 def make_bound_check(
     stage: StageData, domains: Domains, values: Values, *, skip_domain: bool, skip: set[int]
 ) -> list[Expr]:
-    """The conditions under which the loops' values are inside of the axes' ranges and, unless `skip_domain`, of the
-    operation's: those that do not follow from the loops' own ranges."""
+    """Returns the conditions that keep the loops' values in the axes' ranges, if they may not hold.
+
+    Unless `skip_domain`, they keep them in the operation's domain, too.
+    """
     arith = Arith()
     evaluate = Interval(arith)
     sets: dict[int, IntSet] = {}

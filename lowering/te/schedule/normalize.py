@@ -1,4 +1,7 @@
-"""`normalize`: inlines what is computed inline, counts every loop from 0, and moves stages out of loops that were split away."""
+"""Normalizes a schedule before its bounds are inferred.
+
+Stages are inlined, every loop is counted from 0, and stages move out of loops that were split.
+"""
 
 from __future__ import annotations
 

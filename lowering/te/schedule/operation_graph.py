@@ -1,4 +1,4 @@
-"""The graph of operations: what reads what, in which order, and the same program with some tensors replaced."""
+"""Walks and rewrites the graph of operations: inputs, post-order, tensors replaced."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def sub_graph(outputs: Sequence[te.Tensor], inputs: Sequence[te.Tensor], include
     """The operations between inputs and outputs, outputs included."""
     ends = {id(t.op) for t in inputs}
     found: list[te.Operation] = []
-    # Whether an operation lies on a way to the inputs.
+    # Whether an operation depends on the inputs.
     reaches: dict[int, bool] = {}
     order = post_order([t.op for t in outputs])
     for op in order:
@@ -59,7 +59,7 @@ def sub_graph(outputs: Sequence[te.Tensor], inputs: Sequence[te.Tensor], include
 
 
 class Replacement:
-    """Tensors that stand in for others, by the `id` of the other."""
+    """A substitution of tensors, by the `id` of the tensor that is replaced."""
 
     def __init__(self, tensors: Mapping[te.Tensor, te.Tensor] | None = None):
         self._by_id: dict[int, te.Tensor] = {}
@@ -73,7 +73,7 @@ class Replacement:
         self._kept.append(old)
 
     def get(self, tensor: te.Tensor) -> te.Tensor:
-        """What stands for the tensor now: of one that was replaced twice the last."""
+        """Returns the current replacement of the tensor: of one that was replaced twice the last."""
         while (new := self._by_id.get(id(tensor))) is not None:
             tensor = new
         return tensor
@@ -90,7 +90,7 @@ class Replacement:
 
 
 def change_body(body: Sequence[Expr], change: Callable[[Expr], Expr]) -> tuple[Expr, ...]:
-    """The values of a compute with `change` applied to each expression in them, also those inside a reduction."""
+    """Applies `change` to each value of a compute, also to those inside a reduction."""
     if not isinstance(body[0], te.Reduce):
         return tuple(change(v) for v in body)
     old = body[0].reduction
@@ -148,7 +148,7 @@ def replace_inputs(op: te.Operation, replacement: Replacement) -> te.Operation:
 
 
 def replace_data_flow(stages: Sequence[StageData], replacement: Replacement) -> None:
-    """Makes every stage read what stands for the tensors that it read; what that changes is replaced in turn."""
+    """Replaces inputs of every stage; a stage that changes has its own outputs replaced likewise."""
     for stage in stages:
         if stage.op is None:
             continue

@@ -25,7 +25,7 @@ _RANK = {SPATIAL: 0, THREAD: 1, REDUCE: 2, ORDERED: 3, OPAQUE: 4}
 
 
 def refused(stage: StageData, message: str, *notes: str) -> ScheduleError:
-    """The refusal of a primitive, at the place that is at work, else at the stage's operation."""
+    """Returns the refusal of a primitive, at the current location or at the stage's operation."""
     location = current_location()
     if location == UNKNOWN_LOC and stage.op is not None:
         location = stage.op.location
@@ -38,7 +38,7 @@ def _loops(stage: StageData) -> str:
 
 
 def leaf(stage: StageData, axis: IterVar, doing: str) -> int:
-    """The place of a loop. Raises ScheduleError for an axis that is no loop of the stage."""
+    """Returns the place of a loop. Raises ScheduleError for an axis that is not a loop of the stage."""
     place = stage.position(axis)
     if place is not None:
         return place
@@ -106,9 +106,10 @@ def _count(stage: StageData, value: ExprLike, what: str) -> Expr:
 def split(
     stage: StageData, parent: IterVar, factor: ExprLike | None = None, nparts: ExprLike | None = None
 ) -> tuple[IterVar, IterVar]:
-    """`for i in range(n)` becomes `for i_outer in range(ceildiv(n, factor)): for i_inner in range(factor)`.
+    """Splits a loop into two.
 
-    With `nparts` the outer loop has that many iterations. Where it does not divide, what is past the end is skipped by an `if`.
+    `for i in range(n)` becomes `for i_outer in range(ceildiv(n, factor)): for i_inner in range(factor)`.
+    With `nparts` the outer loop has that many iterations. Where the factor does not divide, an `if` skips values past the end.
     """
     place = leaf(stage, parent, "split")
     _schedulable(stage, parent, "split")
@@ -129,9 +130,10 @@ def split(
 
 
 def fuse(stage: StageData, *args: IterVar) -> IterVar:
-    """`for i in range(n): for j in range(m)` becomes `for i_j_fused in range(n * m)`, i being i_j_fused // m and j the rest.
+    """Fuses adjacent loops into one.
 
-    Without arguments, for a tensor without dimensions, a loop of one iteration.
+    `for i in range(n): for j in range(m)` becomes `for i_j_fused in range(n * m)`, with i = i_j_fused // m, j = i_j_fused % m.
+    Without arguments, for a tensor without dimensions, it makes a loop of one iteration.
     """
     if not args:
         axis = Axis("singleton", None, SPATIAL)
@@ -169,7 +171,7 @@ def _fuse_two(stage: StageData, outer: IterVar, inner: IterVar) -> IterVar:
 
 
 def reorder(stage: StageData, *args: IterVar) -> None:
-    """`for i: for j` becomes `for j: for i` for `reorder(j, i)`: the loops named take their places in this order."""
+    """Reorders loops: `for i: for j` becomes `for j: for i` for `reorder(j, i)`."""
     places = [leaf(stage, axis, "reorder") for axis in args]
     for axis in args:
         _schedulable(stage, axis, "reorder")
@@ -199,7 +201,10 @@ def _steps(loops: Sequence[IterVar]) -> list[IterVar]:
 def tile(
     stage: StageData, x_parent: IterVar, y_parent: IterVar, x_factor: ExprLike, y_factor: ExprLike
 ) -> tuple[IterVar, IterVar, IterVar, IterVar]:
-    """`for x: for y` becomes `for x_outer: for y_outer: for x_inner in range(x_factor): for y_inner in range(y_factor)`."""
+    """Tiles two loops.
+
+    `for x: for y` becomes `for x_outer: for y_outer: for x_inner in range(x_factor): for y_inner in range(y_factor)`.
+    """
     leaf(stage, x_parent, "tile")
     leaf(stage, y_parent, "tile")
     if x_parent is y_parent:
@@ -213,7 +218,7 @@ def tile(
 
 
 def bind(stage: StageData, ivar: IterVar, thread_ivar: IterVar) -> None:
-    """`for i in range(n)` becomes `i = T.launch_thread("threadIdx.x", n)`: each thread has one value of the axis."""
+    """Binds a loop to a thread: `for i in range(n)` becomes `i = T.launch_thread("threadIdx.x", n)`."""
     leaf(stage, ivar, "bind")
     if not tag_of(thread_ivar):
         raise refused(
@@ -305,7 +310,7 @@ def prefetch(stage: StageData, tensor: te.Tensor, var: IterVar, offset: ExprLike
 
 
 def storage_align(stage: StageData, axis: IterVar, factor: int, offset: int) -> None:
-    """Memory of the stage's tensor gets a stride of `factor * k + offset` elements in the dimension of `axis`."""
+    """Sets the stride of the dimension of `axis` in the stage's tensor to `factor * k + offset` elements."""
     op = _computed(stage, "align the storage of")
     if not isinstance(op, te.ComputeOp) or axis not in _identity(*op.axis):
         raise refused(
@@ -322,7 +327,7 @@ def storage_align(stage: StageData, axis: IterVar, factor: int, offset: int) -> 
 
 
 def tensorize(stage: StageData, var: IterVar, tensor_intrin: object) -> None:
-    """What is inside of the loop over `var`, itself included, becomes one use of a tensor intrinsic."""
+    """Replaces the loop over `var` and its body by one use of a tensor intrinsic."""
     from ....dialects.te.tensor_intrin import TensorIntrin
 
     leaf(stage, var, "tensorize")
@@ -349,7 +354,7 @@ def set_scope(stage: StageData, scope: str) -> None:
 
 
 def compute_at(stage: StageData, parent: StageData, scope: IterVar) -> None:
-    """The stage is computed inside of the loop over `scope` of stage `parent`, as much of it as is read there."""
+    """Computes the stage inside of the loop over `scope` of `parent`, as much of it as is read there."""
     _placeable(stage)
     if stage.is_output:
         raise refused(

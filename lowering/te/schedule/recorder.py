@@ -1,4 +1,4 @@
-"""Primitives that a program applies to a schedule, written down as ops of `te.schedule` (see `dialects.te.schedule_ops`)."""
+"""Records the primitives that are applied to a schedule as ops (`dialects.te.schedule_ops`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .stage import ScheduleData, StageData
 
 
 class TensorNames:
-    """The names by which a schedule refers to the tensors of a program, whose operations are given in order."""
+    """Names the tensors of a program; those of the same name are distinguished by their position."""
 
     def __init__(self, operations: Sequence[te.Operation]):
         self.of: dict[int, tuple[str, int]] = {}
@@ -37,9 +37,9 @@ class TensorNames:
 
 
 class Recorder:
-    """Writes each primitive as an op, behind the ops that name the axes and tensors that it takes.
+    """Writes each primitive as an op, after the ops that name its axes and tensors.
 
-    An axis is named before its primitive is applied, which may give the operation other axes: `arguments`, then `applied`.
+    An axis is named before its primitive is applied, which may change the operation's axes: `arguments`, then `applied`.
     """
 
     def __init__(self, schedule: ScheduleData):
@@ -107,7 +107,7 @@ class Recorder:
             made.name_hint = hint(name)
 
     def as_op(self, operations: Sequence[te.Operation], name: str | None, target: str | None) -> so.ScheduleOp:
-        """Returns the `te.schedule`, once. Raises MirError for an argument that no op stands for."""
+        """Returns the `te.schedule`, once. Raises MirError for an argument that no op represents."""
         if self._refused is not None:
             raise self._refused
         names = TensorNames(operations)
@@ -136,7 +136,7 @@ class Recorder:
         return self._tensor(stage.original.outputs[0])
 
     def _tensor(self, tensor: te.Tensor) -> SSAValue:
-        """A tensor of the program as it was before primitives rewrote its operation, or one that a primitive made."""
+        """Returns the value that names a tensor: a primitive's result, or one of the program before rewrites."""
         made = self._made.get(id(tensor))
         if made is not None:
             return made
@@ -213,7 +213,7 @@ def _literal(value: Any) -> Attribute:
 
 
 class _NotWrittenError(Exception):
-    """An argument that may be applied, but that no op stands for."""
+    """An argument that may be applied, but that no op represents."""
 
     def __init__(self, reason: MirError | VerifyException):
         super().__init__()

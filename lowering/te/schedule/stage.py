@@ -1,4 +1,4 @@
-"""Schedules and stages: for each operation its loops, how they came from its axes, and where it is computed."""
+"""Defines schedules and stages: an operation's loops, their axes, and where it is computed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOT, INLINE, INLINED, SCOPE, SCAN_UPDATE = "root", "inline", "inlined", "scope"
 
 @dataclass(eq=False)
 class Split:
-    """`parent` is `outer` times the extent of `inner`, plus `inner`; one of `factor` and `nparts` is given."""
+    """`parent` is `outer` times the extent of `inner`, plus `inner`; `factor` or `nparts` is set."""
 
     parent: IterVar
     outer: IterVar
@@ -54,7 +54,7 @@ Relation = Split | Fuse | Rebase | Singleton
 
 @dataclass(eq=False)
 class AxisAttrs:
-    """What a schedule said of an axis."""
+    """The attributes that a schedule set on an axis."""
 
     annotation: str = ""
     """"", "unrolled", "vectorized", "parallel" or "tensorized"."""
@@ -89,7 +89,7 @@ class StageData:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name of the stage in messages."""
         return "a group" if self.op is None else self.op.name
 
     @property
@@ -99,14 +99,14 @@ class StageData:
         return self.op
 
     def attrs_of(self, axis: IterVar) -> AxisAttrs:
-        """What was said of the axis; made when first asked for."""
+        """Returns the attributes of the axis, creating them if needed."""
         found = self.attrs.get(id(axis))
         if found is None:
             found = self.attrs[id(axis)] = AxisAttrs()
         return found
 
     def known_attrs(self, axis: IterVar) -> AxisAttrs | None:
-        """What was said of the axis, if anything."""
+        """Returns the attributes of the axis, or None."""
         return self.attrs.get(id(axis))
 
     def position(self, axis: IterVar) -> int | None:
@@ -198,11 +198,11 @@ def create_schedule(outputs: Sequence[te.Operation]) -> ScheduleData:
 def create_group(
     schedule: ScheduleData, outputs: Iterable[te.Tensor], inputs: Iterable[te.Tensor], include_inputs: bool = False
 ) -> StageData:
-    """A group of the stages between inputs and outputs, which are then placed together.
+    """Groups the stages between inputs and outputs, which are then placed together.
 
-    It becomes a part of the innermost group that holds all of them. A tensor of before a rewrite is that of after it: where
-    `cache_read` put a copy in front of a reader, the copy is between the two. Raises MirError where there is no stage in
-    between or a group would be cut.
+    The group becomes a part of the innermost group that holds all of them. A tensor from before a rewrite means its replacement:
+    where `cache_read` put a copy in front of a reader, the copy is between the two. Raises MirError where nothing is computed
+    between inputs and outputs, or a group would be cut.
     """
     from ....dialects.te.expr import fail
 

@@ -22,9 +22,9 @@ from ..tir.interpreter.scalar import binary_function
 from ..tir.interpreter.values import dtype_of
 from ..tir.types import type_to_dtype
 from .compute import ComputeOp, ExternOp, ScanOp, extents_of, steps_of
-from .expr import FLOAT_LIMITS, INT_LIMITS, is_float
 from .numpy_eval import Array, Points, yielded_by
 from .ops import (
+    FOLDS,
     CommReducerOp,
     FuncOp,
     PlaceholderOp,
@@ -33,15 +33,13 @@ from .ops import (
     ReduceOp,
     is_input,
     needed_ops,
+    neutral,
 )
 from .types import TensorType
 
 MOST_POINTS = 1 << 21
 """How many points of axes are evaluated at once."""
 
-_FOLDS: dict[str, type[tir.BinaryOp]] = {
-    "sum": tir.AddOp, "prod": tir.MulOp, "min": tir.MinOp, "max": tir.MaxOp, "all": tir.AndOp, "any": tir.OrOp,
-}  # fmt: skip
 _UFUNCS: dict[str, np.ufunc] = {
     "sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum, "all": np.logical_and, "any": np.logical_or,
 }  # fmt: skip
@@ -240,7 +238,7 @@ class _Run:
                 ]
             return self._combine(reduction, total, [s[..., 0] for s in sources])
         kind, source = reduction.kind.data, sources[0]
-        combine = binary_function(_FOLDS[kind](reduction.sources[0], reduction.sources[0]))
+        combine = binary_function(FOLDS[kind](reduction.sources[0], reduction.sources[0]))
         partial = _UFUNCS[kind].reduce(source, axis=rank, dtype=None if source.dtype == bool else source.dtype)
         return [np.asarray(combine(np.asarray(total[0]), np.asarray(partial)), source.dtype)]
 
@@ -255,7 +253,7 @@ class _Run:
             assert isinstance(reduction.reducer.owner, CommReducerOp)
             return Points(self, [], {}).values(yielded_by(reduction.reducer.owner.identity.block))
         type = reduction.sources[0].type
-        return [np.asarray(neutral(reduction.kind.data, type_to_dtype(type)), dtype_of(type, reduction))]
+        return [np.asarray(neutral(reduction.kind.data, type), dtype_of(type, reduction))]
 
     def _scan(self, op: ScanOp) -> None:
         for init, update, state, result in zip(op.init, op.update, op.state, op.results, strict=True):
@@ -352,17 +350,6 @@ class _Contraction:
                 return None
             operands += [array[tuple(slice(*bounds[a]) for a in axes)], axes]
         return np.einsum(*operands, list(range(self.spatial)), optimize=True)
-
-
-def neutral(kind: str, dtype: str) -> float:
-    """What a built-in reduction begins with."""
-    match kind:
-        case "min":
-            return FLOAT_LIMITS[dtype] if is_float(dtype) else INT_LIMITS[dtype][1]
-        case "max":
-            return -FLOAT_LIMITS[dtype] if is_float(dtype) else INT_LIMITS[dtype][0]
-        case _:
-            return int(kind in ("prod", "all"))
 
 
 def _size(ranges: Sequence[tuple[int, int]]) -> int:

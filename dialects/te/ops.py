@@ -49,12 +49,25 @@ from ..assembly import (
 from ..extents import why_too_large
 from ..plain_op import PlainOp
 from ..tir.buffer import NO_ATTRS
-from ..tir.types import I1, I32, I64, ReducerType, type_to_dtype
+from ..tir.types import I1, I32, I64, ReducerType, limit, type_to_dtype
 from .types import TensorType
 
 if TYPE_CHECKING:
     from xdsl.parser import Parser
     from xdsl.printer import Printer
+
+
+FOLDS: dict[str, type[tir.BinaryOp]] = {
+    "sum": tir.AddOp, "prod": tir.MulOp, "min": tir.MinOp, "max": tir.MaxOp, "all": tir.AndOp, "any": tir.OrOp,
+}  # fmt: skip
+"""The op that combines two values, by the kind of a built-in reduction."""
+
+
+def neutral(kind: str, type: Attribute) -> float:
+    """Returns the value with which a built-in reduction of values of a type begins."""
+    if kind in ("min", "max"):
+        return limit("max_value" if kind == "min" else "min_value", type)
+    return int(kind in ("prod", "all"))
 
 
 def tensor_name(value: SSAValue) -> str:
@@ -332,7 +345,7 @@ class ReduceOp(PlainOp):
     traits = traits_def(Pure())
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
 
-    KINDS: ClassVar[tuple[str, ...]] = ("sum", "prod", "min", "max", "all", "any", "custom")
+    KINDS: ClassVar[tuple[str, ...]] = (*FOLDS, "custom")
 
     def __init__(
         self,

@@ -6,39 +6,34 @@ from collections.abc import Callable, Container, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, LocationAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, FloatAttr, IntegerAttr, IntegerType, LocationAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects import te, tir
-from ...dialects.te.expr import FLOAT_LIMITS, INT_LIMITS, is_float
-from ...dialects.te.ops import tensor_name
-from ...dialects.tir.types import type_to_dtype
+from ...dialects.interned import i32_array
+from ...dialects.plain_op import SEGMENTS
+from ...dialects.te.ops import FOLDS, neutral, tensor_name
 from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import error_at
-from ...support.edit import add_op, clone_op
-from . import make
+from ...support.edit import add_op, clone_op, create_op
 
 if TYPE_CHECKING:
     from .create_prim_func import Lowering
 
 _SHALLOW = 60
 
-_COMBINERS: dict[str, type[tir.BinaryOp]] = {
-    "sum": tir.AddOp,
-    "prod": tir.MulOp,
-    "min": tir.MinOp,
-    "max": tir.MaxOp,
-    "all": tir.AndOp,
-    "any": tir.OrOp,
-}
-_NEUTRAL: dict[str, Callable[[str], float]] = {
-    "sum": lambda dtype: 0,
-    "prod": lambda dtype: 1,
-    "min": lambda dtype: FLOAT_LIMITS[dtype] if is_float(dtype) else INT_LIMITS[dtype][1],
-    "max": lambda dtype: -FLOAT_LIMITS[dtype] if is_float(dtype) else INT_LIMITS[dtype][0],
-    "all": lambda dtype: 1,
-    "any": lambda dtype: 0,
-}
+
+def load(buffer: SSAValue, indices: Sequence[SSAValue]) -> tir.LoadOp:
+    """Creates a load of one element, without the cost of the op's constructor."""
+    assert isinstance(buffer.type, tir.BufferType)
+    sizes = i32_array(1, len(indices), 0)
+    return create_op(tir.LoadOp, [buffer, *indices], [buffer.type.dtype], {SEGMENTS: sizes}, UNKNOWN_LOC)
+
+
+def store(value: SSAValue, buffer: SSAValue, indices: Sequence[SSAValue]) -> tir.StoreOp:
+    """Creates a store of one element, without the cost of the op's constructor."""
+    sizes = i32_array(1, len(indices), 0, 1)
+    return create_op(tir.StoreOp, [buffer, *indices, value], (), {SEGMENTS: sizes}, UNKNOWN_LOC)
 
 
 class BlockBody:
@@ -143,7 +138,7 @@ class BlockBody:
                     f"tensor '{tensor_name(op.tensor)}' is read, but neither computed before nor a parameter",
                     "list the inputs among the parameters",
                 )
-            copied: Operation = make.load(buffer, operands)
+            copied: Operation = load(buffer, operands)
         elif not op.regions:
             copied = clone_op(op, operands)
         else:
@@ -215,8 +210,8 @@ def identity(reduction: te.ReduceOp, index: int, body: BlockBody) -> SSAValue:
         assert isinstance(reducer, te.CommReducerOp)
         return body.inlined(reducer.identity.block, [])[index]
     type = reduction.sources[index].type
-    value = _NEUTRAL[reduction.kind.data](type_to_dtype(type))
-    return body.add(tir.ConstOp(number(value, type)), reduction.location).results[0]
+    value = number(neutral(reduction.kind.data, type), type)
+    return body.add(tir.ConstOp(value), reduction.location).results[0]
 
 
 def number(value: float, type: Attribute) -> IntegerAttr | FloatAttr:
@@ -237,5 +232,5 @@ def combined(
         reducer = reduction.reducer.owner
         assert isinstance(reducer, te.CommReducerOp)
         return body.inlined(reducer.combiner.block, [*before, *sources])
-    op = _COMBINERS[reduction.kind.data](before[0](), sources[0]())
+    op = FOLDS[reduction.kind.data](before[0](), sources[0]())
     return [body.add(op, reduction.location).results[0]]

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, NoneType
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import te, tir
@@ -33,9 +33,7 @@ from ...passes.tir.buffers.param_strides import PARAM_STRIDES, param_strides
 from ...support.diagnostics import error_at
 from ...support.edit import add_op, clone_op, insert_op_before
 from ...support.text import FreshNames
-from . import make
-from .block_body import BlockBody, combined, identity
-from .scan import lower_scan
+from .block_body import BlockBody, combined, identity, load, store
 
 NO_ALIAS = "tir.noalias"
 
@@ -118,11 +116,11 @@ class Lowering:
             self.nest = None
             match op:
                 case te.ComputeOp() if op not in inside:
-                    self.compute(op, self.block)
+                    self._compute(op, self.block)
                 case te.ExternOp():
                     self._extern(op)
                 case te.ScanOp():
-                    lower_scan(self, op)
+                    self._scan(op)
                 case _:
                     pass
         return self.prim
@@ -268,7 +266,7 @@ class Lowering:
 
     # Tensors ----------------------------------------------------------------------------------------------------------
 
-    def compute(self, op: te.ComputeOp, block: Block, step: tir.ForOp | None = None) -> None:
+    def _compute(self, op: te.ComputeOp, block: Block, step: tir.ForOp | None = None) -> None:
         """The loop nest of a compute, at the end of `block`.
 
         With `step`, the first axis is carried out by that loop.
@@ -345,7 +343,7 @@ class Lowering:
         else:
             values = [body.value(op.values[i]) for i in group]
             for value, output in zip(values, outputs, strict=True):
-                body.add(make.store(value, output, spatial), op.location)
+                body.add(store(value, output, spatial), op.location)
         infer_regions(made)
 
     def _reduction(
@@ -362,12 +360,12 @@ class Lowering:
         start = BlockBody(self, init.body.block, dict(body.known))
         for index, output in enumerate(outputs):
             value = start.value(reduction.init[index]) if reduction.init else identity(reduction, index, start)
-            start.add(make.store(value, output, spatial), location)
+            start.add(store(value, output, spatial), location)
 
-        def load(output: SSAValue) -> SSAValue:
-            return body.add(make.load(output, spatial), location).results[0]
+        def before_of(output: SSAValue) -> SSAValue:
+            return body.add(load(output, spatial), location).results[0]
 
-        before = [partial(load, output) for output in outputs]
+        before = [partial(before_of, output) for output in outputs]
         sources = [partial(body.value, source) for source in reduction.sources]
         if reduction.condition is not None:
             sources = [partial(body.guarded, reduction, index) for index in range(len(reduction.sources))]
@@ -383,7 +381,51 @@ class Lowering:
                 lets[-1].name_hint = name if name.isidentifier() else None
             results = lets
         for value, output in zip(results, outputs, strict=True):
-            body.add(make.store(value, output, spatial), location)
+            body.add(store(value, output, spatial), location)
+
+    def _scan(self, scan: te.ScanOp) -> None:
+        """Lowers a scan to a serial loop: `init` is copied, then each step updates one row of the state."""
+        for index, init in enumerate(scan.init):
+            buffer = self.buffers[scan.results[index]]
+            self.buffers[scan.state[index]] = buffer
+            self.buffers[scan.update[index]] = buffer
+            self._copy_init(scan, init, buffer)
+        self.nest = None
+        first, last = te.extents_of(scan.init[0])[0], te.extents_of(scan.state[0])[0]
+        if isinstance(first, IntegerAttr) and isinstance(last, IntegerAttr):
+            rest = self.constant(max(last.value.data - first.value.data, 0), first.type)
+        else:
+            rest = self.add(tir.SubOp(self.extent(last), self.extent(first)))
+        loop = tir.ForOp("scan_idx", self.extent(first), rest)
+        loop.location = scan.location
+        self.append(loop, self.block)
+        loop.loop_var.name_hint = "scan_idx"
+        for step in steps_of(scan):
+            self._compute(step, loop.body.block, loop)
+
+    def _copy_init(self, scan: te.ScanOp, init: SSAValue, buffer: SSAValue) -> None:
+        self.nest = None
+        block: Block = self.block
+        bindings: list[SSAValue] = []
+        extents = [self.extent(e) for e in te.extents_of(init)]
+        mins = [self.constant(0, e.type) for e in extents]
+        for number, (low, extent) in enumerate(zip(mins, extents, strict=True)):
+            loop = tir.ForOp(f"i{number}", low, extent)
+            loop.location = scan.location
+            self.append(loop, block)
+            block = loop.body.block
+            bindings.append(loop.loop_var)
+        names = [f"v_i{number}" for number in range(len(extents))]
+        name = self.block_names.fresh(f"{scan.scan_name.data}_init")
+        made = tir.BlockOp(name, names, ["S"] * len(extents), mins, extents, bindings)
+        made.location = scan.location
+        self.append(made, block)
+        axes = list(made.iter_vars)
+        read = load(self.buffers[init], axes)
+        write = store(read.result, buffer, axes)
+        read.location = write.location = scan.location
+        made.body.block.add_ops([read, write])
+        infer_regions(made)
 
     def _extern(self, op: te.ExternOp) -> None:
         """One block without axes, which reads and writes whole buffers."""
@@ -454,7 +496,5 @@ def annotation(value: Attribute) -> Attribute:
             return ArrayAttr([annotation(v) for v in value.data])
         case DictionaryAttr():
             return DictionaryAttr({key: annotation(v) for key, v in value.data.items()})
-        case NoneType():
-            return value
         case _:
             return value

@@ -10,17 +10,20 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith.ordered import Arith, constant, number
+from ....dialects.arith.ordered_int_set import Interval, IntSet
 from ....dialects.te import expr as ex
 from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
-from ....dialects.te.axes import is_virtual, tag_of
+from ....dialects.te.axes import Range, is_virtual, tag_of
 from ....dialects.te.emit import type_of
 from ....dialects.te.expr import Const, Expr, IterVar, Var, fail, location_scope
-from ....dialects.te.expr_mutator import map_children
+from ....dialects.te.expr_mutator import map_children, substitute
 from ....dialects.tir.types import DYNAMIC, I1, BufferType
+from ....support.text import FreshNames
+from ..schedule.infer_bound import reads_in
 from . import statements as st
-from .cross_thread_reduction import all_reduce, prefetch
 from .emit_expr import ExprEmitter
+from .schedule_ops import combine, start_values
 from .storage_flatten import DEFAULT_ALIGNMENT, Memory, parameter_memory, product, realized_memory
 
 LEGACY = "from_legacy_te_schedule"
@@ -55,7 +58,8 @@ class FunctionEmitter(ExprEmitter):
         self.loop_vars: dict[int, SSAValue] = {}
         compact = any(isinstance(n, st.Statements) and n.regions for n in st.walk(body))
         compact = compact or any(isinstance(n, st.Statements) and _passes_buffers(n) for n in st.walk(body))
-        names, types = param_names(arg_names), list[Attribute]()
+        taken = FreshNames()
+        names, types = [taken.fresh(clean(each)) for each in arg_names], list[Attribute]()
         for arg, arg_name in zip(args, arg_names, strict=True):
             if isinstance(arg, Var):
                 types.append(type_of(arg.dtype))
@@ -256,16 +260,8 @@ class FunctionEmitter(ExprEmitter):
             case st.Provide():
                 memory = self._memory(node.tensor)
                 self._store(memory.declared, self.simplified(memory.index(node.indices)), self.simplified(node.value))
-            case st.BufferStore():
-                place = self.simplified(node.indices[0])
-                self._store(self.buffers[id(node.buffer)], place, self.simplified(node.value))
             case st.Cond():
-                self._branch(
-                    node.condition,
-                    lambda: self.statements(node.then),
-                    lambda: self.statements(node.orelse),
-                    bool(node.orelse),
-                )
+                self._branch(node.condition, lambda: self.statements(node.body))
             case st.Let():
                 op = tir.LetOp(clean(node.var.name), self.expr(self.simplified(node.value)))
                 self.define(node.var, self.add(op))
@@ -278,19 +274,25 @@ class FunctionEmitter(ExprEmitter):
                 self.regions = {key: [self.flat(r.min) for r in ranges] for key, ranges in node.regions.items()}
                 self._given(node.statements)
             case st.AllReduce():
-                all_reduce(self, node)
+                self._in_scope(lambda: self._all_reduce(node))
             case st.Prefetch():
-                prefetch(self, node)
+                self._prefetch(node)
                 self._scoped(node.body, is_last)
+            case _:
+                raise AssertionError(node)
 
     def _scoped(self, body: st.Body, is_last: bool) -> None:
         """Emits statements whose allocations end after the last of them."""
         if is_last or not any(isinstance(n, st.Realize | st.Temporary | st.Launch) for n in body):
             self.statements(body, is_last=is_last)
-            return
+        else:
+            self._in_scope(lambda: self.statements(body))
+
+    def _in_scope(self, emit: Callable[[], None]) -> None:
+        """Emits statements in a scope, which ends what they allocate."""
         scope = tir.ScopeOp()
         with self.inside(scope.body.block):
-            self.statements(body)
+            emit()
         self.add_op(scope)
 
     def _store(self, buffer: SSAValue | None, place: Expr, value: Expr) -> None:
@@ -311,16 +313,18 @@ class FunctionEmitter(ExprEmitter):
         with self.inside(loop.body.block), self.arith.inside(node.var, number(0, extent.dtype), extent):
             self.statements(node.body)
 
-    def _branch(self, condition: Expr, then: Callable[[], None], orelse: Callable[[], None], has_else: bool) -> None:
+    def _branch(self, condition: Expr, then: Callable[[], None], orelse: Callable[[], None] | None = None) -> None:
         test = self.simplified(condition)
         if isinstance(test, Const):
-            (then if test.value else orelse)()
+            chosen = then if test.value else orelse
+            if chosen is not None:
+                chosen()
             return
-        branch = tir.IfOp(self.expr(test), Region(Block()), Region(Block()) if has_else else None)
+        branch = tir.IfOp(self.expr(test), Region(Block()), None if orelse is None else Region(Block()))
         self.add_op(branch)
         with self.inside(branch.then_region.block), self.arith.knowing(test):
             then()
-        if has_else:
+        if orelse is not None:
             with self.inside(branch.else_region.block), self.arith.knowing(ex.logical_not(test)):
                 orelse()
 
@@ -341,10 +345,7 @@ class FunctionEmitter(ExprEmitter):
                 self.values[id(node.thread)] = before
             return
         if not is_last:
-            scope = tir.ScopeOp()
-            with self.inside(scope.body.block):
-                self._launch(node, True)
-            self.add_op(scope)
+            self._in_scope(lambda: self._launch(node, True))
             return
         name = clean(node.thread.name)
         self.extents[id(node.thread)] = extent
@@ -368,10 +369,7 @@ class FunctionEmitter(ExprEmitter):
             self._scoped(node.body, is_last)
             return
         if not is_last:
-            scope = tir.ScopeOp()
-            with self.inside(scope.body.block):
-                self._attr(node, True)
-            self.add_op(scope)
+            self._in_scope(lambda: self._attr(node, True))
             return
         match node.node:
             case IterVar():
@@ -398,10 +396,7 @@ class FunctionEmitter(ExprEmitter):
             self._scoped(node.body, is_last)
             return
         if not is_last:
-            scope = tir.ScopeOp()
-            with self.inside(scope.body.block):
-                self._realize(node, True)
-            self.add_op(scope)
+            self._in_scope(lambda: self._realize(node, True))
             return
         memory = self.memories[id(node.tensor)] = realized_memory(node, self.arith)
         memory.lows = [self.simplified(low) for low in memory.lows]
@@ -420,6 +415,64 @@ class FunctionEmitter(ExprEmitter):
         self._allocate(memory)
         self.aliases[id(buffer)] = memory
         self._scoped(node.body, is_last)
+
+    def _all_reduce(self, node: st.AllReduce) -> None:
+        """Combines a value of each thread by `T.tvm_thread_allreduce`."""
+        reduction = node.reduction
+        dtypes = [s.dtype for s in node.sources]
+        left, right = (
+            [Var(f"{letter}{i}" if len(dtypes) > 1 else letter, t) for i, t in enumerate(dtypes)] for letter in "xy"
+        )
+        identities = [self.expr(v) for v in start_values(reduction)]
+        combiner = Block(arg_types=[type_of(v.dtype) for v in (*left, *right)])
+        for variable, arg in zip((*left, *right), combiner.args, strict=True):
+            self.define(variable, arg)
+        with self.inside(combiner):
+            results = [self.expr(v) for v in combine(reduction, list(left), list(right))]
+            self.add_op(tir.YieldOp(*results))
+        names = [v.name for v in (*left, *right)]
+        token = self.add(tir.CommReducerOp(identities, Region(combiner), tir.ReducerType(), names))
+        null = self.expr(ex.Call("reinterpret", (Const(0, "uint64"),), "handle"))
+        self.add_op(tir.AttrOp(token, "reduce_scope", null))
+        held = tuple(ext.Load(b, (number(0),)) for b in node.results)
+        operands = (Const(len(dtypes), "uint32"), *node.sources, node.condition, *held, *node.threads)
+        call = ex.Call("tvm_thread_allreduce", operands, "handle")
+        self.add_op(tir.EvaluateOp(self.expr(self.simplified(call))))
+
+    def _prefetch(self, node: st.Prefetch) -> None:
+        """Emits a hint for the bounding box of what the body reads of a tensor, iterations ahead."""
+        memory = self.memories.get(id(node.tensor))
+        if memory is None:
+            raise fail(
+                f"tensor '{node.tensor.name}' is prefetched, but neither computed before nor a parameter",
+                "prefetch what the stage reads",
+            )
+        interval = Interval(self.arith)
+        sets: dict[int, IntSet] = {}
+        boxes: list[list[IntSet]] = [[] for _ in memory.shape]
+        for inner in st.walk(node.body):
+            if isinstance(inner, st.Loop):
+                sets[id(inner.var)] = IntSet.of_range(Range(number(0, inner.extent.dtype), inner.extent))
+        for inner in st.walk(node.body):
+            for read in reads_in((inner.value,)) if isinstance(inner, st.Provide) else ():
+                if self.memories.get(id(read.tensor)) is memory:
+                    for box, index in zip(boxes, read.args, strict=True):
+                        box.append(interval.of(index, sets))
+        if not all(boxes) or not boxes:
+            return
+        moved = {id(node.axis): ex.add(node.axis, node.offset)}
+        ranges = [
+            interval.range_of(interval.union(box), Range(number(0), extent))
+            for box, extent in zip(boxes, memory.shape, strict=True)
+        ]
+        lows = tuple(self.simplified(substitute(r.min, moved)) for r in ranges)
+        buffer, mins, extents = memory.buffer, list(lows), [self.simplified(r.extent) for r in ranges]
+        if buffer is None:
+            buffer, mins, extents = memory.declared, [self.simplified(memory.index(lows))], [number(1)]
+        assert buffer is not None
+        region = tir.BufferRegionOp(buffer, [self.expr(m) for m in mins], [self.expr(x) for x in extents])
+        self.add_op(region)
+        self.add_op(tir.PrefetchOp(region))
 
     # Statements of externs -------------------------------------------------------------------------------------------
 
@@ -453,12 +506,8 @@ class FunctionEmitter(ExprEmitter):
                 self._allocate(memory)
                 self.aliases[id(buffer)] = memory
             case ext.If():
-                self._branch(
-                    statement.condition,
-                    lambda: self._given(statement.then),
-                    lambda: self._given(statement.orelse),
-                    bool(statement.orelse),
-                )
+                orelse = (lambda: self._given(statement.orelse)) if statement.orelse else None
+                self._branch(statement.condition, lambda: self._given(statement.then), orelse)
 
 
 def _passes_buffers(node: st.Statements) -> bool:
@@ -486,21 +535,6 @@ def buffer_type(shape: Sequence[Expr], dtype: str, scope: str = "global") -> Buf
         value = constant(extent)
         dims.append(DYNAMIC if value is None else IntegerAttr(value, type_of(extent.dtype)))  # type: ignore[arg-type]
     return BufferType(ArrayAttr(dims), type_of(dtype), StringAttr(scope))
-
-
-def param_names(given: Sequence[str]) -> list[str]:
-    """The names of parameters; one that occurs again gets a number."""
-    names: list[str] = []
-    taken: set[str] = set()
-    for wanted in given:
-        base = name = clean(wanted)
-        count = 0
-        while name in taken:
-            count += 1
-            name = f"{base}_{count}"
-        taken.add(name)
-        names.append(name)
-    return names
 
 
 def clean(name: str) -> str:

@@ -16,7 +16,7 @@ from .statements import Attr, Body, Cond, Holder, Launch, Loop, Mark, Prefetch
 LOOP_KINDS = {"": "serial", "tensorized": "serial"}
 """The kind of a loop by an axis's annotation, where that has another name."""
 
-Nest = list[list[Holder | Cond]]
+Nest = list[list[Holder]]
 """What stands around what, outermost first: one list for each loop, after one for what is around all of them."""
 
 
@@ -49,12 +49,12 @@ def loop_nest(
                     f"loop '{axis.name}' of stage '{stage.name}' runs over {text_of(domain.extent)}, but virtual threads are of a known number",
                     "split the axis by a number, and bind the part of that many",
                 )
-            inside.append(Launch(thread, domain.extent, []))
+            inside.append(Launch(thread, domain.extent))
             values[id(axis)] = _thread_value(stage, thread, domain.extent, tag)
         else:
             for key, value in attrs.pragmas:
                 if not is_init and not is_one(domain.extent):
-                    inside.append(Attr(f"pragma_{key}", axis, value, []))
+                    inside.append(Attr(f"pragma_{key}", axis, value))
             if is_one(domain.extent):
                 values[id(axis)] = number(0, axis.dtype)
             else:
@@ -65,12 +65,12 @@ def loop_nest(
                         f"loop '{axis.name}' of stage '{stage.name}' runs over {text_of(domain.extent)}, but a vectorized loop has a known number of elements",
                         f"split it by a number first, as in xo, xi = s[{stage.name}].split({axis.name}, factor=4), and vectorize xi",
                     )
-                inside.append(Loop(variable, domain.extent, kind, []))
+                inside.append(Loop(variable, domain.extent, kind))
                 values[id(axis)] = variable
                 for tensor, offset in attrs.prefetches if not is_init else ():
-                    inside.append(Prefetch(tensor, axis, offset, []))
+                    inside.append(Prefetch(tensor, axis, offset))
         if not is_init:
-            inside.append(Mark(axis, []))
+            inside.append(Mark(axis))
     pass_up_index(stage, domains, values, allow_missing=True)
     return nest
 
@@ -84,18 +84,15 @@ def _thread_value(stage: StageData, thread: IterVar, extent: Expr, tag: str) -> 
     return thread if storage_rank(stage.scope) <= thread_rank(tag) or stage.scope.startswith("warp") else number(0)
 
 
-def conditions(predicates: Iterable[Expr], *, expected: bool = True) -> list[Holder | Cond]:
+def conditions(predicates: Iterable[Expr], *, expected: bool = True) -> list[Holder]:
     """An `if` for each condition, which is marked as likely where it is expected to hold."""
-    return [Cond(likely(p) if expected else p, []) for p in predicates]
+    return [Cond(likely(p) if expected else p) for p in predicates]
 
 
-def merge(nest: Sequence[Sequence[Holder | Cond]], body: Body) -> Body:
+def merge(nest: Sequence[Sequence[Holder]], body: Body) -> Body:
     """The nest around a body."""
     flat = [holder for level in nest for holder in level]
     for holder in reversed(flat):
-        if isinstance(holder, Cond):
-            holder.then += body
-        else:
-            holder.body += body
+        holder.body += body
         body = [holder]
     return body

@@ -12,14 +12,15 @@ from ....dialects.te import expr as ex
 from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
 from ....dialects.te.axes import REDUCE, SPATIAL, Range
+from ....dialects.te.emit import type_of
 from ....dialects.te.expr import Const, Expr, IterVar, Var, fail, location_scope, text_of
 from ....dialects.te.expr_mutator import both, substitute
-from ....dialects.te.functions import max_value, min_value
+from ....dialects.te.ops import FOLDS, neutral
 from ..schedule.infer_bound import attach_path, scope_of
 from ..schedule.message_passing import Domains, Values, make_bound_check, spread
 from ..schedule.stage import INLINED, ROOT, SCAN_UPDATE, ScheduleData, StageData, is_placeholder
 from .loop_nest import Nest, conditions, loop_nest, merge
-from .statements import AllReduce, Attr, Body, Cond, Let, Mark, Provide, Realize, Statements, Stmt, Temporary
+from .statements import AllReduce, Attr, Body, Cond, Holder, Let, Mark, Provide, Realize, Statements, Temporary, walk
 
 
 class StatementBuilder:
@@ -79,7 +80,7 @@ class StatementBuilder:
         op = stage.operation
         producer = self._provide(stage)
         if stage.double_buffer:
-            producer = [Attr("double_buffer_scope", op.outputs[0], number(1), producer)]
+            producer = [Attr("double_buffer_scope", op.outputs[0], number(1), body=producer)]
         return self._realize(stage, [*producer, *consumer])
 
     def _realize(self, stage: StageData, body: Body) -> Body:
@@ -96,7 +97,7 @@ class StatementBuilder:
                         aligned[dim] = attrs.align
             else:
                 ranges = [Range(number(0, d.dtype), d) for d in tensor.dims]
-            body = [Realize(tensor, ranges, scope, body, aligned)]
+            body = [Realize(tensor, ranges, scope, aligned, body=body)]
         return body
 
     def _provide(self, stage: StageData) -> Body:
@@ -108,20 +109,16 @@ class StatementBuilder:
                 return self._scan(stage, op)
             case ext.ExternOp():
                 buffers = list(zip((*op.in_buffers, *op.out_buffers), (*op.inputs, *op.outputs), strict=True))
-                statements: Body = [Attr("extern_scope", None, number(0), [Statements(op.body, buffers)])]
+                statements: Body = [Attr("extern_scope", None, number(0), body=[Statements(op.body, buffers)])]
                 return statements
             case _:
                 raise fail(f"operation '{op.name}' cannot be scheduled")
 
     def _remember(self, body: Body) -> None:
         """Notes the marks of a nest that was just made."""
-        pending: list[Stmt] = list(body)
-        while pending:
-            node = pending.pop()
+        for node in walk(body):
             if isinstance(node, Mark):
                 self.marks.setdefault(id(node.axis), []).append(node)
-            for part in (getattr(node, "body", None), getattr(node, "then", None), getattr(node, "orelse", None)):
-                pending += part or []
 
     # Computes --------------------------------------------------------------------------------------------------------
 
@@ -159,9 +156,7 @@ class StatementBuilder:
         else:
             values: Values = {}
             nest = loop_nest(stage, self.domains, values)
-            nest.append(conditions(self._predicates(stage, values)))
-            if stage.store_predicate is not None:
-                nest.append(conditions([substitute(stage.store_predicate, values)], expected=False))
+            nest.append(self._guards(stage, values))
             provides: Body = [
                 Provide(t, tuple(values[id(a)] for a in op.axis), substitute(v, values))
                 for t, v in zip(op.outputs, op.body, strict=True)
@@ -173,16 +168,20 @@ class StatementBuilder:
     def _predicates(self, stage: StageData, values: Values) -> list[Expr]:
         return make_bound_check(stage, self.domains, values, skip_domain=False, skip=set())
 
+    def _guards(self, stage: StageData, values: Values) -> list[Holder]:
+        """Returns the branches around a store: inside of the bounds, and where the store predicate holds."""
+        guards = conditions(self._predicates(stage, values))
+        if stage.store_predicate is not None:
+            guards += conditions([substitute(stage.store_predicate, values)], expected=False)
+        return guards
+
     def _reduction(self, stage: StageData, op: te.ComputeOp) -> Body:
         first = op.body[0]
         assert isinstance(first, te.Reduce)
         reduction = first.reduction
         values: Values = {}
         nest: Nest = loop_nest(stage, self.domains, values)
-        guards = conditions(self._predicates(stage, values))
-        if stage.store_predicate is not None:
-            guards += conditions([substitute(stage.store_predicate, values)], expected=False)
-        nest.append(guards)
+        nest.append(self._guards(stage, values))
         # Which axes belong to elements (1), and which to the reduction (2).
         masks = {id(a): 2 for a in op.reduce_axis} | {id(a): 1 for a in op.axis}
         spread(stage, masks)
@@ -223,12 +222,12 @@ class StatementBuilder:
             names = [Var(f"{op.name}.v{i}", v.dtype) for i, v in enumerate(combined)]
             body = [Provide(t, place, n) for t, n in zip(op.outputs, names, strict=True)]
             for name, value in reversed(list(zip(names, combined, strict=True))):
-                body = [Let(name, value, body)]
+                body = [Let(name, value, body=body)]
         condition = reduction.condition
         if condition is not None:
             condition = substitute(condition, values)
             if not (isinstance(condition, Const) and condition.value):
-                body = [Cond(condition, body)]
+                body = [Cond(condition, body=body)]
         return body
 
     def _cross_thread(self, stage: StageData, op: te.ComputeOp) -> Body:
@@ -275,7 +274,7 @@ class StatementBuilder:
             checks = [*conditions([substitute(stage.store_predicate, values)], expected=False), *checks]
         body: Body = [AllReduce(reduction, sources, condition, results, threads), *merge([checks], stores)]
         for buffer in reversed(results):
-            body = [Temporary(buffer, "local", body)]
+            body = [Temporary(buffer, "local", body=body)]
         return merge(nest, body)
 
     # Scans -----------------------------------------------------------------------------------------------------------
@@ -291,7 +290,7 @@ class StatementBuilder:
                 begin = place + 1
         nest = loop_nest(stage, self.domains, values)
         guards = conditions(self._predicates(stage, values))
-        init, update = Attr("scan_init", None, number(0), []), Attr("scan_update", None, number(0), [])
+        init, update = Attr("scan_init", None, number(0)), Attr("scan_update", None, number(0))
         self.scan_init[id(op)], self.scan_update[id(op)] = init.body, update.body
         inner = merge([*nest[begin + 1 :], guards], [update])
         body = merge(nest[: begin + 1], [init, *inner])
@@ -300,17 +299,8 @@ class StatementBuilder:
 
 
 def _reads_earlier(combined: list[Expr], held: list[te.Read]) -> bool:
-    from ....dialects.te.tensor import children_of
-
-    for place, value in enumerate(combined):
-        earlier = {id(h) for h in held[:place]}
-        pending = [value]
-        while pending and earlier:
-            node = pending.pop()
-            if id(node) in earlier:
-                return True
-            pending += children_of(node)
-    return False
+    reads = [{id(part) for part in te.parts_of([value])} for value in combined]
+    return any(id(h) in found for place, found in enumerate(reads) for h in held[:place])
 
 
 def start_values(reduction: te.Reduction) -> list[Expr]:
@@ -320,26 +310,13 @@ def start_values(reduction: te.Reduction) -> list[Expr]:
     if not isinstance(reduction.reducer, str):
         return list(reduction.reducer.identities)
     dtype = reduction.sources[0].dtype
-    match reduction.reducer:
-        case "sum" | "any":
-            return [ex.const(0, dtype)]
-        case "prod" | "all":
-            return [ex.const(1, dtype)]
-        case "max":
-            return [min_value(dtype)]
-        case _:
-            return [max_value(dtype)]
-
-
-_COMBINE = {
-    "sum": ex.add, "prod": ex.multiply, "min": ex.minimum, "max": ex.maximum, "all": ex.logical_and, "any": ex.logical_or,
-}  # fmt: skip
+    return [ex.const(neutral(reduction.reducer, type_of(dtype)), dtype)]
 
 
 def combine(reduction: te.Reduction, left: list[Expr], right: list[Expr]) -> list[Expr]:
     """The values that the reduction makes of two lists of values."""
     if isinstance(reduction.reducer, str):
-        return [_COMBINE[reduction.reducer](left[0], right[0])]
+        return [ex.BUILD[FOLDS[reduction.reducer]](left[0], right[0])]
     values = {id(p): v for p, v in zip(reduction.reducer.parameters, [*left, *right], strict=True)}
     return [substitute(r, values) for r in reduction.reducer.results]
 

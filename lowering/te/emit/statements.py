@@ -16,48 +16,54 @@ Body = list["Stmt"]
 
 
 @dataclass(eq=False)
-class Loop:
+class Stmt:
+    """A statement, located where the program was when it was made."""
+
+    location: LocationAttr = field(default_factory=current_location, kw_only=True)
+
+
+@dataclass(eq=False)
+class Holder(Stmt):
+    """A statement around others, which are its `body`."""
+
+    body: Body = field(default_factory=list[Stmt], kw_only=True)
+
+
+@dataclass(eq=False)
+class Loop(Holder):
     """`for var in range(extent)`; `kind` as of `tir.for`."""
 
     var: Var | IterVar
     extent: Expr
     kind: str
-    body: Body
-    location: LocationAttr = field(default_factory=current_location)
 
 
 @dataclass(eq=False)
-class Mark:
+class Mark(Holder):
     """The inside of the loop over `axis`: where stages are attached."""
 
     axis: IterVar
-    body: Body
-    location: LocationAttr = field(default_factory=current_location)
 
 
 @dataclass(eq=False)
-class Launch:
+class Launch(Holder):
     """A thread's extent, for what is inside; a virtual thread too."""
 
     thread: IterVar
     extent: Expr
-    body: Body
-    location: LocationAttr = field(default_factory=current_location)
 
 
 @dataclass(eq=False)
-class Attr:
+class Attr(Holder):
     """An attribute of what is inside: `node` is an axis, a tensor, a reduction or None."""
 
     key: str
     node: object
     value: Expr
-    body: Body
-    location: LocationAttr = field(default_factory=current_location)
 
 
 @dataclass(eq=False)
-class Realize:
+class Realize(Holder):
     """Memory of `tensor` for the region `ranges`, while what is inside runs.
 
     `aligned` says how strides are rounded up, by dimension.
@@ -66,63 +72,52 @@ class Realize:
     tensor: te.Tensor
     ranges: list[Range]
     scope: str
-    body: Body
     aligned: dict[int, tuple[int, int]] = field(default_factory=dict[int, "tuple[int, int]"])
-    location: LocationAttr = field(default_factory=current_location)
 
 
 @dataclass(eq=False)
-class Provide:
+class Provide(Stmt):
     """`tensor[indices] = value`."""
 
     tensor: te.Tensor
     indices: tuple[Expr, ...]
     value: Expr
-    location: LocationAttr = field(default_factory=current_location)
 
 
 @dataclass(eq=False)
-class Let:
+class Let(Holder):
     """`var = value` for what is inside."""
 
     var: Var
     value: Expr
-    body: Body
-    location: LocationAttr = field(default_factory=current_location)
 
 
 @dataclass(eq=False)
-class Cond:
-    """`if condition: then … else: orelse`."""
+class Cond(Holder):
+    """`if condition` around its body."""
 
     condition: Expr
-    then: Body
-    orelse: Body = field(default_factory=list["Stmt"])
-    location: LocationAttr = field(default_factory=current_location)
 
 
 @dataclass(eq=False)
-class Temporary:
+class Temporary(Holder):
     """A buffer of its own, for what is inside."""
 
     buffer: ext.Buffer
     scope: str
-    body: Body
-    location: LocationAttr = field(default_factory=current_location)
 
 
 @dataclass(eq=False)
-class Statements:
+class Statements(Stmt):
     """The body of an extern on tensors; `regions` are those that a tensor intrinsic works on."""
 
     statements: list[ext.Stmt]
     buffers: list[tuple[ext.Buffer, te.Tensor]]
     regions: dict[int, list[Range]] = field(default_factory=dict[int, "list[Range]"])
-    location: LocationAttr = field(default_factory=current_location)
 
 
 @dataclass(eq=False)
-class AllReduce:
+class AllReduce(Stmt):
     """A value of each of `threads` combined into `results`, by a reduction's combiner."""
 
     reduction: te.Reduction
@@ -130,57 +125,34 @@ class AllReduce:
     condition: Expr
     results: list[ext.Buffer]
     threads: list[IterVar]
-    location: LocationAttr = field(default_factory=current_location)
 
 
 @dataclass(eq=False)
-class Prefetch:
+class Prefetch(Holder):
     """A hint to load what `body` reads of `tensor`, `offset` iterations of the loop over `axis` ahead."""
 
     tensor: te.Tensor
     axis: IterVar
     offset: Expr
-    body: Body
-    location: LocationAttr = field(default_factory=current_location)
-
-
-@dataclass(eq=False)
-class BufferStore:
-    """`buffer[indices] = value`, of a `Temporary`."""
-
-    buffer: ext.Buffer
-    indices: tuple[Expr, ...]
-    value: Expr
-    location: LocationAttr = field(default_factory=current_location)
-
-
-Stmt = (
-    Loop | Mark | Launch | Attr | Realize | Provide | Let | Cond | Temporary | Statements | AllReduce | Prefetch | BufferStore
-)  # fmt: skip
-Holder = Loop | Mark | Launch | Attr | Let | Prefetch
-"""A statement that a nest is made of: what is inside goes to its `body`."""
 
 
 def walk(body: Body) -> Generator[Stmt]:
-    """All statements of a program."""
+    """Yields all statements of a program, outer ones first."""
     pending: list[Stmt] = list(reversed(body))
     while pending:
         node = pending.pop()
         yield node
-        for part in (getattr(node, "orelse", None), getattr(node, "then", None), getattr(node, "body", None)):
-            pending += reversed(part or [])
+        if isinstance(node, Holder):
+            pending += reversed(node.body)
 
 
 def launches(body: Body, around: dict[str, int]) -> Generator[Launch]:
-    """The launches that are not inside of one of the same thread."""
+    """Yields the launches that are not inside of one of the same thread."""
     for node in body:
-        if isinstance(node, Launch):
-            tag = tag_of(node.thread)
-            if not around.get(tag):
-                yield node
+        tag = tag_of(node.thread) if isinstance(node, Launch) else ""
+        if isinstance(node, Launch) and not around.get(tag):
+            yield node
+        if isinstance(node, Holder):
             around[tag] = around.get(tag, 0) + 1
             yield from launches(node.body, around)
             around[tag] -= 1
-            continue
-        for part in (getattr(node, "body", None), getattr(node, "then", None), getattr(node, "orelse", None)):
-            yield from launches(part or [], around)

@@ -83,15 +83,7 @@ def _intrinsic(stage: StageData) -> tuple[int, TensorIntrin]:
 
 
 def _uses(e: Expr, variables: set[int]) -> bool:
-    from ....dialects.te.tensor import children_of
-
-    pending = [e]
-    while pending:
-        node = pending.pop()
-        if id(node) in variables:
-            return True
-        pending += children_of(node)
-    return False
+    return any(id(part) in variables for part in te.parts_of([e]))
 
 
 def _output_region(stage: StageData, op: te.ComputeOp, domains: Domains, place: int) -> list[Range]:
@@ -209,8 +201,6 @@ def _match(
     matched: dict[int, te.Tensor],
     lows: dict[int, list[Expr]],
 ) -> None:
-    from ....dialects.te.tensor import children_of
-
     pending = [(mine, theirs)]
     while pending:
         a, b = pending.pop()
@@ -226,7 +216,7 @@ def _match(
             if not same or any(_uses(o, own) for o in offsets) or a.dtype != b.dtype:
                 raise _differs(stage, intrin, f"{text_of(a)} stands where it reads {text_of(b)}")
             continue
-        one, other = children_of(a), children_of(b)
+        one, other = te.children_of(a), te.children_of(b)
         alike = type(a) is type(b) and a.dtype == b.dtype and len(one) == len(other)
         if alike and not one:
             alike = a is b or repr(a) == repr(b)

@@ -93,7 +93,9 @@ def cache_write(schedule: ScheduleData, tensor: Sequence[te.Tensor], scope: str)
         domains[axis] = domain_of(axis)
         arith.bind(axis, axis.min, axis.extent)
     pass_down_domain(stage, domains, arith, allow_missing=True)
-    spatial = [a for a in stage.leaves if id(a) not in reduced and id(a) in _made_of(stage, op.axis)]
+    made = {id(a): 1 for a in op.axis}
+    spread(stage, made)
+    spatial = [a for a in stage.leaves if id(a) not in reduced and id(a) in made]
     values: Values = {}
     renamed: dict[int, Expr] = {}
     new_axes: list[IterVar] = []
@@ -132,12 +134,6 @@ def cache_write(schedule: ScheduleData, tensor: Sequence[te.Tensor], scope: str)
     stage.attrs = {}
     schedule.insert(new_stage(cached, schedule, scope), schedule.index(stage), stage)
     return list(cached.outputs)
-
-
-def _made_of(stage: StageData, axes: Sequence[IterVar]) -> set[int]:
-    masks = {id(a): 1 for a in axes}
-    spread(stage, masks)
-    return set(masks)
 
 
 def _guarded(body: tuple[Expr, ...], checks: list[Expr]) -> tuple[Expr, ...]:

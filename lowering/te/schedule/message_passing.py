@@ -11,7 +11,7 @@ from ....dialects.arith.ordered import Arith, is_zero, number
 from ....dialects.arith.ordered_int_set import Interval, IntSet
 from ....dialects.te import expr as ex
 from ....dialects.te.axes import OPAQUE, Range, domain_of
-from ....dialects.te.expr import Expr, IterVar
+from ....dialects.te.expr import Expr, IterVar, text_of
 from .stage import Fuse, Rebase, Relation, Singleton, Split, StageData, root_axes
 
 
@@ -49,7 +49,7 @@ def update(domains: Domains, axis: IterVar, range: Range, arith: Arith, stage: S
     held = domains[axis]
     if not is_zero(held.min) or not arith.prove_equal(range.extent, held.extent):
         raise ex.fail(
-            f"thread '{axis.name}' has {show(held.extent)} threads, but stage '{stage.name}' binds it to a loop over {show(range.extent)}",
+            f"thread '{axis.name}' has {text_of(held.extent)} threads, but stage '{stage.name}' binds it to a loop over {text_of(range.extent)}",
             "all loops that are bound to one thread have the same extent: split them by the same factor",
         )
 
@@ -58,35 +58,9 @@ def check_from_zero(axis: IterVar, range: Range, stage: StageData) -> None:
     """Raises MirError where a thread would not begin at 0."""
     if not is_zero(range.min):
         raise ex.fail(
-            f"loop '{axis.name}' of stage '{stage.name}' begins at {show(range.min)}, but a thread begins at 0",
+            f"loop '{axis.name}' of stage '{stage.name}' begins at {text_of(range.min)}, but a thread begins at 0",
             "split the axis, and bind one of its parts",
         )
-
-
-def show(e: Expr) -> str:
-    """An extent for a message."""
-    from ....dialects.te.expr import text_of
-
-    return text_of(e)
-
-
-def threads_below(stage: StageData) -> set[int]:
-    """The axes that are, or lead to, a loop bound to a thread."""
-    bound = {key for key, attrs in stage.attrs.items() if attrs.thread is not None}
-    for relation in reversed(stage.relations):
-        match relation:
-            case Split():
-                if id(relation.outer) in bound or id(relation.inner) in bound:
-                    bound.add(id(relation.parent))
-            case Fuse():
-                if id(relation.fused) in bound:
-                    bound |= {id(relation.outer), id(relation.inner)}
-            case Rebase():
-                if id(relation.rebased) in bound:
-                    bound.add(id(relation.parent))
-            case Singleton():
-                pass
-    return bound
 
 
 def pass_down_domain(stage: StageData, domains: Domains, arith: Arith, *, allow_missing: bool = False) -> None:
@@ -95,7 +69,9 @@ def pass_down_domain(stage: StageData, domains: Domains, arith: Arith, *, allow_
     With `allow_missing` axes that nothing is known of are left out.
     """
     zero = number(0)
-    bound = threads_below(stage)
+    # The axes that are, or lead to, a loop bound to a thread.
+    bound = {key: 1 for key, attrs in stage.attrs.items() if attrs.thread is not None}
+    spread(stage, bound, up=True)
 
     def parts(extent: Expr, size: Expr) -> Expr:
         if arith.prove_equal(ex.floormod(extent, size), zero):
@@ -281,11 +257,6 @@ def spread(stage: StageData, masks: dict[int, int], *, up: bool = False) -> None
             masks[id(axis)] = masks.get(id(axis), 0) | mask
 
 
-def same_range(a: Range, b: Range, arith: Arith) -> bool:
-    """Returns whether both are the same for sure."""
-    return a is b or (arith.prove_equal(a.min, b.min) and arith.prove_equal(a.extent, b.extent))
-
-
 def visible_ranges(stage: StageData, domains: Domains) -> list[tuple[IterVar, Range]]:
     """Returns the axes, with ranges, of a stage and of the stages that it is computed in."""
     found: dict[int, IterVar] = {}
@@ -325,7 +296,8 @@ def make_bound_check(
         if id(axis) in skip or axis.iter_type == OPAQUE:
             continue
         whole = domain_of(axis)
-        if same_range(whole, domains[axis], arith):
+        own = domains[axis]
+        if whole is own or (arith.prove_equal(whole.min, own.min) and arith.prove_equal(whole.extent, own.extent)):
             continue
         value = ex.subtract(values[id(axis)], whole.min)
         reach = evaluate.of(value, sets)

@@ -50,7 +50,7 @@ def leaf(stage: StageData, axis: IterVar, doing: str) -> int:
                 f"take one of its parts, '{relation.outer.name}' or '{relation.inner.name}'",
                 _loops(stage),
             )
-        if isinstance(relation, Fuse) and axis in _identity(relation.outer, relation.inner):
+        if isinstance(relation, Fuse) and (axis is relation.outer or axis is relation.inner):
             raise refused(
                 stage,
                 f"cannot {doing} axis '{axis.name}' of stage '{stage.name}': it was fused",
@@ -63,15 +63,6 @@ def leaf(stage: StageData, axis: IterVar, doing: str) -> int:
         f"an axis belongs to one stage: s[{stage.name}] takes its own, as s[{stage.name}].op.axis[0]",
         _loops(stage),
     )
-
-
-class _Identity(tuple[object, ...]):
-    def __contains__(self, item: object) -> bool:
-        return any(item is each for each in self)
-
-
-def _identity(*items: object) -> _Identity:
-    return _Identity(items)
 
 
 def _schedulable(stage: StageData, axis: IterVar, doing: str) -> None:
@@ -312,7 +303,7 @@ def prefetch(stage: StageData, tensor: te.Tensor, var: IterVar, offset: ExprLike
 def storage_align(stage: StageData, axis: IterVar, factor: int, offset: int) -> None:
     """Sets the stride of the dimension of `axis` in the stage's tensor to `factor * k + offset` elements."""
     op = _computed(stage, "align the storage of")
-    if not isinstance(op, te.ComputeOp) or axis not in _identity(*op.axis):
+    if not isinstance(op, te.ComputeOp) or not any(axis is each for each in op.axis):
         raise refused(
             stage,
             f"cannot align axis '{axis.name}': it is no dimension of tensor '{stage.name}'",

@@ -9,7 +9,7 @@ values of properties, and for ops without regions the walk up to see that they a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from xdsl.builder import Builder, InsertOpInvT
@@ -231,14 +231,6 @@ def block_of_ops(ops: Iterable[Operation]) -> Region:
     block = Block()
     move_to_end(ops, block)
     return Region(block)
-
-
-def enclosing(op: Operation) -> Iterator[Operation]:
-    """The ops around `op`, innermost first."""
-    parent = op.parent_op()
-    while parent is not None:
-        yield parent
-        parent = parent.parent_op()
 
 
 class PlacedBuilder(Builder):

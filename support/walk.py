@@ -76,6 +76,23 @@ def op_around(op: Operation) -> Operation | None:
     return None if region is None else region.parent
 
 
+def enclosing(op: Operation, until: Operation | None = None) -> Iterator[Operation]:
+    """Yields the ops around `op`, innermost first, up to `until`, which is left out."""
+    parent = op_around(op)
+    while parent is not None and parent is not until:
+        yield parent
+        parent = op_around(parent)
+
+
+def following(op: Operation) -> list[Operation]:
+    """Returns the ops after `op` in its block, in order; a list, so that they may be moved."""
+    found: list[Operation] = []
+    while (after := op.next_op) is not None:
+        found.append(after)
+        op = after
+    return found
+
+
 def post_order(root: Operation) -> list[Operation]:
     """Every op inside `root` and `root` itself, each after the ops of its regions; a list, so that they may be erased."""
     # Outer before inner, reversed, is inner before outer (siblings run from last to first, which no caller minds).

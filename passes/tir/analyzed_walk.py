@@ -18,7 +18,7 @@ from ...dialects.arith import expr as x
 from ...dialects.arith.expr import logical_not
 from ...dialects.arith.from_ssa import is_index_type
 from ...dialects.tir.types import I1
-from ...support.edit import enclosing
+from ...support.walk import enclosing
 
 Visit: TypeAlias = "Generator[Visit, None, None]"
 """The visit of a block, a generator: yields the visits of the blocks inside, each to be finished before it resumes."""

@@ -13,7 +13,7 @@ earlier iteration writes such an element. Where neither is proven, the contents 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -30,7 +30,7 @@ from ....dialects.arith.iter_map import filled
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.stmt import RegionsOp
 from ....dialects.tir.types import I1
-from ....support.walk import op_around
+from ....support.walk import enclosing, op_around
 from ...schedule.analysis.structure import read_regions, runs_before, write_regions
 
 _T = TypeVar("_T")
@@ -114,7 +114,7 @@ class CarriedValues:
             if isinstance(op, tir.BufferRegionOp) and all(isinstance(u.operation, RegionsOp) for u in op.result.uses):
                 continue
             # What is done with an address, or a vector of indices, is what the block says.
-            block = _block_around(op)
+            block = next((each for each in enclosing(op) if isinstance(each, tir.BlockOp)), None)
             if block is None:
                 return None, []
             for found, regions in ((reads, read_regions(block)), (writes, write_regions(block))):
@@ -277,7 +277,7 @@ class CarriedValues:
         ends = self._filled[key]
         if ends is None:
             return None
-        return _Part(write, ends, inner, [c for op, c in there.conditions if not _is_around(op, read.op)])
+        return _Part(write, ends, inner, [c for op, c in there.conditions if not op.is_ancestor(read.op)])
 
     def _box(self, write: _Use, inner: Sequence[tir.ForOp]) -> list[Ends] | None:
         """Returns the ends between which a write fills the buffer while `inner` run, without its conditions.
@@ -348,7 +348,7 @@ class CarriedValues:
         found = self._begun.get(write)
         if found is None:
             reduced: set[Atom] = set()
-            for parent in _ops_around(write.op):
+            for parent in enclosing(write.op):
                 if not isinstance(parent, tir.InitOp) and not (
                     isinstance(parent, tir.IfOp) and _is_first_of_reduction(parent)
                 ):
@@ -464,22 +464,6 @@ def _has_division(e: Expr) -> bool:
 def _is_computed(e: Expr) -> bool:
     """Returns whether an expression contains results of ops, which may differ in each iteration."""
     return any(isinstance(a.payload, OpResult) and not isinstance(a.payload.op, tir.VarOp) for a in free_vars(e))
-
-
-def _ops_around(op: Operation) -> Iterator[Operation]:
-    parent = op_around(op)
-    while parent is not None:
-        yield parent
-        parent = op_around(parent)
-
-
-def _is_around(op: Operation, inner: Operation) -> bool:
-    return any(each is op for each in _ops_around(inner))
-
-
-def _block_around(op: Operation) -> tir.BlockOp | None:
-    """The block that an op is in."""
-    return next((each for each in _ops_around(op) if isinstance(each, tir.BlockOp)), None)
 
 
 def _is_first_of_reduction(op: tir.IfOp | tir.IfThenElseOp) -> bool:

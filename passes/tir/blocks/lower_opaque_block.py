@@ -27,14 +27,13 @@ from ....support.diagnostics import error_at
 from ....support.edit import (
     block_of_ops,
     builder_before,
-    enclosing,
     erase_op,
     move_before,
     move_to_end,
     replace_all_uses_with,
 )
 from ....support.op_kinds import Kinds
-from ....support.walk import post_order
+from ....support.walk import enclosing, post_order
 from ..rewriting import erase_if_dead, only_statement
 
 _REGIONS = Kinds(RegionsOp)

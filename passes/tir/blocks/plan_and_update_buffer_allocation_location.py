@@ -26,6 +26,7 @@ from ....dialects.arith import Analyzer
 from ....dialects.arith.regions import infer_regions
 from ....dialects.tir.stmt import RegionsOp
 from ....support.edit import block_of_ops, erase_op
+from ....support.walk import enclosing
 from ..rewriting import erase_if_dead, ops_of
 from ..threads.thread_storage_scope import share_memory
 from .loop_carried import CarriedValues
@@ -36,15 +37,8 @@ MOST_PARTS = 4
 
 def _scopes_around(op: Operation) -> list[Block]:
     """The bodies of loops, blocks and functions around `op`, outermost first."""
-    scopes: list[Block] = []
-    inner: Operation = op
-    while (parent := inner.parent_op()) is not None:
-        if isinstance(parent, tir.ForOp | tir.BlockOp | tir.PrimFuncOp):
-            scopes.append(parent.body.block)
-        if isinstance(parent, tir.PrimFuncOp):
-            break
-        inner = parent
-    return scopes[::-1]
+    around = (each for each in enclosing(op) if isinstance(each, tir.ForOp | tir.BlockOp | tir.PrimFuncOp))
+    return [each.body.block for each in around][::-1]
 
 
 def _driving_loops(block: tir.BlockOp, kinds: tuple[str, ...]) -> set[Operation]:
@@ -83,10 +77,7 @@ ORDERED = ("scan", "opaque")
 
 def _block_around(op: Operation) -> tir.BlockOp | None:
     """The block that an op is in."""
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, tir.BlockOp | tir.PrimFuncOp):
-        parent = parent.parent_op()
-    return parent if isinstance(parent, tir.BlockOp) else None
+    return next((each for each in enclosing(op) if isinstance(each, tir.BlockOp)), None)
 
 
 def _scopes_of_block(block: tir.BlockOp, memo: Memo) -> _Scopes:
@@ -127,11 +118,8 @@ def _using_ops(buffer: SSAValue) -> list[Operation]:
 
 def _undeclare(buffer: SSAValue, target: Block) -> None:
     """Takes a buffer from what the blocks around its new place read and write, for it is theirs alone now."""
-    around: set[Block] = set()
-    block: Block | None = target
-    while block is not None:
-        around.add(block)
-        block = block.parent_block()
+    owner = target.parent_op()
+    around = {target} if owner is None else {target, owner.parent, *(each.parent for each in enclosing(owner))}
     regions = [use.operation for use in buffer.uses if isinstance(use.operation, tir.BufferRegionOp)]
     for region in regions:
         for use in list(region.result.uses):
@@ -175,7 +163,7 @@ def _parts(alloc: tir.AllocBufferOp, scope: Block) -> list[tir.BlockOp]:
         return []
     regions: dict[tir.BlockOp, list[tir.BufferRegionOp]] = {}
     for op in _using_ops(alloc.result):
-        child = _child_of(scope, op)
+        child = scope.find_ancestor_op_in_block(op)
         if not isinstance(child, tir.BlockOp) or child.iter_vars:
             return []
         regions.setdefault(child, [])
@@ -196,14 +184,6 @@ def _parts(alloc: tir.AllocBufferOp, scope: Block) -> list[tir.BlockOp]:
         for b in regions[other]
     )
     return parts if whole else []
-
-
-def _child_of(scope: Block, op: Operation) -> Operation | None:
-    """The op of a scope that holds `op`."""
-    inner: Operation | None = op
-    while inner is not None and inner.parent is not scope:
-        inner = inner.parent_op()
-    return inner
 
 
 def _are_apart(a: tir.BufferRegionOp, b: tir.BufferRegionOp, analyzer: Analyzer) -> bool:
@@ -241,12 +221,13 @@ def _target(alloc: tir.AllocBufferOp, scopes: list[Block]) -> Block:
     assert target is not None
     values: CarriedValues | None = None
     for scope in scopes[scopes.index(target) + 1 :]:
-        around: list[tir.ForOp | tir.WhileOp] = []
-        op = scope.parent_op()
-        while op is not None and op is not target.parent_op():
-            if isinstance(op, tir.WhileOp) or (isinstance(op, tir.ForOp) and _may_carry(op, alloc)):
-                around.append(op)
-            op = op.parent_op()
+        owner = scope.parent_op()
+        assert owner is not None
+        around = [
+            op
+            for op in (owner, *enclosing(owner, target.parent_op()))
+            if isinstance(op, tir.WhileOp) or (isinstance(op, tir.ForOp) and _may_carry(op, alloc))
+        ]
         if around and values is None:
             values = CarriedValues(alloc.result)
         if values is not None and any(values.outlasts(loop) for loop in around):

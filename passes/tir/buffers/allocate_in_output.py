@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
@@ -30,7 +30,8 @@ from ....dialects.arith.iter_map import IterMapLevel
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.operators import as_const
 from ....dialects.tir.stmt import RegionsOp
-from ....support.edit import enclosing, erase_op
+from ....support.edit import erase_op
+from ....support.walk import enclosing
 from ..rewriting import ops_of, prim_funcs
 
 NO_ALIAS = "tir.noalias"
@@ -128,9 +129,9 @@ def _comes_last(last: tir.BlockOp, users: dict[tir.BlockOp, list[AccessOp]], sto
     found = analyzer.detect_iter_map(indices, domain, predicate, IterMapLevel.BIJECTIVE)  # pyright: ignore[reportArgumentType]
     if not found:
         return False
-    final = _child_of(home, last)
+    final = home.find_ancestor_op_in_block(last)
     if final is None or any(
-        (op := _child_of(home, user)) is None or not op.is_before_in_block(final) for user in users
+        (op := home.find_ancestor_op_in_block(user)) is None or not op.is_before_in_block(final) for user in users
     ):
         return False
     if _overlaps_itself(
@@ -164,14 +165,6 @@ def _overlaps_itself(last: tir.BlockOp, innermost: list[SSAValue], loops: list[t
     used = {atom for index in innermost for atom in free_vars(analyzer.expr(index))}
     counts = [as_const(loop.extent) for loop in loops if analyzer.expr(loop.loop_var).atom not in used]
     return any(count is None or count.value != 1 for count in counts)
-
-
-def _child_of(home: Block, op: Operation) -> Operation | None:
-    """The statement of a block that an op is in."""
-    inner: Operation | None = op
-    while inner is not None and inner.parent is not home:
-        inner = inner.parent_op()
-    return inner
 
 
 def _in_terms_of_loops(index: SSAValue, block: tir.BlockOp, analyzer: Analyzer) -> Expr:

@@ -34,8 +34,8 @@ from ....dialects.arith.expr import ZERO, as_expr, eq, ge, gt, le, logical_not, 
 from ....dialects.tir.buffer import AccessOp, BufferOp, buffer_name, tells_region
 from ....dialects.tir.size_relations import SIZES, relations
 from ....dialects.tir.types import I64, element_of, is_scalable, lanes_of
-from ....support.edit import builder_before, enclosing
-from ....support.walk import walk_ops
+from ....support.edit import builder_before
+from ....support.walk import enclosing, walk_ops
 from ..blocks.lower_match_buffer import dropped_dimensions
 from ..rewriting import prim_funcs
 from .storage_liveness import bits_of

@@ -28,7 +28,7 @@ from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.stmt import RegionsOp
 from ....dialects.tir.types import element_of, lanes_of
 from ....support.edit import PlacedBuilder, builder_before, erase_op, replace_all_uses_with
-from ....support.walk import op_around
+from ....support.walk import enclosing
 from ..rewriting import erase_if_dead, ops_of, set_indices, set_operands
 
 
@@ -112,15 +112,13 @@ def _bind_loops(op: Operation, until: Operation, analyzer: Analyzer, known: set[
     inner: set[Atom] = set()
     inside = True
     chain: list[tir.ForOp | tir.BlockOp] = []
-    parent = op_around(op)
-    while parent is not None:
+    for parent in enclosing(op):
         inside = inside and parent is not until
         if type(parent) is tir.ForOp or type(parent) is tir.BlockOp:
             if inside:
                 inner.update(atom for arg in parent.body.block.args if (atom := analyzer.expr(arg).atom) is not None)
             if parent not in known:
                 chain.append(parent)
-        parent = op_around(parent)
     for each in reversed(chain):
         known.add(each)
         if isinstance(each, tir.ForOp):
@@ -129,16 +127,6 @@ def _bind_loops(op: Operation, until: Operation, analyzer: Analyzer, known: set[
         for variable, low, extent in zip(each.iter_vars, each.dom_mins, each.dom_extents, strict=True):
             analyzer.bind(variable, low, extent)
     return inner
-
-
-def _blocks_around(block: Block) -> set[Block]:
-    """A block, and those around it."""
-    around: set[Block] = set()
-    each: Block | None = block
-    while each is not None:
-        around.add(each)
-        each = each.parent_block()
-    return around
 
 
 def _stays(e: Expr, home: Block, around: set[Block]) -> bool:
@@ -165,7 +153,7 @@ def compact(alloc: tir.AllocBufferOp) -> None:
     analyzer = Analyzer()
     bound_loops: set[Operation] = set()
     inner_of: dict[Block | None, set[Atom]] = {}
-    around = _blocks_around(alloc_block)
+    around = {alloc_block, *(each.parent for each in enclosing(alloc) if each.parent is not None)}
     bases: list[Expr | None] = [None] * len(shape)
     least, most = [0] * len(shape), [0] * len(shape)
     whole = [False] * len(shape)

@@ -12,8 +12,9 @@ from ....dialects.arith import Analyzer
 from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.tir.operators import Const, ExprBuilder, as_const
 from ....dialects.tir.types import I1, I32, HandleType, element_of, lanes_of
-from ....support.edit import enclosing, erase_op
+from ....support.edit import erase_op
 from ....support.effects import is_side_effect_free
+from ....support.walk import enclosing
 from ..rewriting import acts_until_end, is_statement, set_indices, set_operands
 from .storage_liveness import AccessFinder, Allocation, Attach, bits_of
 

@@ -27,7 +27,7 @@ from ....dialects.arith import Analyzer
 from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.arith.iter_map import IterMapLevel
 from ....dialects.tir.types import HandleType, element_of
-from ....support.edit import enclosing
+from ....support.walk import enclosing
 from ..rewriting import erase_dead, prim_funcs
 from .pointer_value_type import rewrite_pointer_value_types
 from .storage_liveness import AccessFinder, Allocation, Attach, Place, Step, bits_of

@@ -26,6 +26,7 @@ from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....support.edit import builder_before
+from ....support.walk import enclosing
 from ..rewriting import ops_of, prim_funcs
 
 LIMIT, LIMITS = "loop_limit", "limits_loops"
@@ -37,9 +38,8 @@ def limit(loop: tir.ForOp) -> None:
     known = dict(loop.annotations.data)
     numbers = _numbers(known.pop(LIMIT))
     loop.annotations = DictionaryAttr(known)
-    outer = loop.parent_op()
-    while outer is not None and not (isinstance(outer, tir.ForOp) and LIMITS in outer.annotations.data):
-        outer = outer.parent_op()
+    loops = (each for each in enclosing(loop) if isinstance(each, tir.ForOp))
+    outer = next((each for each in loops if LIMITS in each.annotations.data), None)
     if outer is None or numbers is None:
         return
     builder = builder_before(loop)

@@ -30,7 +30,7 @@ from ....dialects.tir.buffer import AccessOp, buffer_type, tells_region
 from ....dialects.tir.intrinsics import Effect, intrinsic_effect
 from ....dialects.tir.stmt import RegionsOp
 from ....dialects.tir.types import I1, HandleType, is_scalable, lanes_of
-from ....support.walk import all_ops, op_around
+from ....support.walk import all_ops, enclosing, op_around
 from ..buffers.strides import extents_of
 from ..rewriting import is_same_tree
 from ..threads.thread_storage_scope import share_memory
@@ -296,12 +296,7 @@ class IterationOrder:
 
     def _block_around(self, op: Operation) -> tir.BlockOp | None:
         """The block of the loop that an op is in."""
-        parent = op_around(op)
-        while parent is not None and parent is not self.loop:
-            if isinstance(parent, tir.BlockOp):
-                return parent
-            parent = op_around(parent)
-        return None
+        return next((each for each in enclosing(op, self.loop) if isinstance(each, tir.BlockOp)), None)
 
     def _unknown_call(self) -> Conflict | None:
         """A call that may touch any memory, and that is in no block that says which."""
@@ -319,20 +314,11 @@ class IterationOrder:
         return owner in self._numbers
 
     def _in_inner_loop(self, op: Operation) -> bool:
-        parent = op_around(op)
-        while parent is not None and parent is not self.loop:
-            if isinstance(parent, tir.ForOp | tir.WhileOp):
-                return True
-            parent = op_around(parent)
-        return False
+        return any(isinstance(each, tir.ForOp | tir.WhileOp) for each in enclosing(op, self.loop))
 
     def _access(self, op: Operation, buffer: SSAValue, writes: bool) -> Access:
         assert isinstance(op, AccessOp | tir.BufferRegionOp)
-        around: list[Operation] = []
-        parent = op_around(op)
-        while parent is not None and parent is not self.loop:
-            around.append(parent)
-            parent = op_around(parent)
+        around = list(enclosing(op, self.loop))
         if isinstance(op, tir.BufferRegionOp):
             dims = self._region(op, around)
         else:
@@ -459,12 +445,7 @@ class IterationOrder:
     def _ranges(self) -> Analyzer:
         """Knows the ranges of the loops around the loop, of itself, and in it."""
         analyzer = Analyzer()
-        loops: list[tir.ForOp] = []
-        parent = op_around(self.loop)
-        while parent is not None:
-            if isinstance(parent, tir.ForOp):
-                loops.append(parent)
-            parent = op_around(parent)
+        loops = [each for each in enclosing(self.loop) if isinstance(each, tir.ForOp)]
         for loop in (*reversed(loops), *(op for op in self._ops if isinstance(op, tir.ForOp))):
             analyzer.bind(loop.loop_var, loop.min, loop.extent)
         return analyzer

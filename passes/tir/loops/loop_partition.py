@@ -27,8 +27,8 @@ from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.arith.int_set import IntervalSet, relax
 from ....dialects.arith.to_ssa import to_ssa
 from ....dialects.tir.types import I1
-from ....support.edit import builder_before, enclosing, erase_op, replace_all_uses_with
-from ....support.walk import walk_ops
+from ....support.edit import builder_before, erase_op, replace_all_uses_with
+from ....support.walk import enclosing, walk_ops
 from ..analyzed_walk import AnalyzedWalk, Visit
 from ..clone_body import add_to_variable, hoist_views, insert_turn, variables_of
 from ..rewriting import erase_dead, prim_funcs

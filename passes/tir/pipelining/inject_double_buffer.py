@@ -26,9 +26,9 @@ from ....dialects.tir.buffer import buffer_name
 from ....dialects.tir.operators import Const, ExprBuilder, Value, as_const
 from ....dialects.tir.types import BufferType, HandleType, element_of
 from ....support.diagnostics import error_at
-from ....support.edit import enclosing, erase_op, set_type
+from ....support.edit import erase_op, set_type
 from ....support.effects import is_side_effect_free
-from ....support.walk import walk_ops
+from ....support.walk import enclosing, following, walk_ops
 from ..clone_body import copy_ops, variables_of
 from ..data_dependence import Touched
 from ..rewriting import acts_until_end, erase_dead, prim_funcs, set_indices
@@ -74,12 +74,7 @@ def _scope(attr: tir.AttrOp) -> Doubled:
         raise error_at(
             attr, f"the {SCOPE} of '{owner.var_name.data}' is in no loop", "it is filled for each turn of a loop"
         )
-    producer: list[Operation] = []
-    following = attr.next_op
-    while following is not None:
-        producer.append(following)
-        following = following.next_op
-    found = Doubled(attr, owner, loop, producer)
+    found = Doubled(attr, owner, loop, following(attr))
     _reach(found)
     return found
 

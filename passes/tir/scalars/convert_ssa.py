@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....support.edit import erase_op
-from ....support.walk import walk_ops
+from ....support.walk import following, walk_ops
 from ..rewriting import prim_funcs
 
 
@@ -45,11 +45,7 @@ def _separate_one(op: tir.ForOp | tir.LetOp, variable: SSAValue) -> None:
         variable.replace_uses_with_if(op.loop_var, lambda use: use.operation in inside)
         return
     op.operands = [op.value]
-    inside = set[Operation]()
-    following = op.next_op
-    while following is not None:
-        inside.update(walk_ops(following))
-        following = following.next_op
+    inside = {inner for after in following(op) for inner in walk_ops(after)}
     variable.replace_uses_with_if(op.result, lambda use: use.operation in inside)
 
 

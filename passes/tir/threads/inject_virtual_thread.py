@@ -23,7 +23,7 @@ from ....dialects.tir.operators import Const, ExprBuilder, Value, as_const
 from ....dialects.tir.types import BufferType, HandleType, lanes_of
 from ....support.diagnostics import error_at
 from ....support.edit import builder_before, erase_op, set_type
-from ....support.walk import walk_ops
+from ....support.walk import following, walk_ops
 from ..analyzed_walk import analyzer_at
 from ..clone_body import copy_ops
 from ..data_dependence import Touched
@@ -72,11 +72,7 @@ class VirtualThreads:
             self.name = node.var.owner.var_name.data if isinstance(node.var.owner, tir.VarOp) else tag
         self.variables = variables
         self.type = variables[0].type
-        self.statements: list[Operation] = []
-        following = op.next_op
-        while following is not None:
-            self.statements.append(following)
-            following = following.next_op
+        self.statements = following(op)
         self.inside = [inner for statement in self.statements for inner in walk_ops(statement)]
         self.touched = Touched([*variables, *self.contexts()], self.inside)
 
@@ -154,12 +150,8 @@ class VirtualThreads:
 
     def number(self) -> None:
         """Numbers what the threads do, in order."""
-        following = self.op.next_op
-        self.order: dict[Operation, int] = {}
-        while following is not None:
-            for op in walk_ops(following):
-                self.order[op] = len(self.order)
-            following = following.next_op
+        ops = (op for statement in following(self.op) for op in walk_ops(statement))
+        self.order = {op: place for place, op in enumerate(ops)}
 
     def write_out(self, unit: Sequence[Operation]) -> None:
         """Puts what all threads do into the place of a unit."""

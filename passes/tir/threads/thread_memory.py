@@ -7,7 +7,7 @@ from xdsl.ir import Operation
 from ....dialects import tir
 from ....support.diagnostics import Diagnostic, MirError
 from ....support.edit import builder_before, erase_op, move_to_end, replace_all_uses_with
-from ....support.walk import all_ops
+from ....support.walk import all_ops, following
 from ..rewriting import ops_of
 
 
@@ -50,11 +50,7 @@ def _launches(op: Operation) -> bool:
 def _launches_as_loops(function: tir.PrimFuncOp) -> None:
     """Puts loops in the place of `T.launch_thread(…)`, around the rest of the region."""
     for launch in reversed(ops_of(function, tir.LaunchThreadOp)):
-        rest: list[Operation] = []
-        following = launch.next_op
-        while following is not None:
-            rest.append(following)
-            following = following.next_op
+        rest = following(launch)
         builder = builder_before(launch)
         zero = builder.insert(tir.ConstOp.int(0)).result
         loop = builder.insert(

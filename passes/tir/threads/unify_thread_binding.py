@@ -20,7 +20,7 @@ from ....dialects.arith import Analyzer
 from ....dialects.tir.operators import as_const
 from ....support.diagnostics import MirError, error_at
 from ....support.edit import builder_before, erase_op, move_to_end
-from ....support.walk import walk_ops
+from ....support.walk import following, walk_ops
 from ..clone_body import insert_turn
 from ..rewriting import prim_funcs
 
@@ -44,10 +44,7 @@ def _thread(op: Binding) -> str:
 
 def _kernel(root: Binding) -> list[Operation]:
     """Returns the ops that a binding is around: a launch is around all that follows it in its region."""
-    ops: list[Operation] = [root]
-    while isinstance(root, tir.LaunchThreadOp) and (following := ops[-1].next_op) is not None:
-        ops.append(following)
-    return ops
+    return [root, *(following(root) if isinstance(root, tir.LaunchThreadOp) else ())]
 
 
 def unify(root: Binding, analyzer: Analyzer) -> None:

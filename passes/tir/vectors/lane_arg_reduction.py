@@ -21,6 +21,7 @@ from ....dialects.arith import Analyzer
 from ....dialects.arith.expr import Expr, free_vars
 from ....dialects.tir.operators import as_const
 from ....support.edit import builder_before
+from ..analyzed_walk import analyzer_at
 from ..blocks.convert_blocks_to_opaque import REASSOCIATE
 from ..clone_body import copy_ops
 from ..rewriting import is_statement
@@ -188,12 +189,8 @@ def _match_later(
 
 def _grows(loop: tir.ForOp, place: SSAValue, *, from_zero: bool = False) -> bool:
     """Returns whether a place grows by a constant in each iteration, and, `from_zero`, is never below 0."""
-    analyzer = Analyzer()
-    outer: Operation | None = loop
-    while outer is not None:
-        if isinstance(outer, tir.ForOp):
-            analyzer.bind(outer.loop_var, outer.min, outer.extent)
-        outer = outer.parent_op()
+    analyzer = analyzer_at(loop)
+    analyzer.bind(loop.loop_var, loop.min, loop.extent)
     step, start = _line(loop, place, analyzer)
     if step <= 0:
         return False

@@ -40,8 +40,8 @@ from ....dialects.arith import Analyzer, Expr, Kind
 from ....dialects.arith.expr import Atom, conjuncts, free_vars, logical_and, minimum, substitute
 from ....dialects.tir.operators import as_const
 from ....dialects.tir.types import I1, dtype_to_type, element_of
-from ....support.edit import builder_before, enclosing, erase_op, move_before, replace_all_uses_with
-from ....support.walk import walk_ops
+from ....support.edit import builder_before, erase_op, move_before, replace_all_uses_with
+from ....support.walk import enclosing, walk_ops
 from ..rewriting import erase_dead, only_statement, ops_of, prim_funcs, statements_of
 
 TILE = "transposed_tile"

@@ -17,9 +17,8 @@ from mirstack.passes.autoschedule.contraction.gevm import columns_of_block
 from mirstack.passes.autoschedule.contraction.tile import ALONE, Turns, best_tile, rows_in_cache
 from mirstack.passes.autoschedule.default_schedule import DefaultSchedule
 from mirstack.passes.schedule.analysis.structure import const_int
-from mirstack.support.edit import enclosing
 from mirstack.support.target import named
-from mirstack.support.walk import walk_ops
+from mirstack.support.walk import enclosing, walk_ops
 from numpy.typing import NDArray
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp

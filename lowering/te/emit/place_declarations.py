@@ -66,11 +66,8 @@ def _target(declaration: tir.DeclBufferOp, order: dict[Operation, int]) -> Opera
     # Memory that a vectorized or an unrolled loop allocates is declared within the loop.
     if block is None or not _needs(declaration) <= set(common[: common.index(block) + 1]):
         return None
-    op: Operation = users[0]
-    while op.parent is not block:
-        parent = op.parent_op()
-        assert parent is not None
-        op = parent
+    op = block.find_ancestor_op_in_block(users[0])
+    assert op is not None
     # An op follows the ops of its expressions: the declaration is put before all ops of the statement.
     start = _statement_start(op)
     before = start.prev_op

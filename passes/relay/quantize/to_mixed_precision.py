@@ -281,11 +281,9 @@ class _Rewriter:
         op = operator_class(operator)([value], {"dtype": dtype})
         infer_result(op)
         home = value.owner if isinstance(value.owner, Block) else value.owner.parent
-        while user.parent is not home:
-            outer = user.parent_op()
-            assert outer is not None
-            user = outer
-        result = self.casts[value, dtype] = self.insert(op, user)
+        place = None if home is None else home.find_ancestor_op_in_block(user)
+        assert place is not None
+        result = self.casts[value, dtype] = self.insert(op, place)
         # The way back costs nothing.
         self.casts[result, _float_dtype(value.type) or dtype] = value
         return result

@@ -19,7 +19,7 @@ from ....dialects.arith.analyzer import Value
 from ....dialects.arith.expr import Atom, free_vars, logical_and, substitute
 from ....dialects.arith.iter_map import IterMapLevel
 from ....dialects.tir.stmt import RegionsOp
-from ....support.walk import walk_ops
+from ....support.walk import enclosing, walk_ops
 from ...tir.blocks.loop_carried import CarriedValues
 from .access import Box, made_in, reads_of, relaxed, whole, writes_of
 from .block_kind import are_all_digits_of, axis_kinds, bind_axes, conditions_of
@@ -83,12 +83,7 @@ def _touched(nest: Nest) -> tuple[list[Box], list[Box]] | str:
 
 
 def _in_block(op: tir.StoreOp | tir.EvaluateOp, root: tir.ForOp) -> bool:
-    parent = op.parent_op()
-    while parent is not None and parent is not root:
-        if isinstance(parent, tir.BlockOp):
-            return True
-        parent = parent.parent_op()
-    return False
+    return any(isinstance(each, tir.BlockOp) for each in enclosing(op, root))
 
 
 def _apart(a: Box, first: Nest, b: Box, second: Nest) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cmp_to_key
+from itertools import takewhile
 from typing import NamedTuple, TypeAlias
 
 from xdsl.dialects.builtin import IntegerAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects import tir
-from ....support.walk import blocks_of, op_around
+from ....support.walk import blocks_of, enclosing, op_around
 
 Scope: TypeAlias = "tir.BlockOp | tir.PrimFuncOp"
 """The scope of blocks: the function (TVM's root block), or a block around them."""
@@ -27,11 +28,9 @@ def const_int(value: SSAValue) -> int | None:
 
 def scope_of(op: Operation) -> Scope:
     """The innermost block or function around `op`."""
-    parent = op_around(op)
-    while type(parent) is not tir.BlockOp and type(parent) is not tir.PrimFuncOp:
-        assert parent is not None
-        parent = op_around(parent)
-    return parent
+    scope = next((each for each in enclosing(op) if type(each) is tir.BlockOp or type(each) is tir.PrimFuncOp), None)
+    assert scope is not None
+    return scope
 
 
 def function_of(op: Operation) -> tir.PrimFuncOp:
@@ -50,35 +49,18 @@ def body_of(scope: Scope | tir.ForOp) -> Block:
 
 def loops_above(op: Operation) -> list[tir.ForOp]:
     """The loops around `op` inside its scope, outermost first."""
-    loops: list[tir.ForOp] = []
-    parent = op_around(op)
-    while parent is not None and type(parent) is not tir.BlockOp and type(parent) is not tir.PrimFuncOp:
-        if type(parent) is tir.ForOp:
-            loops.append(parent)
-        parent = op_around(parent)
-    return loops[::-1]
+    above = takewhile(lambda each: type(each) is not tir.BlockOp and type(each) is not tir.PrimFuncOp, enclosing(op))
+    return [each for each in above if type(each) is tir.ForOp][::-1]
 
 
 def all_loops_above(op: Operation) -> list[tir.ForOp]:
     """The loops around `op` in the whole function, outermost first."""
-    loops: list[tir.ForOp] = []
-    parent = op_around(op)
-    while parent is not None:
-        if type(parent) is tir.ForOp:
-            loops.append(parent)
-        parent = op_around(parent)
-    return loops[::-1]
+    return [each for each in enclosing(op) if type(each) is tir.ForOp][::-1]
 
 
 def blocks_above(op: Operation) -> list[tir.BlockOp]:
     """The blocks around `op` in the whole function, outermost first."""
-    blocks: list[tir.BlockOp] = []
-    parent = op_around(op)
-    while parent is not None:
-        if type(parent) is tir.BlockOp:
-            blocks.append(parent)
-        parent = op_around(parent)
-    return blocks[::-1]
+    return [each for each in enclosing(op) if type(each) is tir.BlockOp][::-1]
 
 
 def child_blocks(root: Operation) -> list[tir.BlockOp]:
@@ -119,12 +101,7 @@ def child_under(ancestor: Operation, op: Operation) -> Operation:
 
 def is_inside(op: Operation, ancestor: Operation) -> bool:
     """Returns whether `op` is `ancestor` or in it."""
-    current: Operation | None = op
-    while current is not None:
-        if current is ancestor:
-            return True
-        current = op_around(current)
-    return False
+    return op is ancestor or any(each is ancestor for each in enclosing(op))
 
 
 def runs_before(a: Operation, b: Operation) -> bool:
@@ -157,13 +134,7 @@ def _precedes(a: Operation, b: Operation) -> bool:
 
 def path_to(op: Operation, ancestor: Operation) -> list[Operation]:
     """The ops from directly under `ancestor` down to `op`."""
-    path: list[Operation] = []
-    while op is not ancestor:
-        path.append(op)
-        parent = op.parent_op()
-        assert parent is not None
-        op = parent
-    return path[::-1]
+    return [op, *enclosing(op, ancestor)][::-1] if op is not ancestor else []
 
 
 class Use(NamedTuple):
@@ -243,10 +214,7 @@ def stands_before(a: Operation, b: Operation) -> bool:
 
 def path_from_top(op: Operation) -> list[Operation]:
     """The ops around `op`, the outermost first, and `op` itself."""
-    path = [op]
-    while (parent := path[-1].parent_op()) is not None:
-        path.append(parent)
-    return path[::-1]
+    return [op, *enclosing(op)][::-1]
 
 
 def _follows(later: Operation, earlier: Operation) -> bool:

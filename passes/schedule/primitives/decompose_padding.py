@@ -13,7 +13,7 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr, Kind
 from ....dialects.arith.expr import TRUE, ZERO, Atom, conjuncts, free_vars, ge, maximum, substitute
 from ....support.edit import builder_at_end, builder_before, erase_op, move_before
-from ....support.walk import walk_ops
+from ....support.walk import enclosing, walk_ops
 from ...tir.rewriting import erase_dead, erase_if_dead
 from ..analysis.access import declare_access, made_in, reads_of, relaxed
 from ..analysis.block_kind import analyzer_for, bind_axes, conditions_of, set_block, why_not_complete
@@ -77,15 +77,12 @@ def _planned(block: tir.BlockOp, loop: tir.ForOp) -> _Plan:
             "it must write each element once, and read other buffers only",
         )
     require_own_values(block, "decompose_padding")
-    parent = block.parent_op()
-    while parent is not None and parent is not loop:
-        if not isinstance(parent, tir.ForOp):
-            raise refuse(
-                block,
-                f"decompose_padding: block '{name}' stands under a branch in loop '{under}'",
-                "give a loop inside of the branch",
-            )
-        parent = parent.parent_op()
+    if not all(isinstance(each, tir.ForOp) for each in enclosing(block, loop)):
+        raise refuse(
+            block,
+            f"decompose_padding: block '{name}' stands under a branch in loop '{under}'",
+            "give a loop inside of the branch",
+        )
     store, condition, padding = choice_of(block)
     analyzer = analyzer_for(all_loops_above(block))
     inside = inside_of(block, condition, analyzer)

@@ -18,7 +18,7 @@ from ....dialects.arith.expr import ZERO, as_expr, free_vars, substitute
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.types import I1, type_to_dtype
 from ....support.edit import builder_at_end, builder_before, erase_op, move_before
-from ....support.walk import walk_ops
+from ....support.walk import enclosing, walk_ops
 from ...tir.rewriting import erase_dead, set_indices
 from ..analysis.access import declare_access, index_type
 from ..analysis.block_kind import set_block
@@ -152,9 +152,7 @@ class Writer:
 def row_major_writer(accesses: Sequence[AccessOp], buffer: SSAValue) -> Writer | None:
     """Returns a buffer's only writer if it stores one element per iteration in order; otherwise None."""
     stores = [op for op in accesses if isinstance(op, tir.StoreOp)]
-    block = stores[0].parent_op()
-    while block is not None and not isinstance(block, tir.BlockOp):
-        block = block.parent_op()
+    block = next((each for each in enclosing(stores[0]) if isinstance(each, tir.BlockOp)), None)
     type_ = buffer.type
     assert isinstance(type_, tir.BufferType)
     if block is None or block.predicate is not None or type_.static_shape is None:

@@ -16,6 +16,7 @@ from ....dialects.arith.expr import TRUE, Atom, conjuncts, free_vars, logical_an
 from ....dialects.arith.iter_map import IterMapLevel
 from ....support.edit import builder_at_end, builder_before, erase_op, move_before
 from ....support.text import counted
+from ....support.walk import enclosing
 from ...tir.rewriting import erase_dead, erase_if_dead
 from ..analysis.access import declare_access, index_type, order_reads
 from ..analysis.block_kind import analyzer_for, axis_kinds, why_not_affine, why_not_reduction
@@ -207,14 +208,12 @@ def _require_inputs(block: tir.BlockOp) -> None:
     scope = scope_of(block)
     nest = child_under(scope, block)
     name = block.block_name.data
-    parent: Operation | None = block.parent_op()
-    while parent is not None and parent is not scope:
+    for parent in enclosing(block, scope):
         if not isinstance(parent, tir.ForOp):
             raise refuse(
                 parent,
                 f"rfactor: '{parent.name}' stands among the loops around block '{name}', which may be loops only",
             )
-        parent = parent.parent_op()
     for buffer in dict.fromkeys(buffers_read(block)):
         for maker in writers(buffer, scope):
             if maker is not block and is_inside(maker, nest):

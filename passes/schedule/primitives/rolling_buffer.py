@@ -18,7 +18,7 @@ from ....dialects.arith import Analyzer, Expr, Kind
 from ....dialects.arith.expr import Atom, as_expr, floormod, free_vars, substitute
 from ....dialects.tir.buffer import AccessOp
 from ....support.edit import builder_before, erase_op
-from ....support.walk import walk_ops
+from ....support.walk import enclosing, walk_ops
 from ...tir.rewriting import erase_if_dead, set_indices
 from ..analysis.access import Box, bindings_of, declare_access, index_type, reads_of, relaxed
 from ..analysis.block_kind import analyzer_for, bind_axes, conditions_of, set_block, why_neither
@@ -226,15 +226,12 @@ def _check_order(block: tir.BlockOp, users: Sequence[tir.BlockOp], around: tir.F
             f"rolling_buffer: block '{block.block_name.data}' does not come before all readers of '{name}' in loop '{around.var_name.data}'",
             "compute_at the block at that loop",
         )
-    parent = block.parent_op()
-    while parent is not None and parent is not scope_of(block):
-        if not isinstance(parent, tir.ForOp):
-            raise refuse(
-                block,
-                f"rolling_buffer: block '{block.block_name.data}' stands under a branch",
-                "only a block that every turn runs can leave elements for the next",
-            )
-        parent = parent.parent_op()
+    if not all(isinstance(each, tir.ForOp) for each in enclosing(block, scope_of(block))):
+        raise refuse(
+            block,
+            f"rolling_buffer: block '{block.block_name.data}' stands under a branch",
+            "only a block that every turn runs can leave elements for the next",
+        )
 
 
 # Windows

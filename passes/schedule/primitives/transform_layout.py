@@ -247,16 +247,10 @@ def _follow(
 ) -> None:
     """Rewrites one access to the new layout."""
     analyzer = analyzer_for(all_loops_above(access))
-    parent = access.parent_op()
-    around: list[tir.BlockOp] = []
-    while parent is not None:
-        if isinstance(parent, tir.BlockOp):
-            around.append(parent)
-        parent = parent.parent_op()
-    for each in reversed(around):
-        bind_axes(analyzer, each)
+    around = blocks_above(access)
     for each in around:
-        touched[each] = None
+        bind_axes(analyzer, each)
+    touched.update(dict.fromkeys(reversed(around)))
     values: dict[Atom, Expr] = {}
     for variable, index in zip(symbols, access.indices, strict=True):
         atom = variable.atom

@@ -233,9 +233,7 @@ def _needs(block: Block, free: Sequence[Operation]) -> list[Need]:
     needs: dict[Operation, dict[SSAValue, None]] = {op: {} for op in block.ops if op not in kept}
     for op in free:
         for use in op.results[0].uses:
-            user: Operation | None = use.operation
-            while user is not None and user.parent is not block:
-                user = user.parent_op()
+            user = block.find_ancestor_op_in_block(use.operation)
             if user is not None and user in needs:
                 needs[user][op.results[0]] = None
     return [Need(op, tuple(values)) for op, values in needs.items()]

@@ -19,7 +19,7 @@ from .....dialects.arith.int_set import Ends, relax
 from .....dialects.arith.iter_map import IterRange
 from .....dialects.arith.subspace import IndexDivision, SubspaceDivision, subspace_divide
 from .....support.edit import builder_at_end, builder_before, erase_op, move_to_end
-from .....support.walk import walk_ops
+from .....support.walk import enclosing, walk_ops
 from ....tir.rewriting import erase_if_dead
 from ...analysis.access import Box, declare_access, reads_of, replace_regions, united, whole, writes_of
 from ...analysis.block_kind import analyzer_for, axis_kinds, bind_axes, why_not_reduction
@@ -265,9 +265,7 @@ def _inner_block(state: State, part: Part, outer: Mapping[Atom, Expr]) -> tir.Bl
     move_body(old, new)
     analyzer = Analyzer()
     bind_axes(analyzer, new)
-    around = new.parent_op()
-    while around is not None and not isinstance(around, tir.BlockOp):
-        around = around.parent_op()
+    around = next((each for each in enclosing(new) if isinstance(each, tir.BlockOp)), None)
     if around is not None:
         bind_long_axes(analyzer, around)
     replace_variables(new, {v: substitute(e, made) for v, e in values.items()}, analyzer)

@@ -29,10 +29,10 @@ _SCALARS = {
 
 
 class ArrayBox:
-    """A numpy array with value equality: same dtype, same shape, same bytes. The data is hashed once, when first asked for.
+    """A numpy array compared by value: same dtype, shape and bytes. The data is hashed once, at first use.
 
-    `dtype` is numpy's name. `origin` is (side file, name in it) for an array that was read from one, which is then
-    written as a reference. A scalar made by `scalar` needs numpy only when its array is asked for.
+    `dtype` is numpy's name. `origin` is (side file, name in it) for an array read from a file, which is then
+    written as a reference. A scalar created by `scalar` needs numpy only when its array is read.
     """
 
     __slots__ = ("_array", "_contents", "_packed", "dtype", "origin", "shape")
@@ -49,7 +49,7 @@ class ArrayBox:
 
     @classmethod
     def scalar(cls, value: float, dtype: str) -> ArrayBox:
-        """An array of rank 0: of an integer, a bool, or a float that is rounded to `dtype`, infinity where it is too large."""
+        """Creates an array of rank 0: an integer, a bool, or a float rounded to `dtype` (infinity if too large)."""
         if dtype not in _SCALARS:
             import numpy as np
 
@@ -73,7 +73,7 @@ class ArrayBox:
         return self._array
 
     def give_up(self) -> None:
-        """Frees the data, which nobody reads any more, of a box that only garbage still refers to: hashing it is all that it is for."""
+        """Frees the data of a box that only garbage refers to; only its hash is needed from then on."""
         self._packed = self.beginning()
         self._array = None
 
@@ -89,7 +89,7 @@ class ArrayBox:
 
     @property
     def label(self) -> str:
-        """What stands for the contents where they are left out: the side file and the name in it, else the digest."""
+        """Returns a label for contents that are not printed: the side file and the name in it, otherwise the digest."""
         return ", ".join(f'"{part}"' for part in self.origin or (self.digest.hex(),))
 
     @property
@@ -99,7 +99,7 @@ class ArrayBox:
 
     @property
     def contents(self) -> bytes:
-        """The SHA-256 of the data: processors have instructions for it, and read weights faster so than by any other good hash."""
+        """Returns the SHA-256 of the data, the fastest good hash: processors have instructions for it."""
         if self._contents is None:
             self._contents = hashlib.sha256(self._packed or self.array.reshape(-1).view("uint8").data).digest()
         return self._contents
@@ -175,12 +175,15 @@ class ArrayHolder:
 
 
 def storage_of(value: object) -> Any:
-    """Returns what compiled functions take in the place of an argument: the array of a holder, otherwise the value itself."""
+    """Returns a compiled function's argument: the array of a holder, otherwise the value itself."""
     return value.storage if isinstance(value, ArrayHolder) else value
 
 
 def numpy_dtype(name: str) -> np.dtype[np.generic]:
-    """The numpy dtype TVM calls `name`, bfloat16, float8 and int4 included (through ml_dtypes). Raises TypeError for a name that is none."""
+    """Returns the numpy dtype that TVM calls `name`, bfloat16, float8 and int4 included (through ml_dtypes).
+
+    Raises TypeError for an unknown name.
+    """
     import numpy as np
 
     if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4"):
@@ -191,7 +194,7 @@ def numpy_dtype(name: str) -> np.dtype[np.generic]:
 
 
 def laid_out(array: NDArray[np.generic], strides: Sequence[int]) -> NDArray[np.generic]:
-    """A copy of the array with these strides, in elements; its memory is that of the compact array whose strides they are."""
+    """Copies the array with these strides, in elements, into memory of the compact array that has them."""
     import numpy as np
 
     steps = list(zip(array.shape, strides, strict=True))

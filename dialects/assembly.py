@@ -1,10 +1,10 @@
-"""Parses and prints families of ops in MLIR's custom form, for what xDSL's declarative `assembly_format` cannot say.
+"""Parses and prints families of ops in MLIR's custom form, where `assembly_format` does not suffice.
 
     %2 = relay.nn.dense %0, %1 {units = 4 : i64} : (tensor<2x8xf32>, tensor<4x8xf32>) -> tensor<2x4xf32>
     %3 = tir.add %a, %b : i32
     %4 = tir.load %A[%i, %j] : !tir.buffer<[16 : i64, 16 : i64], f32, "global"> -> f32
 
-Types that the short form leaves out are those that the op's verifier asks for; of an op that breaks that rule all are written.
+The short form leaves out types that the op's verifier requires; an op that breaks that rule prints all of them.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def resolve(parser: Parser, values: Sequence[UnresolvedOperand], types: Sequence
 
 
 def print_attributes(printer: Printer, op: Operation, written: Iterable[str] = (), keyword: bool = False) -> None:
-    """Prints ` {a = 1}`: an op's attributes, and the properties that are not `written` elsewhere nor have their default values.
+    """Prints ` {a = 1}`: attributes, and properties that are not `written` elsewhere and not at their defaults.
 
     Before a region it is ` attributes {a = 1}`, with `keyword`. Where an attribute has the name of a property, attributes follow as
     ` attributes {…}`.
@@ -150,7 +150,7 @@ class ShortForm(PlainOp):
 
     @classmethod
     def types_of(cls, type: Attribute) -> tuple[Sequence[Attribute], Attribute]:
-        """Returns the types of the operands, and of the result, for the type that is written: that of the last operand."""
+        """Returns the types of the operands and of the result for the printed type, that of the last operand."""
         raise NotImplementedError
 
     @classmethod
@@ -235,9 +235,9 @@ def parse_optional(parser: Parser, keyword: str) -> list[SSAValue]:
 
 
 class FunctionForm(PlainOp):
-    """`relay.func @main("x" %x: tensor<2xf32>) -> tensor<2xf32> { … }`; a function without a name begins with its parameters.
+    """Parses and prints `relay.func @main("x" %x: tensor<2xf32>) -> tensor<2xf32> { … }`; `@main` is optional.
 
-    Where parameters and `param_names` are not equally many, the names are among the attributes.
+    If the numbers of parameters and `param_names` differ, the names are among the attributes.
     """
 
     @classmethod

@@ -48,7 +48,7 @@ OF_INTEGERS = frozenset(_OF_INTEGERS)
 
 
 def signature(name: str) -> CSignature | None:
-    """Returns what a function of C's mathematics takes; None for another function, and for one of long doubles."""
+    """Returns the signature of C's mathematical function `name`; None for others, and for long doubles."""
     form, own = _OF_INTEGERS.get(name) or _FORMS.get(name), "float64"
     if form is None and name.endswith("f"):
         form, own = _FORMS.get(name[:-1]), "float32"
@@ -59,7 +59,7 @@ def signature(name: str) -> CSignature | None:
 
 
 def why_not_called(name: str, result: str, arguments: Sequence[str]) -> str | None:
-    """Returns why a call of these dtypes is not one of C's function; None where it is, or `name` is not of C's mathematics.
+    """Returns why dtypes do not fit C's mathematical function `name`; None if they do, or for other functions.
 
     `sinf` with `("float64",)`: "'sinf' is (float32) -> float32, not (float64) -> float32".
     """

@@ -1,8 +1,8 @@
-"""Elementary functions as interpreters compute them: in float64, rounded to float32, and that to 16 bits.
+"""Computes elementary functions for interpreters in float64, rounded to float32, and from there to 16 bits.
 
 So results do not depend on which of its own functions numpy takes for the processor at hand, and they are those of native code under
-strict-math: both are the exact number rounded, but where it is within about 2**-52 of itself of the middle between two neighbours.
-In float64 numpy's functions and those of the C library may differ by a unit in the last place.
+strict-math: both are the exact number rounded, except where it is within about 2**-52 of itself of the middle between two adjacent
+floats. In float64 numpy's functions and those of the C library may differ by a unit in the last place.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Array = NDArray[Any]
 
 
 def in_float64(function: Callable[..., Any]) -> Callable[..., Array]:
-    """`function` of float arrays of one dtype, computed in float64 and rounded to that dtype, of 16 bits by way of float32."""
+    """Wraps `function` to compute floats in float64 and round to their dtype, for 16 bits by way of float32."""
 
     def apply(*values: Any) -> Array:
         arrays = [np.asarray(value) for value in values]
@@ -29,9 +29,9 @@ def in_float64(function: Callable[..., Any]) -> Callable[..., Array]:
 
 
 def float64_power(a: Any, b: Any) -> Any:
-    """Powers of float64 as C's `pow`: of minus infinity to one half, infinity, and of -0 to it, 0.
+    """Computes powers of float64 as C's `pow`: (-inf) ** 0.5 is inf, and (-0.0) ** 0.5 is 0.
 
-    numpy takes a square root, a square, … of every element where one exponent stands for all.
+    numpy computes a square root, a square, … instead where one exponent is broadcast to all elements.
     """
     base, exponent = np.broadcast_arrays(a, b)
     return np.power(np.atleast_1d(base), np.array(np.atleast_1d(exponent))).reshape(base.shape)

@@ -1,4 +1,4 @@
-"""Attributes that are made again and again, each made once: making one checks its parameters, which takes longer than most ops."""
+"""Caches attributes that are created often: creating one checks its parameters, which is expensive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""LLVM instructions that xDSL's `llvm` dialect lacks: switch, vector compares and selects, casts, atomics, poison, loops' metadata.
+"""Defines LLVM instructions that xDSL's `llvm` dialect lacks.
+
+    switch, vector compares and selects, casts, atomics, poison, metadata of loops
 
 Each op is one LLVM instruction and is translated as such by `lowering/llvm/translation`; the meaning is that of the LLVM
 language reference. Intrinsics need no op here: `llvm.call_intrinsic` names them.
@@ -72,10 +74,10 @@ LOOP_HINTS = (
 
 @irdl_attr_definition
 class LoopAnnotationAttr(ParametrizedAttribute):
-    """What LLVM is told of a loop: `#llvm_ext.loop<"unroll.count" = 4, "mustprogress" = 1>`.
+    """LLVM's metadata of a loop: `#llvm_ext.loop<"unroll.count" = 4, "mustprogress" = 1>`.
 
-    It sits, as attribute `loop_annotation`, on the branch that goes back to the loop's header. Keys are LLVM's names
-    after `llvm.loop.`; a value of 1 also stands for `true` and 0 for `false` where LLVM wants a flag.
+    It is the attribute `loop_annotation` of the branch that goes back to the loop's header. Keys are LLVM's names
+    after `llvm.loop.`; 1 also means `true` and 0 `false` for LLVM's flags.
     """
 
     name = "llvm_ext.loop"
@@ -85,7 +87,7 @@ class LoopAnnotationAttr(ParametrizedAttribute):
 
     @staticmethod
     def of(hints: dict[str, int]) -> LoopAnnotationAttr:
-        """The annotation with LLVM's hint names as keys; raises `VerifyException` for a name that is not in `LOOP_HINTS`."""
+        """Returns the annotation of LLVM's hints by name; raises `VerifyException` for names not in `LOOP_HINTS`."""
         return LoopAnnotationAttr(
             ArrayAttr([StringAttr(key) for key in hints]), ArrayAttr([IntAttr(value) for value in hints.values()])
         )
@@ -156,7 +158,7 @@ class FreezeOp(PlainOp):
 
 @irdl_op_definition
 class FCmpOp(PlainOp):
-    """Compares floats or vectors of floats: `llvm_ext.fcmp "olt" %a, %b : T`; the result is `i1` or a vector of it.
+    """Compares floats or vectors of floats to `i1` lane by lane: `llvm_ext.fcmp "olt" %a, %b : T`.
 
     `predicate` is LLVM's name: `oeq`, `ult`, `uno`, …; xDSL's `llvm.fcmp` takes scalars only.
     """
@@ -265,7 +267,7 @@ class ExtractElementOp(PlainOp):
 
 @irdl_op_definition
 class LaneAddressesOp(PlainOp):
-    """The addresses `offsets` elements after `base`, one per lane: a getelementptr that gives a vector of pointers.
+    """Computes the addresses `offsets` elements after `base`, one per lane: LLVM's getelementptr of vectors.
 
     `llvm_ext.lane_addresses %base[%offsets] elem f32 : !llvm.ptr, vector<4xi64> -> vector<4x!llvm.ptr>`
     """
@@ -292,9 +294,9 @@ class LaneAddressesOp(PlainOp):
 
 @irdl_op_definition
 class SwitchOp(PlainOp):
-    """A branch on an integer: `"llvm_ext.switch"(%x, …)[^default, ^bb1, …] <{case_values = array<i64: …>}>`.
+    """Branches on an integer: `"llvm_ext.switch"(%x, …)[^default, ^bb1, …] <{case_values = array<i64: …>}>`.
 
-    `case_operand_segments` says how many of `case_operands` go to each case.
+    `case_operand_segments` holds the number of `case_operands` of each case.
     """
 
     name = "llvm_ext.switch"
@@ -352,7 +354,10 @@ def _verify_ordering(ordering: StringAttr, allowed: Sequence[str] = ATOMIC_ORDER
 
 @irdl_op_definition
 class AtomicRMWOp(PlainOp):
-    """Atomically replaces `*ptr` and gives what was there: `llvm_ext.atomicrmw "add" "seq_cst" %p, %v : !llvm.ptr, i64`."""
+    """Atomically replaces `*ptr` and returns its old value.
+
+    `llvm_ext.atomicrmw "add" "seq_cst" %p, %v : !llvm.ptr, i64`
+    """
 
     name = "llvm_ext.atomicrmw"
     T: ClassVar = VarConstraint("T", SignlessIntegerConstraint | AnyFloatConstr)
@@ -380,7 +385,7 @@ class AtomicRMWOp(PlainOp):
 
 @irdl_op_definition
 class CmpXchgOp(PlainOp):
-    """Atomically stores `new` where `*ptr` equals `expected`; gives (what was there, whether it was stored)."""
+    """Atomically stores `new` if `*ptr` equals `expected`; returns the old value and whether it was stored."""
 
     name = "llvm_ext.cmpxchg"
     T: ClassVar = VarConstraint("T", SignlessIntegerConstraint | base(LLVMPointerType))

@@ -27,7 +27,7 @@ class SigmoidOp(IRDLOperation):
 
 @irdl_op_definition
 class RemFOp(IRDLOperation):
-    """`math_ext.remf %x, %y : f32`: what division toward zero leaves of x, exactly, with the sign of x (C's fmod)."""
+    """`math_ext.remf %x, %y : f32`: the exact remainder of division toward zero, with the sign of x (fmod)."""
 
     name = "math_ext.remf"
     T: ClassVar = VarConstraint("T", AnyFloatConstr | VectorType.constr(AnyFloatConstr))
@@ -43,7 +43,10 @@ class RemFOp(IRDLOperation):
 
 @irdl_op_definition
 class IPowUIOp(IRDLOperation):
-    """`math_ext.ipowui %x, %y : i32`: an unsigned integer to an unsigned power, wrapping around; `math.ipowi` is of signed ones."""
+    """`math_ext.ipowui %x, %y : i32`: an unsigned integer power, wrapping around.
+
+    MLIR's `math.ipowi` is of signed integers.
+    """
 
     name = "math_ext.ipowui"
     T: ClassVar = VarConstraint("T", SignlessIntegerConstraint | VectorType.constr(SignlessIntegerConstraint))

@@ -1,6 +1,6 @@
-"""What numbers become where numpy leaves it to the machine, or refuses: numpy meanings that every interpreter shares.
+"""Defines conversions and integer arithmetic that numpy leaves to the machine or refuses, for all interpreters.
 
-`docs/semantics.md` states the rules; native code holds to the same (`lowering/llvm/convert/arith_to_llvm.py`).
+`docs/semantics.md` states the rules; native code follows the same (`lowering/llvm/convert/arith_to_llvm.py`).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ Array: TypeAlias = "NDArray[Any]"
 
 
 FOUR_BITS = ("int4", "uint4")
-"""Those of ml_dtypes, which stand in bytes, and which much of numpy's arithmetic makes int8 of."""
+"""The one-byte dtypes of ml_dtypes, which much of numpy's arithmetic converts to int8."""
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether a dtype is one of floating-point numbers, those of ml_dtypes included."""
+    """Returns True for floating-point dtypes, those of ml_dtypes included."""
     return dtype.kind == "f" or dtype.name.startswith(("bfloat", "float"))
 
 
@@ -53,7 +53,7 @@ def _limit(dtype: np.dtype[Any], greatest: bool) -> Any:
 
 
 def convert(x: Array, target: np.dtype[Any]) -> Array:
-    """Converts numbers by value: float to integer toward zero, limited to the dtype's range, NaN to 0; integers wrap around.
+    """Converts numbers by value; float to integer rounds toward zero and saturates, NaN is 0; integers wrap.
 
     convert([300.7, -inf, nan], int8) → [127, -128, 0];  convert([300], int8) → [44];  convert([0.5, nan], bool) → [True, True]
     """
@@ -109,14 +109,14 @@ def shift_right(a: Array, b: Array) -> Array:
 
 
 def shift_scalar(value: int, count: int, bits: int, left: bool) -> int:
-    """Shifts one integer of `bits` bits as `shift_left` and `shift_right` do; the result is not yet wrapped around."""
+    """Shifts an integer of `bits` bits as `shift_left` and `shift_right` do; the result is not wrapped around."""
     if not 0 <= count < bits:
         return 0 if left or value >= 0 else -1
     return value << count if left else value >> count
 
 
 def integer_power(a: Array, b: Array) -> Array:
-    """Integers to integer powers, wrapping around; to a negative power 1 over it, rounded toward zero, and 0 for 0.
+    """Computes integer powers, wrapping around; a negative power is 1 / power rounded toward zero, 0 for base 0.
 
     integer_power([2, -1, 3, 0], [-1, -3, 2, 0]) → [0, -1, 9, 1]
     """
@@ -132,12 +132,12 @@ def integer_power(a: Array, b: Array) -> Array:
 
 
 def floor_mod(a: Array, b: Array) -> Array:
-    """The remainder of division rounded down, exactly; it has the sign of `b`, and 0 for an integer divided by 0."""
+    """Returns the exact remainder of division rounded down, of the sign of `b`; 0 for an integer divided by 0."""
     return _in_float32(np.remainder, a, b)
 
 
 def trunc_mod(a: Array, b: Array) -> Array:
-    """The remainder of division toward zero, exactly; it has the sign of `a`, and 0 for an integer divided by 0."""
+    """Returns the exact remainder of division toward zero, of the sign of `a`; 0 for an integer divided by 0."""
     return _in_float32(np.fmod, a, b)
 
 
@@ -152,7 +152,7 @@ def smaller(a: Array, b: Array) -> Array:
 
 
 def _with_zeros(result: Any, a: Array, b: Array) -> Any:
-    """A maximum or minimum in which the sign of 0 is not left to the processor that numpy runs on; strict-math has the same."""
+    """Returns a maximum or minimum whose sign of 0 does not depend on numpy's processor, as under strict-math."""
     if not is_float(np.asarray(result).dtype):
         return result
     zeros = (a == 0) & (b == 0)
@@ -160,7 +160,7 @@ def _with_zeros(result: Any, a: Array, b: Array) -> Any:
 
 
 def _in_float32(function: Callable[[Any, Any], Any], a: Array, b: Array) -> Array:
-    """`function`, whose result its operands' dtype holds exactly, by float32 where numpy does not know the dtype."""
+    """Applies `function`, exact in its operands' dtype, in float32 if numpy does not know the dtype."""
     dtype = np.asarray(a).dtype
     if is_float(dtype) and dtype.kind != "f":
         wide = function(np.asarray(a).astype(np.float32), np.asarray(b).astype(np.float32))

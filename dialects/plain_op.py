@@ -1,4 +1,7 @@
-"""Ops that are made often: their constructors do what IRDL's do, without looking at each argument in every way it may come in."""
+"""Defines base classes of frequent ops, whose constructors are faster than IRDL's.
+
+They do not try every form in which `IRDLOperation` accepts an argument.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +22,24 @@ SEGMENTS = AttrSizedOperandSegments.attribute_name
 
 
 class OpClass(ABCMeta):
-    """What classes of ops are made by: no other class poses as one of theirs, so that `isinstance` need not ask for such."""
+    """The metaclass of ops, without `ABCMeta`'s virtual subclasses, which would make `isinstance` slow."""
 
     __instancecheck__ = type.__instancecheck__
 
 
 def value_of(value: SSAValue | Operation) -> SSAValue:
-    """A value, or that of an op with one result: as `SSAValue.get`, which looks at what it is given in every way."""
+    """Returns a value, or the result of an op with one: a faster `SSAValue.get`."""
     if type(value) is OpResult or type(value) is BlockArgument:
         return value
     return SSAValue.get(value)
 
 
 class PlainOp(IRDLOperation, metaclass=OpClass):
-    """An op with the constructor of `IRDLOperation` for what ops here pass to it: for each operand's definition a value, an op
-    of one result or a list of these; for each result and region one, or a list of the results; properties, None for those
-    that are left out. That they are as many as the definition says is left to the verifier."""
+    """An op with a faster constructor than `IRDLOperation`'s, for the arguments that are passed here.
+
+    For each operand's definition: a value, an op of one result, or a list of these. For each result and region: one, or a list of the
+    results. Properties that are None are left out. The verifier checks their numbers.
+    """
 
     def __init__(
         self,
@@ -97,7 +102,7 @@ class PlainOp(IRDLOperation, metaclass=OpClass):
         successors: Sequence[Block] = (),
         regions: Sequence[Region] = (),
     ) -> Self:
-        """As `Operation.create`: an op of these parts, with the default values of properties that are not given."""
+        """Creates an op of these parts, as `Operation.create`, with default values of missing properties."""
         op = cls.__new__(cls)
         known = {**properties}
         for key, value in _given_by_class(cls)[1]:
@@ -114,7 +119,7 @@ class PlainOp(IRDLOperation, metaclass=OpClass):
 
 @cache
 def _given_by_class(op: type[IRDLOperation]) -> tuple[bool, list[tuple[str, Attribute]]]:
-    """Whether an op says how many operands each definition has, and the properties that it has where none are given."""
+    """Returns whether an op has operand segments, and the defaults of its properties."""
     definition = op.get_irdl_definition()
     defaults = [
         (key, each.default_value)

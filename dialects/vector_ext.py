@@ -1,8 +1,7 @@
-"""What xDSL's standard dialects do for scalars only, lane by lane on vectors: compares, selects, casts, gather and scatter;
-and dot products of groups of lanes, for which processors have instructions.
+"""Defines ops of `arith` and `memref` lane by lane on vectors, and dot products of groups of lanes.
 
-The ops carry the names and the meaning of their scalar kin in `arith` (`arith.cmpi`, `arith.sitofp`, …); gather and
-scatter those of MLIR's `vector` dialect.
+Compares, selects, casts, gather and scatter, which xDSL's dialects have for scalars only. The ops have the names and the meaning of
+their scalar counterparts in `arith` (`arith.cmpi`, `arith.sitofp`, …); gather and scatter those of MLIR's `vector` dialect.
 """
 
 from __future__ import annotations
@@ -122,7 +121,7 @@ class SelectOp(PlainOp):
 
 @irdl_op_definition
 class CastOp(PlainOp):
-    """`vector_ext.cast "sitofp" %x : vector<4xi32> to vector<4xf32>`: the arith cast of that name, lane by lane."""
+    """`vector_ext.cast "sitofp" %x : vector<4xi32> to vector<4xf32>`: an arith cast, lane by lane."""
 
     name = "vector_ext.cast"
     kind = prop_def(StringAttr)
@@ -144,9 +143,10 @@ class CastOp(PlainOp):
 
 @irdl_op_definition
 class GatherOp(PlainOp):
-    """Lane i is `base[indices][index_vec[i]]` (steps along the last dimension) where the mask is set, else `pass_thru`.
+    """Loads lane i from `base[indices][index_vec[i]]` if the mask is set, otherwise takes `pass_thru`.
 
-    `vector_ext.gather %m[%i, %j] [%vec], %mask, %else : memref<…>, vector<4xi32>, vector<4xi1>, vector<4xf32>`
+    `vector_ext.gather %m[%i, %j] [%vec], %mask, %else : memref<…>, vector<4xi32>, vector<4xi1>, vector<4xf32>`; `index_vec` are steps
+    along the last dimension.
     """
 
     name = "vector_ext.gather"
@@ -176,7 +176,10 @@ class GatherOp(PlainOp):
 
 @irdl_op_definition
 class ScatterOp(PlainOp):
-    """Stores lane i to `base[indices][index_vec[i]]` (steps along the last dimension) where the mask is set, in lane order."""
+    """Stores lane i to `base[indices][index_vec[i]]` if the mask is set, in lane order.
+
+    `index_vec` are steps along the last dimension.
+    """
 
     name = "vector_ext.scatter"
     base = operand_def(MemRefType)
@@ -198,7 +201,7 @@ class ScatterOp(PlainOp):
 
 @irdl_op_definition
 class DotOp(PlainOp):
-    """To each lane of `acc` the products of its group of lanes of `lhs` and `rhs` are added, in the type of `acc`.
+    """Adds to each lane of `acc` the products of its group of lanes of `lhs` and `rhs`, in acc's type.
 
     `vector_ext.dot %acc, %a, %b unsigned [1, 0] : vector<4xi32>, vector<16xi8>, vector<16xi8>`: lane 0 takes lanes
     0 to 3, lane 1 lanes 4 to 7, and so on; `unsigned` says how the integers of each side are extended. Sums of integers
@@ -232,12 +235,12 @@ class DotOp(PlainOp):
 
     @property
     def lhs_unsigned(self) -> bool:
-        """Whether the lanes of `lhs` are extended by zeros."""
+        """Returns True if the lanes of `lhs` are extended by zeros."""
         return self.unsigned.get_values()[0] != 0
 
     @property
     def rhs_unsigned(self) -> bool:
-        """Whether the lanes of `rhs` are extended by zeros."""
+        """Returns True if the lanes of `rhs` are extended by zeros."""
         return self.unsigned.get_values()[1] != 0
 
     def verify_(self) -> None:

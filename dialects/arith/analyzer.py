@@ -1,8 +1,12 @@
-"""The arithmetic analyzer: what can be proven of integer expressions under what is known of their variables.
+"""Proves facts about integer expressions from ranges of and constraints on their variables.
 
-Its parts are named as in TVM's `arith` namespace: constant integer bounds, modular sets, canonical and rewriting
-simplification, integer sets, iteration maps, constraint scopes. Everything it says is true for all values that the
-knowledge allows; where it cannot tell, it says so (`can_prove` is False both for false and for unknown).
+    analyzer.bind(i, 0, 16)        # i in [0, 16)
+    analyzer.simplify(i // 16)     # 0
+    analyzer.can_prove(i < 20)     # True
+
+Its parts have the names of TVM's `arith` namespace: constant integer bounds, modular sets, canonical and rewriting
+simplification, integer sets, iteration maps, constraint scopes. Each fact holds for all values that the knowledge allows;
+`can_prove` returns False both for false and for unknown.
 """
 
 from __future__ import annotations
@@ -45,7 +49,7 @@ Value: TypeAlias = Expr | SSAValue | int
 
 
 class Known(NamedTuple):
-    """What is known of one atom besides what it is made from."""
+    """Knowledge about one atom, besides what follows from its operands."""
 
     bound: ConstIntBound = EVERYTHING
     modular: ModularSet | None = None
@@ -59,7 +63,7 @@ NOTHING = Known()
 
 
 class Scope:
-    """What was learnt since it was made; leaving the `with` forgets it. Without `with` it lasts."""
+    """Restores the analyzer's knowledge at the end of a `with`. Without `with`, the knowledge lasts."""
 
     __slots__ = ("_analyzer", "_mark")
 
@@ -77,8 +81,10 @@ class Scope:
 
 
 class Analyzer:
-    """Knowledge about variables, and what follows from it. Conversions of SSA values are remembered: while an analyzer is
-    in use, the ops that it was asked about must not change."""
+    """Analyzes expressions under knowledge about their variables.
+
+    Conversions of SSA values are cached: while an analyzer is in use, the ops of converted values must not change.
+    """
 
     def __init__(self) -> None:
         self._converted: dict[SSAValue, Expr] = {}
@@ -108,7 +114,7 @@ class Analyzer:
         return to_ssa(expr, builder, type, values)
 
     def bind(self, variable: Value, min: Value, extent: Value | None = None) -> Scope:
-        """From now on (or within `with`), `variable` is in [min, min + extent); with no extent, it equals `min`."""
+        """Restricts `variable` to [min, min + extent), or to `min` if there is no extent; lasts as `Scope` says."""
         order = len(self._trail)
         scope = Scope(self, order)
         atom, low = self.expr(variable).atom, self.expr(min)
@@ -165,7 +171,7 @@ class Analyzer:
         self._clear_memos()
 
     def known(self, atom: Atom) -> Known:
-        """What `bind` and `constraint` said of the atom."""
+        """Returns the bounds and the modular set that `bind` and `constraint` have set for an atom."""
         return self._known.get(atom, NOTHING)
 
     def _learn_that(self, atom: Atom, **news: Any) -> None:
@@ -181,7 +187,7 @@ class Analyzer:
         self._simplifier.clear()
 
     def _learn(self, condition: Expr) -> None:
-        """Takes one condition that is no conjunction as true."""
+        """Records as true one condition that is not a conjunction."""
         atom = condition.atom
         if atom is not None and atom.kind is Kind.GE:
             self._learn_fact(atom.operands[0])
@@ -277,7 +283,10 @@ class Analyzer:
         return found
 
     def _by_quotients(self, e: Expr, bound: ConstIntBound) -> ConstIntBound:
-        """`bound` of e, narrowed where it has k*(a // c) - k*(b // c): that is within k*((a - b) // c), rounded down or up."""
+        """Narrows `bound` of an `e` that has k*(a // c) - k*(b // c).
+
+        That difference is between k*((a - b) // c) rounded down and rounded up.
+        """
         quotients = [t for t in e.terms if t[0].kind is Kind.FLOORDIV and (t[0].operands[1].value or 0) > 0]
         for first, factor in quotients:
             for second, other in quotients:
@@ -326,7 +335,7 @@ class Analyzer:
         return self._simplifier.simplify(e) if e.terms else e
 
     def can_prove(self, condition: Value) -> bool:
-        """Whether the condition is true for sure."""
+        """Returns True if the condition is proven true."""
         e = self.expr(condition)
         return all(self._prove(each) for each in conjuncts(e))
 
@@ -360,7 +369,7 @@ class Analyzer:
         return False
 
     def can_prove_equal(self, a: Value, b: Value) -> bool:
-        """Whether a == b for sure."""
+        """Returns True if a == b is proven."""
         difference = self.expr(a) - self.expr(b)
         if not difference.terms:
             return difference.const == 0
@@ -372,15 +381,15 @@ class Analyzer:
         return self.can_prove_ge0(simple) and self.can_prove_ge0(-simple)
 
     def can_prove_greater_equal(self, value: Value, lower_bound: int) -> bool:
-        """Whether value >= lower_bound for sure."""
+        """Returns True if value >= lower_bound is proven."""
         return self.can_prove_ge0(self.expr(value) - lower_bound)
 
     def can_prove_less(self, value: Value, upper_bound: int) -> bool:
-        """Whether value < upper_bound for sure."""
+        """Returns True if value < upper_bound is proven."""
         return self.can_prove_ge0(-self.expr(value) + (upper_bound - 1))
 
     def can_prove_ge0(self, e: Expr) -> bool:
-        """Whether e >= 0 for sure: by constant bounds, by the known inequalities, by the symbolic ends of ranges."""
+        """Returns True if e >= 0 is proven: by constant bounds, known inequalities, or symbolic ends of ranges."""
         if self.const_int_bound(e).min_value >= 0:
             return True
         if self._proofs >= MAX_PROOFS:
@@ -398,7 +407,10 @@ class Analyzer:
             self._proofs -= 1
 
     def _is_ge0_beside_extremum(self, e: Expr) -> bool:
-        """Whether e >= 0 follows with an operand in the place of a minimum or maximum: i - min(i, j) is at least i - i."""
+        """Proves e >= 0 with a minimum or maximum replaced by one of its operands.
+
+        i - min(i, j) >= i - i
+        """
         for atom, coefficient in e.terms:
             if atom.kind is Kind.MIN or atom.kind is Kind.MAX:
                 rest = e - Expr(((atom, coefficient),), 0)
@@ -409,7 +421,7 @@ class Analyzer:
         return False
 
     def _lowered(self, e: Expr) -> Expr | None:
-        """An expression that e is never below: each variable at the end of its range that makes e least, later bound ones first."""
+        """Returns a lower bound of e: each variable at the end of its range that makes e least, later bound ones first."""
         done: set[Atom] = set()
         for _ in range(MAX_FACTS):
             bound = [a for a in x.free_vars(e) if a not in done and self.known(a).ends is not None]

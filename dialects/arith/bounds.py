@@ -78,7 +78,7 @@ BoundOf: TypeAlias = Callable[[Expr], ConstIntBound]
 
 
 def bound_of_type(atom: Atom) -> ConstIntBound:
-    """What a variable's dtype says of it."""
+    """Returns the range of a variable's dtype: [0, 255] for uint8."""
     of = atom.payload
     return EVERYTHING if type(of) is Symbol else type_bound(cast("SSAValue", of).type)
 
@@ -171,13 +171,13 @@ def _bound_of_quotient(a: ConstIntBound, b: ConstIntBound, divide: Callable[[int
         return EVERYTHING
     if b.min_value > b.max_value:
         return EVERYTHING  # no divisor is possible: the code is never reached
-    # INF is larger than any number, so that a finite dividend over it gives 0 or -1, as it should.
+    # INF is larger than any number, so that a finite dividend over INF is 0 or -1, as it should be.
     corners = [divide(p, q) if abs(p) < INF else (p if q > 0 else -p) for p in a for q in b]
     return ConstIntBound(min(corners), max(corners))
 
 
 def _bound_of_call(atom: Atom, bound: BoundOf) -> ConstIntBound:
-    """Bounds bitwise operations on what is not negative and casts of what fits; otherwise what the result's dtype says."""
+    """Bounds bitwise operations on nonnegative operands and casts of operands that fit; others by their dtype."""
     function = atom.payload
     if not isinstance(function, Function):
         a, b = (bound(e) for e in atom.operands)
@@ -195,7 +195,7 @@ def _bound_of_call(atom: Atom, bound: BoundOf) -> ConstIntBound:
         if value.min_value >= 0 and 0 <= count.min_value <= count.max_value < _MOST_BITS:
             most = value.max_value << count.max_value
             return ConstIntBound(0, most) if most <= limits.max_value else limits
-    # A float rounds what it is made of, to an infinity even: it is no number of the analysis.
+    # A cast to float rounds its operand, perhaps to infinity: floats are not analyzed.
     if function.op is CastOp and all(isinstance(type, IntegerType) for type in (function.operands[0], function.result)):
         value = bound(atom.operands[0])
         return value if limits.intersect(value) == value else limits

@@ -1,4 +1,4 @@
-"""Constant folding of scalar operators, by their rows of `tir.scalar_ops`: TVMScript's reader, TE and the simplifier share it.
+"""Folds constants of scalar operators, by their rows of `tir.scalar_ops`, for TVMScript's reader, TE and simplification.
 
     int32    2147483647 + 1  →  -2147483648        wraps around at the dtype's width
     uint8    3 - 5           →  254
@@ -8,7 +8,7 @@
     float16  1.0 + 2.0       →  stays: only float32 and float64 fold arithmetic
     i + 0, i * 1, i // 1     →  i
 
-Source: TVM 0.16, "src/arith/const_fold.h" and "src/tir/op/op.cc". What differs: where an identity of TVM's is wrong for -0, infinities
+Source: TVM 0.16, "src/arith/const_fold.h" and "src/tir/op/op.cc". Differences: where an identity of TVM's is wrong for -0, infinities
 or NaN (`x * 0.0`, `0.0 + x`), the operator stays; overflow of unsigned numbers wraps around where TVM fails.
 """
 
@@ -50,7 +50,7 @@ INT32 = NumberType(False, 32)
 
 
 def fold(op: str, x: float | None, y: float | None, type: NumberType) -> Folded:
-    """Returns what TVM's operator makes of operands of dtype `type`, where `x` and `y` are their values if they are constants.
+    """Returns the result of TVM's operator on operands of dtype `type`; `x` and `y` are their values if constant.
 
     `op` is the name of an op (`tir.add`) or of an intrinsic (`shift_left`). A comparison's number is 0 or 1.
     Raises ZeroDivisionError for an integer divided by the constant 0.

@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 
 class Kind(Enum):
-    """What an atom is. `operands` are as the comments say; `payload` is None where none is named."""
+    """Tells atoms apart. The comments list `operands`; `payload` is None except where named."""
 
     VAR = auto()  # payload: an SSA value or a Symbol
     PRODUCT = auto()  # two or more factors, each a single atom
@@ -45,7 +45,7 @@ class Kind(Enum):
 
 
 class Symbol:
-    """A variable that is no SSA value yet: loop variables to be made, unknowns of an inverse map."""
+    """A variable that is not an SSA value: a loop variable before its loop exists, an unknown of an inverse map."""
 
     __slots__ = ("name",)
 
@@ -57,7 +57,7 @@ class Symbol:
 
 
 class Function(NamedTuple):
-    """What a call computes: enough to tell functions apart, and to build the op again."""
+    """Identifies the function of a call: enough to compare functions, and to build the op again."""
 
     name: str
     result: Attribute
@@ -106,7 +106,7 @@ _OF_VALUE = "mirstack_atom"
 
 
 class Expr:
-    """`const` plus the sum of coefficient times atom; no coefficient is 0, terms are in order of their atoms' making."""
+    """Represents `const` plus a sum of coefficient · atom, without zero coefficients, in order of the atoms' creation."""
 
     __slots__ = ("_hash", "const", "terms")
 
@@ -142,7 +142,7 @@ class Expr:
 
     @property
     def depth(self) -> int:
-        """How deep atoms are nested in each other."""
+        """Returns the depth to which atoms are nested."""
         depth = 0
         for atom, _ in self.terms:
             if atom.depth > depth:
@@ -150,7 +150,7 @@ class Expr:
         return depth
 
     def coefficient(self, atom: Atom) -> int:
-        """The coefficient of `atom`, 0 when it is no term."""
+        """Returns the coefficient of `atom`, 0 if it is not a term."""
         return next((c for a, c in self.terms if a is atom), 0)
 
     def __add__(self, other: Expr | int) -> Expr:
@@ -316,7 +316,10 @@ def _product(left: Expr, right: Expr) -> Expr:
 
 
 def quotient_by_monomial(dividend: Expr, divisor: Expr) -> tuple[Expr, Expr] | None:
-    """(q, r) with dividend = q * divisor + r and no term of r a multiple of divisor; None unless divisor is one term."""
+    """Returns (q, r) with dividend = q * divisor + r, or None if the divisor is not one term.
+
+    No term of r is a multiple of the divisor.
+    """
     if len(divisor.terms) != 1 or divisor.const:
         return None
     atom, coefficient = divisor.terms[0]
@@ -370,7 +373,10 @@ def floordiv(a: Expr, b: Expr) -> Expr:
 
 
 def split_by(a: Expr, c: int) -> tuple[Expr, Expr]:
-    """(q, r) with a = c * q + r, where q takes every term that c divides and r's constant lies in [0, c)."""
+    """Returns (q, r) with a = c * q + r.
+
+    q has every term that c divides; the constant of r is in [0, c).
+    """
     quotient: list[Term] = []
     rest: list[Term] = []
     for term in a.terms:
@@ -615,7 +621,10 @@ _NAMED = {Kind.TRUNCDIV: "T.Div", Kind.TRUNCMOD: "T.truncmod", Kind.MIN: "T.min"
 
 
 def value_name(value: SSAValue) -> str:
-    """The name that the text gives a scalar value: of a loop, an axis, a parameter, a variable; else its hint."""
+    """Returns the name of a scalar value in the program's text, otherwise its hint.
+
+    Loops, axes, parameters and variables have names.
+    """
     if isinstance(value, BlockArgument):
         owner = value.block.parent_op()
         if owner is not None:
@@ -699,7 +708,7 @@ def _atom_text(atom: Atom) -> str:
 
 
 def _comparison(expr: Expr, equality: str) -> str:
-    """`expr` >= 0 (or == 0, != 0 by `equality`) with the positive terms on the left and the negative on the right."""
+    """Writes `expr` >= 0 as `negated negative terms <= positive terms`; with `equality`, `==` or `!=`."""
     left = Expr(tuple(t for t in expr.terms if t[1] > 0), 0)
     right = Expr(tuple((a, -c) for a, c in expr.terms if c < 0), 0)
     if equality:

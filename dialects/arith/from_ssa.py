@@ -20,12 +20,12 @@ from .expr import Expr, Function, ne, select
 
 
 def is_index_type(type: Attribute) -> bool:
-    """Whether arithmetic on this type is taken as that of unbounded integers: signed, 32 bits or more."""
+    """Returns True for dtypes analyzed as unbounded integers: signed, of 32 bits or more."""
     return isinstance(type, IntegerType) and type.width.data >= 32 and type.signedness.data is not Signedness.UNSIGNED
 
 
 def _constructor(name: str) -> Callable[..., Expr]:
-    """Returns the analyzer's constructor that a row of the table names: `floordiv`, `logical_and`, `Expr.__add__`."""
+    """Returns the analyzer's constructor of that name: `floordiv`, `logical_and`, `Expr.__add__`."""
     return getattr(Expr, name.removeprefix("Expr.")) if name.startswith("Expr.") else getattr(x, name)
 
 
@@ -43,9 +43,10 @@ Inputs: TypeAlias = "tuple[SSAValue, ...] | None"
 
 
 def from_ssa(value: SSAValue, memo: dict[SSAValue, Expr]) -> Expr:
-    """The expression of a scalar value. Lets are seen through; loads and what is no pure scalar become variables.
+    """Returns the expression of a scalar value.
 
-    `memo` holds what was converted before; it is valid while the ops in it are not changed. `T.likely` is dropped.
+    A `let` becomes its value; loads and values that are not pure scalars become variables. `memo` holds earlier conversions;
+    it is valid while the converted ops are not changed. `T.likely` is dropped.
     """
     leaf = _leaf(value)
     if leaf is not None:
@@ -96,7 +97,7 @@ def from_ssa(value: SSAValue, memo: dict[SSAValue, Expr]) -> Expr:
 
 
 def _wrapped(number: Expr, type: Attribute) -> Expr:
-    """A number of which arithmetic knows that it is beyond its type, as the number that it is there: -2147483648 - 7 is 2147483641."""
+    """Wraps a constant that exceeds its type, as the machine does: int32 -2147483648 - 7 → 2147483641."""
     if not is_index_type(type):
         return number
     assert isinstance(type, IntegerType)
@@ -105,7 +106,7 @@ def _wrapped(number: Expr, type: Attribute) -> Expr:
 
 
 def _leaf(value: SSAValue) -> Expr | None:
-    """What is asked for most often, and needs no other value: arguments of blocks, and numbers. None for all else."""
+    """Converts the most frequent values, which need no other value: block arguments and constants; otherwise None."""
     if type(value) is not OpResult:
         return x.var(value)
     if type(value.op) is ConstOp:
@@ -116,7 +117,7 @@ def _leaf(value: SSAValue) -> Expr | None:
 
 
 class _Rule(NamedTuple):
-    """How ops of one class convert: the values needed (None: the result is a variable), and the result from theirs."""
+    """Converts ops of one class: the operands to convert first (None: the result is a variable), then the result."""
 
     inputs: Callable[[Any, OpResult], Inputs]
     build: Callable[[Any, OpResult, list[Expr]], Expr]
@@ -192,7 +193,7 @@ def _convert_field(op: BufferGetOp, value: OpResult, operands: list[Expr]) -> Ex
 
 
 def _buffer_extent(op: BufferGetOp) -> int | SSAValue | None:
-    """What `A.shape[i]` is, where the op that makes A tells."""
+    """Returns the extent that `A.shape[i]` reads, if the op that defines A has it."""
     if op.field.data != "shape" or op.dim is None:
         return None
     source = op.buffer.owner
@@ -227,7 +228,7 @@ def _function(
 
 
 def _orders_as_integers(type: Attribute) -> bool:
-    # Atoms of unsigned and narrow types stand for the numbers they hold; comparing them is exact in 64 bits.
+    # Atoms of unsigned and narrow types represent the numbers they hold; comparing them is exact in 64 bits.
     return isinstance(type, IntegerType) and (type.width.data < 64 or is_index_type(type))
 
 

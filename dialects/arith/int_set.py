@@ -1,4 +1,4 @@
-"""Integer sets: the interval of values that an expression takes while some of its variables run over theirs."""
+"""Computes the interval of an expression's values while some of its variables run over intervals."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class IntervalSet:
 
     @property
     def is_point(self) -> bool:
-        """Whether it is one value, whatever that is."""
+        """Returns True if the set is one value, known or symbolic."""
         return self.min is not None and self.min == self.max
 
     @property
@@ -62,7 +62,7 @@ class IntervalSet:
         return IntervalSet(None if low is None else low.scaled(factor), None if high is None else high.scaled(factor))
 
     def covers(self, other: IntervalSet, analyzer: Analyzer) -> bool:
-        """Whether every value of `other` is in this set, for sure."""
+        """Returns True if every value of `other` is proven to be in this set."""
         low = self.min is None or (other.min is not None and analyzer.can_prove_ge0(other.min - self.min))
         high = self.max is None or (other.max is not None and analyzer.can_prove_ge0(self.max - other.max))
         return low and high
@@ -91,7 +91,7 @@ class Domain(Protocol):
 
 
 def eval_set(analyzer: Analyzer, e: Expr, domain: Domain) -> IntervalSet:
-    """Returns the interval that holds `e` while each variable of `domain` runs over its interval; others stay symbolic.
+    """Returns the interval of `e` while each variable of `domain` runs over its interval; others stay symbolic.
 
     Terms are taken as independent, so the result may be larger than the set of values, never smaller.
     """
@@ -103,9 +103,9 @@ def eval_set(analyzer: Analyzer, e: Expr, domain: Domain) -> IntervalSet:
 
 
 def relax(e: Expr, inner: AbstractSet[Atom], analyzer: Analyzer) -> Ends | None:
-    """Returns the ends of `e` while the `inner` variables take all values that `analyzer` knows; None when one is not known.
+    """Returns the ends of `e` while the `inner` variables take all values known to `analyzer`, or None.
 
-    The ends are expressions of the other variables. What is loaded or called for where the variables run is not known.
+    The ends are expressions of the other variables. Loads and calls inside the loops of inner variables are unknown.
     """
     return _of_sum(analyzer, e, _Loops(inner, analyzer)).ends
 
@@ -121,7 +121,7 @@ class _Loops:
         return atom in self.inner or (isinstance(atom, Atom) and self._is_made_within(atom))
 
     def get(self, atom: Atom) -> IntervalSet | None:
-        """Returns the range of a loop variable, in terms of what is fixed; of what is computed inside, its bounds."""
+        """Returns the interval of a loop variable in terms of fixed variables, or the bounds of a value computed inside."""
         if atom.kind is not Kind.VAR or atom not in self:
             return None
         ends = self.analyzer.known(atom).ends
@@ -134,7 +134,7 @@ class _Loops:
         return IntervalSet(*ends) if bounds.ends is None and ends is not None else bounds
 
     def _is_made_within(self, atom: Atom) -> bool:
-        """Whether an atom is the value of an op (a load, say) inside of the loops, which may differ by iteration."""
+        """Returns True if an atom is the value of an op inside the loops, which may differ by iteration."""
         value = atom.payload
         if not isinstance(value, OpResult) or isinstance(value.op, VarOp):
             return False

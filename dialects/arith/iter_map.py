@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 
 
 class IterMapLevel(Enum):
-    """What is asked of a map: every split of every mark used (`BIJECTIVE`), splits independent (`SURJECTIVE`: no two
-    indices share digits, so that the image is the full box of their extents), or only the quasi-affine form."""
+    """The requirement on a map.
+
+    `BIJECTIVE`: every split of every used mark occurs. `SURJECTIVE`: splits are independent (no two indices share digits, so that
+    the image is the full box of their extents). Otherwise only the quasi-affine form.
+    """
 
     BIJECTIVE = auto()
     SURJECTIVE = auto()
@@ -44,7 +47,7 @@ class IterRange:
 
 @dataclass(frozen=True, eq=False)
 class IterMark:
-    """An iterator from 0 to extent - 1: a loop variable less its minimum, or a sum of splits that is as good as one."""
+    """An iterator over [0, extent): a loop variable less its minimum, or a sum of splits that acts as one."""
 
     source: Atom | IterSumExpr
     extent: Expr
@@ -74,7 +77,7 @@ class IterSumExpr:
 
 @dataclass(frozen=True)
 class IterMapResult:
-    """`indices`: one sum per index, each of at most one split (or the constant `base`); empty when it failed, with `errors`."""
+    """The result: `indices`, one sum per index, each of at most one split or constant; if empty, `errors`."""
 
     indices: tuple[IterSumExpr, ...] = ()
     errors: tuple[str, ...] = ()
@@ -84,7 +87,7 @@ class IterMapResult:
 
 
 class _NotAffine(Exception):
-    """Why an expression is no sum of splits."""
+    """Tells why an expression is not a sum of splits."""
 
 
 def detect_iter_map(
@@ -95,10 +98,10 @@ def detect_iter_map(
     level: IterMapLevel = IterMapLevel.SURJECTIVE,
     simplify_trivial_iterators: bool = True,
 ) -> IterMapResult:
-    """Writes `indices` over `input_iters` as an iteration map under `predicate`.
+    """Returns `indices` over `input_iters` as an iteration map under `predicate`.
 
-    A predicate that bounds a fusion of loops (`i * 4 + j < 13`) gives that fusion its extent. With
-    `simplify_trivial_iterators`, loops of extent 1 are taken as their minimum.
+    A predicate that bounds a fusion of loops (`i * 4 + j < 13`) becomes the extent of that fusion. With
+    `simplify_trivial_iterators`, loops of extent 1 are replaced by their minimum.
     """
     detector = _Detector(analyzer, input_iters, simplify_trivial_iterators)
     try:
@@ -139,7 +142,7 @@ class _Detector:
         return a == b or (bool(a.terms or b.terms) and self.analyzer.can_prove_equal(a, b))
 
     def divides(self, divisor: Expr, e: Expr) -> Expr | None:
-        """e / divisor when that is exact, else None."""
+        """Returns e / divisor if that is exact, otherwise None."""
         if divisor == ONE or e == ZERO:
             return e
         if not divisor.terms and not e.terms:
@@ -308,8 +311,10 @@ class _Detector:
         return factor
 
     def chain(self, args: Sequence[IterSplitExpr]) -> tuple[list[IterSplitExpr], Expr] | None:
-        """The splits from the largest scale to the smallest, where each scale is the next one's times its extent, and the
-        product of the extents; None when they do not fit together so."""
+        """Orders splits from the largest scale to the smallest; returns them and the product of their extents.
+
+        Each scale must be the next one times its extent; None otherwise.
+        """
         if not args:
             return None
         left = list(args)
@@ -396,7 +401,7 @@ class _Detector:
         return IterSumExpr((IterSplitExpr(split.source, split.lower_factor, unit, split.scale),), ZERO)
 
     def aligned(self, split: IterSplitExpr, base: Expr, divisor: Expr, e: Expr) -> tuple[Expr, Expr]:
-        """(divisor / scale, base // divisor) where base is a multiple of the divisor and the scale divides the divisor."""
+        """Returns (divisor / scale, base // divisor); fails unless scale | divisor and divisor | base."""
         unit, quotient = self.divides(split.scale, divisor), self.divides(divisor, base)
         if unit is None:
             raise _NotAffine(f"{e!r}: neither of {divisor!r} and the factor {split.scale!r} divides the other")
@@ -431,7 +436,7 @@ class _Detector:
                     raise _NotAffine(f"loop {Expr(((atom, 1),), 0)!r} is in no index")
 
     def check_mark(self, mark: IterMark, splits: list[IterSplitExpr], level: IterMapLevel) -> None:
-        """The splits must be digits of the mark: each starts where the one before ends, or (surjective) further up."""
+        """Checks that the splits are digits of the mark: each starts where the one before ends, or (surjective) above."""
         name = "a fusion of loops" if isinstance(mark.source, IterSumExpr) else f"loop {Expr(((mark.source, 1),), 0)!r}"
         left, expected = list(splits), ONE
         while left:
@@ -446,7 +451,7 @@ class _Detector:
             return
         if level is IterMapLevel.BIJECTIVE:
             raise _NotAffine(f"the indices use {expected!r} values of {name}, which has {mark.extent!r}")
-        # One digit alone takes all its values even where the mark ends within a turn of it.
+        # One digit alone takes all its values even where the mark's extent is not a multiple of its period.
         if len(splits) > 1 and self.divides(expected, mark.extent) is None:
             raise _NotAffine(
                 f"{expected!r} does not divide the extent {mark.extent!r} of {name}, which the indices split"
@@ -463,7 +468,7 @@ class _Detector:
 
 
 def normalize_iter_sum(total: IterSumExpr) -> Expr:
-    """The sum as a plain expression of the variables (each mark's own minimum left out: variables count from 0)."""
+    """Returns the sum as an expression of the variables, counted from 0 (each mark's minimum is left out)."""
     result = total.base
     for split in total.args:
         result += split_to_expr(split)
@@ -489,10 +494,10 @@ def filled(
     analyzer: Analyzer,
     predicate: Expr = TRUE,
 ) -> list[Ends] | str:
-    """The ends of the box that regions fill, each element of it, while the `inner` loops (variable: (min, extent)) run.
+    """Returns the ends of the box that regions fill completely while the `inner` loops run.
 
-    For the starts (i * 4 + j, k) and the sizes (1, 2), with i and j in range(4), j inner: (0, 15) and (k, k + 1). In terms of the other
-    loops, whose ranges `analyzer` knows. A text says why there is none.
+    For the starts (i * 4 + j, k) and the sizes (1, 2), with i and j in range(4), j inner: (0, 15) and (k, k + 1). The ends are in terms
+    of the other loops, whose ranges `analyzer` knows; a text says why there is no such box. `inner` maps variables to (min, extent).
     """
     found = analyzer.detect_iter_map(starts, inner, predicate, IterMapLevel.SURJECTIVE)
     if not found:

@@ -45,7 +45,7 @@ def is_one(e: Expr) -> bool:
 
 
 class Sum:
-    """`const` plus coefficients times atoms, in order of appearance; atoms by their number in a `Numbering`."""
+    """Represents `const` plus coefficients · atoms in order of appearance; atoms by their number in a `Numbering`."""
 
     __slots__ = ("const", "terms")
 
@@ -86,7 +86,7 @@ class Arith:
 
     @contextmanager
     def inside(self, variable: Expr, low: Expr, extent: Expr) -> Generator[None]:
-        """Within the `with`, `variable` is in [low, low + extent), which has elements; after a loop that is not known."""
+        """Restricts `variable` to the nonempty range [low, low + extent) within the `with`."""
         scope = self.analyzer.constraint(1)
         with scope:
             self.bind(variable, low, extent)
@@ -146,7 +146,7 @@ class Arith:
         return self._analyzed[id(root)]
 
     def _parts(self, e: Expr) -> tuple[Expr, ...]:
-        """The operands of what the analyzer knows: operators on indices, conditions, casts between indices, `likely`."""
+        """Returns the operands of ops that are analyzed: operators on indices, conditions, index casts, `likely`."""
         match e:
             case Apply() if e.op in LOGIC:
                 return e.args

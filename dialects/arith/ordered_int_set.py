@@ -1,4 +1,4 @@
-"""Intervals that expressions cover while variables run, with ends that keep the order in which they were written."""
+"""Computes intervals of expressions while variables run, with ends in the order of terms in which they were written."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def _with(build: Callable[[Expr, Expr], Expr], a: Expr | None, b: Expr | None) -
 
 
 def _either(build: Callable[[Expr, Expr], Expr], a: Expr | None, b: Expr | None) -> Expr | None:
-    """What `build` makes of both ends; where one is unknown the other bounds the least (or the greatest) of both, too."""
+    """Returns `build` of both ends, or the known end if one is unknown: it bounds a minimum (maximum) alone."""
     if a is None or b is None:
         return b if a is None else a
     return build(a, b)

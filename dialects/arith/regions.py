@@ -52,14 +52,14 @@ from .int_set import EVERYTHING, Ends, IntervalSet, division, extremum, product,
 from .to_ssa import to_ssa
 
 Index: TypeAlias = SSAValue | IntervalSet
-"""What an index covers: the one value that stands there, to be copied as it is, or a set."""
+"""The set that an index covers: one value, to be copied unchanged, or an interval."""
 
 
 @dataclass(slots=True)
 class BufferAccess:
-    """All that a block accesses of a buffer: the distinct indices in each dimension, in order, and the dtypes of the first.
+    """All accesses of a block to a buffer: distinct indices per dimension in order, and dtypes of the first.
 
-    Each index has the value that it was evaluated from, which tells the order of its variables.
+    Each index has the value that it was evaluated from, which determines the order of its variables.
     """
 
     buffer: SSAValue
@@ -89,10 +89,10 @@ def move_to_front(ops: Iterable[Operation], block: Block) -> None:
 
 
 class BlockReadWriteDetector:
-    """What the body of a block (which need not be attached) reads and writes: boxes by buffer, in order of first access.
+    """Infers the regions that a block's body reads and writes: boxes by buffer, in order of first access.
 
-    With a `name`, that of the block, `tvm_access_ptr` accesses whole buffers, and other uses of a buffer's address raise MirError;
-    without, buffers whose address is used are `opaque`: only a declaration can tell what is accessed.
+    The body need not be attached. With a `name`, that of the block, `tvm_access_ptr` accesses whole buffers, and other uses of a
+    buffer's address raise MirError; without, buffers whose address is used are `opaque`: only a declaration can list their accesses.
     """
 
     def __init__(self, body: Iterable[Operation], name: str | None = None):
@@ -127,7 +127,7 @@ class BlockReadWriteDetector:
     # Accesses
 
     def _visit(self, ops: Iterable[Operation]) -> None:
-        """Records the accesses of ops that stand in a row; expressions are met where they are used."""
+        """Records the accesses of consecutive ops; expressions are visited at their uses."""
         for op in ops:
             self.inside.add(op)
             results = op.results
@@ -265,7 +265,7 @@ class BlockReadWriteDetector:
         """A block inside: what it declares, its axes relaxed to what they are bound to."""
         for arg, binding in zip(block.iter_vars, block.bindings, strict=True):
             self._domain[arg] = self._set(binding)
-        # What its regions are made of stands in it, before them: the block around needs expressions of its own.
+        # The operands of the inner block's regions are defined in it, before them: the outer block needs expressions of its own.
         missing = 2
         for op in block.body.block.ops:
             missing -= isinstance(op, ReadsOp | WritesOp)
@@ -432,7 +432,7 @@ class BlockReadWriteDetector:
     # Regions
 
     def box(self, access: BufferAccess) -> list[Index | None]:
-        """Returns what the indices cover in each dimension: one value as it stands, a set with both ends, or None for all."""
+        """Returns the set of each dimension's indices: one unchanged value, a set with both ends, or None for all."""
         return [self._united(list(indices)) for indices in access.dims]
 
     def _united(self, indices: list[Index]) -> Index | None:
@@ -491,7 +491,7 @@ class BlockReadWriteDetector:
 
 
 class Head:
-    """The ops that declare regions, in a block of their own, with copies of the expressions of a block's body."""
+    """Builds the ops that declare regions, in a separate block, with clones of the body's expressions."""
 
     def __init__(self, detector: BlockReadWriteDetector):
         self.block = Block()
@@ -529,7 +529,7 @@ class Head:
         return self.add(ConstOp.int(value, type))
 
     def _built(self, e: Expr, type: Attribute, places: Mapping[Atom, int]) -> SSAValue:
-        """Returns an analyzed expression; variables of earlier `places` come first where TVM's order leaves that open."""
+        """Builds an analyzed expression; variables of earlier `places` come first where TVM's order leaves that open."""
         if not e.terms:
             return self._constant(e.const, type)
         last = len(places)
@@ -556,7 +556,7 @@ class Head:
         return again.results[0]
 
     def _copy(self, root: SSAValue) -> SSAValue:
-        """Returns an expression again: a value shared with the body would be written as one value with two uses."""
+        """Clones an expression: a value shared with the body would be printed as one value with two uses."""
         return copy_expression(root, self.add, self.detector.inside)
 
 
@@ -565,10 +565,10 @@ def copy_expression(
     add: Callable[[Operation], SSAValue],
     inside: Container[Operation] | None = None,
 ) -> SSAValue:
-    """Returns a copy of an expression down to variables, names and buffers, or down to ops that are not `inside`.
+    """Clones an expression down to variables, names and buffers, or down to ops that are not `inside`.
 
-    `add` places each copied op. The ops come in the order in which the expression's text would
-    make them: constants of an operator last.
+    `add` inserts each cloned op. The ops are in the order in which the expression's text would create them: an operator's
+    constants last.
     """
     copies: dict[SSAValue, SSAValue] = {}
     pending = [root]
@@ -654,6 +654,6 @@ def _constant(value: SSAValue) -> int | None:
 
 
 def _is_address(load: LoadOp) -> bool:
-    """Whether a load stands for the address of its element."""
+    """Returns True if a load represents the address of its element."""
     uses = [use.operation for use in load.result.uses]
     return bool(uses) and all(isinstance(op, CallOp) and op.intrinsic.data == "address_of" for op in uses)

@@ -1,4 +1,4 @@
-"""Simplification of analyzer expressions under what an analyzer knows, and the normal form that decides equality."""
+"""Simplifies expressions under an analyzer's knowledge, and computes the normal form that decides equality."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DIVISIONS = frozenset({Kind.FLOORDIV, Kind.FLOORMOD})
 
 
 class Simplifier:
-    """Rewrites atoms from the inside out, by ranges and divisibility; remembers until the knowledge changes."""
+    """Rewrites atoms from the inside out, by ranges and divisibility; caches until the knowledge changes."""
 
     def __init__(self, analyzer: Analyzer):
         self.analyzer = analyzer
@@ -52,7 +52,7 @@ class Simplifier:
         for atom, _ in e.terms:
             simple = self._memo.get(atom)
             if simple is None:
-                # While at work, the atom stands for itself: knowledge about it may lead back to it.
+                # Meanwhile the atom represents itself: knowledge about it may lead back to it.
                 self._memo[atom] = Expr(((atom, 1),), 0)
                 simple = self._memo[atom] = self._atom(atom)
             parts.append(simple)
@@ -69,7 +69,10 @@ class Simplifier:
         return total
 
     def _folded(self, e: Expr) -> Expr:
-        """`fold_quotients` where a quotient looks otherwise by what is known: of a = 16*i + j with j < 16, a // 2240 is i // 140."""
+        """Applies `fold_quotients` to quotients that the knowledge simplifies.
+
+        With a = 16*i + j and j < 16, a // 2240 is i // 140.
+        """
         for atom, here in e.terms:
             if atom.kind is not Kind.FLOORMOD or atom.operands[1].terms or len(e.terms) == 1:
                 continue
@@ -137,7 +140,7 @@ class Simplifier:
         return ZERO if number is otherwise and self._is_remainder(a, b) else number
 
     def _is_remainder(self, a: Expr, b: Expr) -> bool:
-        """Whether 0 <= a < b for sure, for a symbolic b."""
+        """Returns True if 0 <= a < b is proven, for a symbolic b."""
         bound = self.analyzer.const_int_bound
         positive = bool(b.terms) and bound(b).min_value > 0 and bound(a).min_value >= 0
         return positive and self.analyzer.can_prove_ge0(b - a - 1)
@@ -164,7 +167,7 @@ class Simplifier:
         return otherwise
 
     def _split_small(self, a: Expr, c: int) -> tuple[Expr, Expr, int]:
-        """(g*x, y, g) with a = g*x + y, g > 1 a divisor of c and 0 <= y < g; g is 0 when there is no such split."""
+        """Returns (g*x, y, g) with a = g*x + y, where g > 1 divides c and 0 <= y < g; g is 0 if none exists."""
         terms = sorted(a.terms, key=lambda t: (-gcd(t[1], c), t[0].serial))
         unit = c
         for count, (_, coefficient) in enumerate(terms):
@@ -240,13 +243,16 @@ class Simplifier:
             return logical_and(*kept)
 
     def is_zero(self, e: Expr) -> bool:
-        """Whether e is 0 whatever its variables are, by the normal form (no knowledge is used)."""
+        """Returns True if e is 0 for all values of its variables, by the normal form (knowledge is not used)."""
         if all(atom.kind is Kind.VAR or atom.kind is Kind.PRODUCT for atom, _ in e.terms):
             return not e.terms and e.const == 0
         return self.normal(e) == ZERO
 
     def normal(self, e: Expr) -> Expr:
-        """`e` with every a % c written as a - c * (a // c): equal linear arithmetic with nested quotients and remainders gets equal forms."""
+        """Rewrites every a % c in `e` to a - c * (a // c).
+
+        Equal linear arithmetic with nested quotients and remainders has equal normal forms.
+        """
         total = x.as_expr(e.const)
         for atom, coefficient in e.terms:
             form = self._normal.get(atom)
@@ -264,7 +270,10 @@ class Simplifier:
 
 
 def _normal_quotient(a: Expr, b: Expr) -> Expr:
-    """a // b with the coefficients of the dividend brought into (-b/2, b/2], so that equal quotients look equal; a quotient in it is taken together with it."""
+    """Returns a // b with the dividend's coefficients reduced to (-b/2, b/2], so that equal quotients look equal.
+
+    A quotient inside the dividend is merged with it.
+    """
     c = b.const
     if b.terms or c <= 1:
         return x.floordiv(a, b)
@@ -276,7 +285,7 @@ def _normal_quotient(a: Expr, b: Expr) -> Expr:
 
 
 def _opened(a: Expr, b: Expr) -> tuple[Expr, Expr] | None:
-    """(k + y // d) // b as the quotient of d*k + y by d*b; None where a is no such sum."""
+    """Returns the operands of (k + y // d) // b as (d*k + y) // (d*b), or None if `a` is not such a sum."""
     inner = next(
         (t[0] for t in a.terms if t[1] == 1 and t[0].kind is Kind.FLOORDIV and not t[0].operands[1].terms), None
     )
@@ -324,7 +333,7 @@ def _multiple_of(e: Expr, part: Expr) -> int:
 
 
 def _folded_remainder(e: Expr, atom: Atom) -> Expr | None:
-    """e with k*a - k*c*(a // c) replaced by k*(a % c), `atom` being a // c or its product with a symbolic c."""
+    """Replaces k*a - k*c*(a // c) in e by k*(a % c); `atom` is a // c or its product with a symbolic c."""
     for factor in x.factors_of(atom):
         if factor.kind is not Kind.FLOORDIV:
             continue

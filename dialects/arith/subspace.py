@@ -32,7 +32,7 @@ class IndexDivision:
 
 @dataclass(frozen=True)
 class SubspaceDivision:
-    """`indices`, one division each, and the conditions on each nest; no indices when it failed, with `error`."""
+    """The divisions, one per index, and the condition on each nest; on failure no `indices`, and `error`."""
 
     indices: tuple[IndexDivision, ...] = ()
     outer_predicate: Expr = TRUE
@@ -54,8 +54,8 @@ def subspace_divide(
     """Divides `indices` over `input_iters`, of which `inner_iters` are the inner loops, under `predicate`.
 
     Without `simplify_trivial_iterators`, loops of extent 1 stay in the results. The indices must be an independent
-    quasi-affine map of all loops; where they are not, they can still be divided when each uses loops of one nest only and
-    there is no predicate.
+    quasi-affine map of all loops; if they are not, they can still be divided when each uses loops of one nest only and
+    there is not a predicate.
     """
     found = detect_iter_map(
         analyzer, indices, input_iters, predicate, IterMapLevel.SURJECTIVE, simplify_trivial_iterators
@@ -73,7 +73,7 @@ def subspace_divide(
 
 
 class _Undivided(Exception):
-    """Why an index is no outer part and inner part."""
+    """Tells why an index is not the sum of an outer part and an inner part."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _only_inner(split: IterSplitExpr) -> _Part:
 
 
 def _as_split(total: IterSumExpr, extent: Expr) -> IterSplitExpr:
-    """A sum as one split: of a mark of its own, unless it is no more than a split, and no predicate makes it shorter."""
+    """Returns a sum as one split: itself if it is one that no predicate shortens, otherwise of a mark of its own."""
     if len(total.args) == 1 and total.base == ZERO and total.args[0].scale == ONE and total.args[0].extent == extent:
         return total.args[0]
     return IterSplitExpr(IterMark(total, extent), ONE, extent, ONE)
@@ -205,7 +205,7 @@ class _Divider:
         inner: tuple[IterSumExpr, Expr],
         e: Expr,
     ) -> _Part:
-        """A fusion that the predicate bounds: it must lie in one nest, to which the bound then belongs."""
+        """Divides a fusion that the predicate bounds: it must be in one nest, which the bound restricts."""
         if outer[0].args and inner[0].args:
             raise _Undivided(f"the predicate bounds {e!r}, which uses inner and outer loops")
         is_outer = bool(outer[0].args)

@@ -43,11 +43,12 @@ def to_ssa(
     shared: bool = True,
     products: Mapping[Atom, Sequence[Expr]] | None = None,
 ) -> SSAValue:
-    """Ops at `builder`'s place that compute `expr` as a value of `type`; variables of another width are cast.
+    """Builds ops at the builder's insertion point that compute `expr` as a value of `type`.
 
-    `values` gives the values of variables that are symbols (or replaces those of others). Terms of a sum are in the order of
-    TVM's canonical form: those added before the constant and those subtracted, larger coefficients first; `order` decides
-    between the others (by default, the order of their making), `products` tells the factors of some products in order. A repeated subexpression is built once, if `shared`.
+    `values` maps symbols to SSA values, and may replace other variables; variables of another width are cast. Terms of a sum are in
+    the order of TVM's canonical form: those added before the constant and those subtracted, larger coefficients first; `order`
+    decides between the others (by default, the order of creation), `products` lists the factors of some products in order. A
+    repeated subexpression is built once, if `shared`.
     """
     if not expr.terms and isinstance(type, IntegerType) and type.width.data != 1:
         return builder.insert(ConstOp.int(expr.const, type)).result
@@ -67,7 +68,7 @@ def _is_int32(number: int) -> bool:
 
 
 def _factors(atom: Atom) -> tuple[int, int]:
-    """(lower, upper) of an atom that is `x % upper // lower`, with constants; 1 and no limit where there is no such part."""
+    """Returns (lower, upper) of an atom `x % upper // lower` with constants; 1 and infinity for missing parts."""
     lower, upper = 1, _NO_LIMIT
     if atom.kind is Kind.FLOORDIV and atom.operands[1].value:
         lower = atom.operands[1].const
@@ -81,7 +82,10 @@ def _factors(atom: Atom) -> tuple[int, int]:
 
 
 def _is_subtracted(number: int, type: IntegerType) -> bool:
-    """Whether a number is written as one that is subtracted: the least of a type has no positive counterpart in it."""
+    """Returns True if a number is written as subtracted.
+
+    A type's least number is added: it has no positive counterpart.
+    """
     return number < 0 and number != -1 << type.width.data - 1
 
 
@@ -119,7 +123,7 @@ class _Emitter:
         return value
 
     def rank(self, term: tuple[Atom, int]) -> tuple[int, int, int, int]:
-        """Where a term of a sum stands, as in TVM's canonical form."""
+        """Returns the sort key of a sum's term in TVM's canonical form."""
         lower, upper = _factors(term[0])
         return -term[1], -lower, -upper, self.order(term[0])
 
@@ -206,7 +210,7 @@ class _Emitter:
         return self.add(LeOp(self.emit(right, type), self.emit(left + expr.const, type)))
 
     def widest(self, expr: Expr) -> Attribute:
-        """Returns the type to compute `expr` in: i64 where an operand or a number in it needs that, else i32."""
+        """Returns the type to compute `expr` in: i64 if an operand or a number in it needs that, otherwise i32."""
         pending, seen = [expr], set[Atom]()
         while pending:
             current = pending.pop()

@@ -1,7 +1,7 @@
-"""Rewrite rules as IR: `lhs => rhs where condition`, over the ops of any dialect.
+"""Defines rewrite rules as IR: `lhs => rhs where condition`, over the ops of any dialect.
 
-A `rule.rewrite` is one block. First the pattern, then what must hold, then the replacement, all in SSA form: what a
-pattern op gives is "the value that was matched here", what a build op gives is "the value that is made". A
+A `rule.rewrite` is one block: the pattern, then the conditions, then the replacement, all in SSA form. The result of a
+pattern op is the value that was matched there, the result of a build op is the new value. A
 `rule.set` groups rules and includes other sets.
 """
 

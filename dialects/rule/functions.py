@@ -1,8 +1,8 @@
-"""The functions that conditions and computed attributes may call, by name; more can be added from Python.
+"""Registers the functions that conditions and computed attributes call; Python code can add more.
 
-A function gets Python values: numbers, strings, bool, None, tuples; dtypes as strings ("float32"), shapes as tuples with
--1 for `?`; arrays as numpy arrays; a value of the program as its `SSAValue`. Where an array is wanted, a value stands
-for the constant that it is, and the rule does not apply where it is none.
+A function takes Python values: numbers, strings, bool, None, tuples; dtypes as strings ("float32"), shapes as tuples with
+-1 for `?`; arrays as numpy arrays; a value of the program as its `SSAValue`. Where an array is wanted, a constant value is
+replaced by its array, and the rule does not apply to a value that is not constant.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ...support.external_names import note_name
 
 
 class NoMatch(Exception):
-    """What a rule asks for is not there, so it does not apply here; no error."""
+    """Tells that a rule does not apply; not an error."""
 
 
 @dataclass(frozen=True)
 class RuleFunction:
-    """A named function: how many arguments it takes (None: any number) and, for the documentation, what it gives.
+    """A named function: its number of arguments (None: any) and, for the documentation, its result.
 
-    `wants_values` says that arguments stay values of the program where they are ones; else they are taken as constants.
+    With `wants_values`, arguments stay values of the program; otherwise they are replaced by their constants.
     """
 
     name: str
@@ -324,7 +324,7 @@ def element_of(type: Attribute) -> Attribute:
 
 
 def has_floats(type: Attribute) -> bool:
-    """Whether a value's type, or that of a field of a tuple, has floating-point elements."""
+    """Returns True if a type, or that of a field of a tuple, has floating-point elements."""
     if isinstance(type, TupleType):
         return any(has_floats(each) for each in type.types.data)
     return isinstance(element_of(type), AnyFloat)

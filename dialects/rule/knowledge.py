@@ -20,7 +20,7 @@ QUESTIONS = frozenset(["lt", "le", "gt", "ge", "eq", "ne", "divides"])
 
 
 class Knowledge(Protocol):
-    """What is known of values at one place of a program."""
+    """Knowledge about values at one point of a program."""
 
     def holds(self, question: str, arguments: Sequence[Any]) -> bool:
         """Returns whether a question is known to be true of values of the program and numbers."""
@@ -31,7 +31,7 @@ _known: list[knowing] = []
 
 
 class knowing:
-    """Answers the questions of rules that are applied inside, and gives them the elements of values.
+    """Answers the questions of rules that are applied inside, and returns the elements of values to them.
 
     `elements` holds numpy arrays (of a tuple, a tuple of them) by value.
     """

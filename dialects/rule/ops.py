@@ -56,7 +56,7 @@ class RunType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class AttrType(ParametrizedAttribute, TypeAttribute):
-    """One attribute, or what is computed of them: a number, a string, a bool, None, a tuple, a shape, a dtype: `$a`."""
+    """An attribute or a value computed from attributes: a number, string, bool, None, tuple, shape or dtype: `$a`."""
 
     name = "rule.attr"
 
@@ -70,7 +70,7 @@ class AttrsType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class OperationType(ParametrizedAttribute, TypeAttribute):
-    """Which of several ops was matched: `[add, subtract]$op`."""
+    """The op that was matched among several: `[add, subtract]$op`."""
 
     name = "rule.operation"
 
@@ -110,7 +110,7 @@ class RewriteOp(IRDLOperation):
 
     @property
     def is_fast(self) -> bool:
-        """Whether the rule is marked `fast`."""
+        """Returns True if the rule is marked `fast`."""
         return self.fast is not None
 
     def verify_(self) -> None:
@@ -169,10 +169,10 @@ class LiteralOp(IRDLOperation):
 
 @irdl_op_definition
 class MatchOp(IRDLOperation):
-    """`%m = [add, subtract]$op(%x, %y, axis=$a, **$rest)`: an op of one of the names, and what it is applied to.
+    """`%m = [add, subtract]$op(%x, %y, axis=$a, **$rest)`: an op of one of the names, and its operands.
 
     `attr_names[k]` must have the value of `attrs[k]`; other attributes may be anything. Results: the op's value; with
-    `rest`, the attributes not named; with `op_capture`, which op it was.
+    `rest`, the attributes not named; with `op_capture`, the op's name.
     """
 
     name = "rule.match"
@@ -251,9 +251,9 @@ class DataOp(IRDLOperation):
 
 @irdl_op_definition
 class ComputeOp(IRDLOperation):
-    """`prod(%x.shape) // $n`: a function of the registry (`functions.py`) applied to values and attributes.
+    """`prod(%x.shape) // $n`: a function of the registry applied to values and attributes.
 
-    `capture` is the name that a `where $s = …` gives it.
+    `capture` is its name in `where $s = …`.
     """
 
     name = "rule.compute"
@@ -340,7 +340,7 @@ class BuildOp(IRDLOperation):
 
 @irdl_op_definition
 class ConstantOp(IRDLOperation):
-    """A number or an array as a constant of the program: of `dtype` if given, else of the replaced value's element type."""
+    """A number or array as a constant of `dtype`, by default of the replaced value's element type."""
 
     name = "rule.constant"
     assembly_format = "$value (`,` $dtype^)? attr-dict `:` type($value) (`,` type($dtype)^)? `->` type($result)"
@@ -359,7 +359,7 @@ class ConstantOp(IRDLOperation):
 
 @irdl_op_definition
 class FoldOp(IRDLOperation):
-    """`fold(multiply(%w, %s))`: the value computed while rewriting; the rule applies only where it is constant."""
+    """`fold(multiply(%w, %s))`: computes the value while rewriting; the rule applies only if it is constant."""
 
     name = "rule.fold"
     assembly_format = "$value attr-dict `:` type($value) `->` type($result)"
@@ -375,7 +375,7 @@ class FoldOp(IRDLOperation):
 
 @irdl_op_definition
 class SelectOp(IRDLOperation):
-    """`multiply(%s, %g) if $scale else %s` in a replacement: one of two values; both are made, and the other is dropped."""
+    """`multiply(%s, %g) if $scale else %s` in a replacement: builds both values and drops one."""
 
     name = "rule.select"
     assembly_format = "$condition `,` $on_true `,` $on_false attr-dict `:` functional-type(operands, results)"
@@ -410,7 +410,7 @@ PATTERN_OPS: tuple[type[Operation], ...] = (AnyOp, LiteralOp, MatchOp, AttrOp)
 
 
 def capture_of(value: SSAValue) -> str | None:
-    """The name that the text gives a value of a rule, without its sigil."""
+    """Returns the name of a value in a rule's text, without its sigil."""
     owner = value.owner
     if isinstance(owner, MatchOp):
         if value is owner.rest:

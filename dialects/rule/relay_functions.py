@@ -36,7 +36,7 @@ def permuted_layout(layout: str, axes: Sequence[int]) -> str:
 
 @named_function(arity=3)
 def with_padding(padding: Sequence[int], width: Sequence[Sequence[int]], layout: str) -> tuple[int, ...]:
-    """the padding of a convolution or pooling together with an nn.pad's before it, as before… after…; no match where other axes are padded"""
+    """before…, after… padding of a convolution or pooling plus an nn.pad's; no match if it pads other axes"""
     if not layout.isupper() or len(layout) != len(width):
         raise NoMatch
     spatial = [axis for axis in range(len(layout)) if layout[axis] not in "NC"]
@@ -52,7 +52,7 @@ def with_padding(padding: Sequence[int], width: Sequence[Sequence[int]], layout:
 
 @named_function(arity=2)
 def widens(source: str, target: str) -> bool:
-    """whether a cast keeps every value: to more bits of the same kind, or from integers to a float that holds them"""
+    """whether a cast keeps every value: to more bits of one kind, or from integers to a float that holds them"""
     kinds = {"int": 0, "uint": 1, "float": 2}
     (a, m), (b, n) = _split(source), _split(target)
     if a == b and a in kinds:

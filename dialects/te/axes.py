@@ -20,7 +20,10 @@ class Range:
 
 
 class Axis(IterVar):
-    """An axis that a schedule made: without a domain (`has_domain`) until bounds are inferred; `thread_tag` for threads."""
+    """An axis that a schedule created: without a domain (`has_domain`) until bounds are inferred.
+
+    `thread_tag` names the thread that it is, "" for none.
+    """
 
     __slots__ = ("has_domain", "thread_tag")
 
@@ -51,9 +54,9 @@ def domain_of(axis: IterVar) -> Range:
 
 
 def thread_axis(dom: object = None, tag: object = "", name: object = "", span: object = None) -> Axis:
-    """A thread: `thread_axis("threadIdx.x")`, or with its number of threads `thread_axis((0, 32), "threadIdx.x")`.
+    """Creates a thread: `thread_axis("threadIdx.x")`, or of an extent: `thread_axis((0, 32), "threadIdx.x")`.
 
-    `span` is taken for TVM's signature and means nothing. Raises MirError for an unknown tag.
+    `span` exists for TVM's signature and is ignored. Raises MirError for an unknown tag.
     """
     if isinstance(dom, str):
         dom, tag = None, dom

@@ -1,4 +1,4 @@
-"""TE in Python: TVM's names, building the ops of the `te` dialect.
+"""Builds ops of the `te` dialect from Python, under TVM's names.
 
     from mirstack.dialects.te import builder as te
 
@@ -7,14 +7,14 @@
     r = te.reduce_axis((0, k), name="r")
     C = te.compute((n, m), lambda i, j: te.sum(A[i, r] * B[r, j], axis=r), name="C")
     D = te.compute(C.shape, lambda *i: te.max(C(*i), 0.0), name="D", tag="elemwise", attrs={"key": 1})
-    func = te.func("mm_relu", [A, B, D])                          # a te.func op; what the arguments need goes in
+    func = te.func("mm_relu", [A, B, D])                          # a te.func op; the producers of the arguments are added
 
 Nothing of this needs a context or an insertion point: tensors and expressions are plain Python objects until `te.func`
-emits the ones that its arguments need. `te.func(name, args)` takes placeholders, scalars (te.var) and outputs, in order.
+emits those that its arguments need. `te.func(name, args)` takes placeholders, scalars (te.var) and outputs, in order.
 
-Tensors: `A[i, j]`, `A(i, j)`, `A.shape` (ints where known int32, else expressions), `A.dtype`, `A.ndim`, `A.name`, `A.op`
+Tensors: `A[i, j]`, `A(i, j)`, `A.shape` (ints where known int32, otherwise expressions), `A.dtype`, `A.ndim`, `A.name`, `A.op`
 (`op.name`, `op.axis`, `op.reduce_axis`, `op.input_tensors`, `op.output(i)`, `op.tag`, `op.attrs`). A lambda that returns a
-tuple makes several tensors. A reduction must be the whole value of its compute: put what follows in the next compute.
+tuple defines several tensors. A reduction must be the whole value of its compute: put what follows in the next compute.
 
 Dtypes follow TVM exactly. A Python int takes the other operand's dtype; a Python float is float32, so that float16 + 1.0
 is float32: write `te.const(1.0, A.dtype)` where a computation is for any dtype. float32 + int32 is float32, int8 + int32

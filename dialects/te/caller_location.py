@@ -17,7 +17,10 @@ T = TypeVar("T")
 
 
 def caller() -> LocationAttr:
-    """The line of the Python file that called into mirstack; where one is set already (a text is read), that one."""
+    """Returns the current location, otherwise the line of the Python file that called into mirstack.
+
+    A location is set while a text is parsed.
+    """
     if current_location() != UNKNOWN_LOC:
         return current_location()
     place = caller_place()

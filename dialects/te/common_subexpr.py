@@ -1,4 +1,4 @@
-"""Expressions as trees and as graphs: what it would cost to write a body's shared values out at each use."""
+"""Decides which values of a body are printed once under a name, and which are repeated at each use."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def is_effectful(op: Operation) -> bool:
 
 
 def shared_values(block: Block, most: int) -> set[SSAValue]:
-    """The values of a body that are used more than once; none where writing them out at each use adds at most `most` ops.
+    """Returns the values of a body used more than once; none if repeating them adds at most `most` ops.
 
-    A value of effects is always among them.
+    A value with effects is always included.
     """
     uses: dict[SSAValue, int] = {}
     sizes: dict[SSAValue, int] = {}
@@ -64,7 +64,7 @@ def shared_values(block: Block, most: int) -> set[SSAValue]:
 
 
 def tree_size(root: SSAValue) -> int:
-    """How many ops the expression has, written out as a tree (2 ** 40 for any more)."""
+    """Returns the number of ops of an expression written as a tree (2 ** 40 for any more)."""
     sizes: dict[SSAValue, int] = {}
     pending = [root]
     while pending:
@@ -88,7 +88,7 @@ def tree_size(root: SSAValue) -> int:
 
 
 def _inner_first(block: Block) -> Iterator[Operation]:
-    """The ops of a block, each behind those of its regions; bodies of tensors are left out."""
+    """Iterates over the ops of a block, each after those of its regions; bodies of tensors are left out."""
     for op in ops_in(block):
         if op.regions and not _WITH_BODIES[type(op)]:
             for region in op.regions:

@@ -30,7 +30,7 @@ from .types import TensorType
 
 
 def extents_of(value: SSAValue) -> list[IntegerAttr | SSAValue]:
-    """Every extent of a tensor: a number, or the value that gives it."""
+    """Returns every extent of a tensor: a number, or the operand that holds it."""
     type = value.type
     assert isinstance(type, TensorType)
     pending = iter(_shape_operands(value))
@@ -64,7 +64,7 @@ class _TensorsOp(PlainOp):
 
 @irdl_op_definition
 class ComputeOp(_TensorsOp):
-    """`C = te.compute((n, 4), lambda i, j: A[i, j] * 2.0, name="C", tag="", attrs={})`: one or several tensors of a shape.
+    """`C = te.compute((n, 4), lambda i, j: A[i, j] * 2.0, name="C")`: tensors of one shape, by element.
 
     The region's arguments are the axes, of the extents' dtypes, named `iter_names`; it ends with `tir.yield` of one
     value for each tensor. `layout_free` are the tensors of the attribute `layout_free_placeholders`.
@@ -209,7 +209,7 @@ class ScanOp(_TensorsOp):
     """`te.scan(init, update, state, inputs)`: a recurrence along the first dimension.
 
     Result k has the shape of `state[k]`, a placeholder. Its first steps are `init[k]`; each further step t is `update[k]`
-    at t, where the state stands for the result, of which steps before t are read. `inputs` are for documentation.
+    at t, where the state represents the result, of which steps before t are read. `inputs` are for documentation.
     """
 
     name = "te.scan"
@@ -273,7 +273,7 @@ def _check_scan_state(name: str, init: SSAValue, update: SSAValue, state: SSAVal
 
 
 def steps_of(scan: ScanOp) -> list[ComputeOp]:
-    """The computes that a scan carries out step by step, in order: its updates, and what they need of the state."""
+    """Returns the computes of each step of a scan, in order: its updates, and their producers that read the state."""
     ordered: list[ComputeOp] = []
     depends: dict[Operation, bool] = {}
     states, updates = set(scan.state), {u.owner for u in scan.update}
@@ -302,7 +302,10 @@ def steps_of(scan: ScanOp) -> list[ComputeOp]:
 
 
 def _verify_steps(scan: ScanOp) -> None:
-    """A step reads states before it, and what earlier computes of the same step gave; nothing else reads the steps."""
+    """Verifies that a step reads earlier steps of states, and computes of the same step before it.
+
+    Nothing else may read these computes.
+    """
     name = scan.scan_name.data
     if len({extents_of(init)[0] for init in scan.init}) != 1:
         raise VerifyException(f"the inits of scan '{name}' have different numbers of first steps")
@@ -338,7 +341,7 @@ def _verify_steps(scan: ScanOp) -> None:
 
 
 def _is_before(index: SSAValue, step: ComputeOp) -> bool:
-    """Whether an index is the step's first axis less a positive number."""
+    """Returns True if an index is the step's first axis minus a positive number."""
     if isinstance(index, BlockArgument) or not isinstance(index.owner, tir.SubOp | tir.AddOp):
         return False
     amount = index.owner.rhs.owner
@@ -352,9 +355,9 @@ def _is_before(index: SSAValue, step: ComputeOp) -> bool:
 
 @irdl_op_definition
 class ExternOp(_TensorsOp):
-    """`te.extern(shape, [A], lambda ins, outs: …, name="C")`: tensors that statements compute from whole tensors.
+    """`te.extern(shape, [A], lambda ins, outs: …, name="C")`: tensors computed by statements from whole tensors.
 
-    The region's arguments are buffers: of the inputs, then of the results; it holds tir statements. `shape` gives the
+    The region's arguments are buffers: of the inputs, then of the results; it holds tir statements. `shape` holds the
     symbolic extents of the results, in order.
     """
 

@@ -88,7 +88,7 @@ def func(
 
 
 def attribute_of(value: Any) -> Attribute:
-    """An attribute's Python value as an xDSL attribute: int i64, float f64, bool i1, constants in their own dtype."""
+    """Returns a Python value as an attribute: int i64, float f64, bool i1, constants in their own dtype."""
     match value:
         case None:
             return DYNAMIC
@@ -159,7 +159,7 @@ class FunctionEmitter:
         return found
 
     def operation(self, operation: te.Operation) -> None:
-        """Emits an operation behind all that it needs; chains of operations may be long."""
+        """Emits an operation after its producers; chains of operations may be long."""
         pending = [operation]
         while pending:
             op = pending[-1]
@@ -210,7 +210,7 @@ class FunctionEmitter:
         attached = op.attached_tensors
         attrs = {key: value for key, value in op.attrs.items() if not (attached and key == LAYOUT_FREE)}
         first = op.body[0]
-        # What stands at the function's level comes before the body is begun.
+        # Ops of the function's block are emitted before the body is begun.
         for axis in op.reduce_axis:
             self.value(axis)
         if isinstance(first, te.Reduce) and not isinstance(first.reduction.reducer, str):
@@ -451,7 +451,7 @@ class FunctionEmitter:
 
     @contextmanager
     def _scope(self, block: Block) -> Generator[None]:
-        """Ops go to `block`; expressions that become known inside are forgotten behind it."""
+        """Emits ops into `block` within the `with`; expressions added inside are forgotten after it."""
         outer, added = self.block, self.added
         self.block, self.added = block, []
         self.depth += 1

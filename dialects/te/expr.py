@@ -1,4 +1,4 @@
-"""Defines scalar expressions in Python, as TVM's `PrimExpr`: trees with operators that match dtypes and fold constants.
+"""Defines scalar expressions in Python, as TVM's `PrimExpr`: trees whose operators match dtypes and fold.
 
     A[i] * 2 + te.const(1, "int8")     Apply(AddOp, (Apply(MulOp, …), Apply(CastOp, …)), "int32")
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .tensor import TensorSlice
 
 ExprLike: TypeAlias = "Expr | TensorSlice | int | float"
-"""What stands for an expression: one, or a Python number (int is int32, float is float32, bool is bool, as in TVM)."""
+"""An expression or a Python number (int is int32, float is float32, bool is bool, as in TVM)."""
 
 _location: LocationAttr = UNKNOWN_LOC
 
@@ -49,7 +49,7 @@ INT_LIMITS = {"bool": (0, 1)} | {
 
 @contextmanager
 def location_scope(location: LocationAttr) -> Generator[None]:
-    """Expressions made inside stand at `location`."""
+    """Locates the expressions created within the `with` at `location`."""
     global _location
     before, _location = _location, location
     try:
@@ -59,7 +59,7 @@ def location_scope(location: LocationAttr) -> Generator[None]:
 
 
 def current_location() -> LocationAttr:
-    """Where what is made now stands."""
+    """Returns the location of expressions that are created now."""
     return _location
 
 
@@ -69,13 +69,13 @@ def fail(message: str, *notes: str) -> MirError:
 
 
 class Elementwise:
-    """What arithmetic with is done element by element, so that scalars leave it to that: tensors."""
+    """Base of values whose arithmetic is element by element (tensors): scalars' operators defer to theirs."""
 
     __slots__ = ()
 
 
 class Expr:
-    """A scalar value. `dtype` is TVM's name of its type; `args` are the expressions that it is computed from."""
+    """A scalar value: `dtype` is TVM's name of its type; `args` are the expressions it is computed from."""
 
     __slots__ = ("args", "dtype", "location")
 
@@ -186,7 +186,7 @@ class Expr:
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
-        """Operators of numpy's numbers and arrays with an expression; its functions, as `numpy.exp`, take none."""
+        """Applies operators of numpy's numbers and arrays; refuses its functions, as `numpy.exp`."""
         import numpy as np
 
         given: list[Any] = []
@@ -254,7 +254,7 @@ class Const(Expr):
 
 
 class Var(Expr):
-    """A symbolic size or scalar argument, `te.var("n")`; with `is_size` known not to be negative, `te.size_var("n")`."""
+    """A symbolic size or scalar argument, `te.var("n")`; with `is_size` not negative, `te.size_var("n")`."""
 
     __slots__ = ("hint", "is_size", "name")
 
@@ -269,7 +269,10 @@ class Var(Expr):
 
 
 class IterVar(Expr):
-    """An axis over `extent` values from `min`: spatial (`iter_type` "S") or of a reduction ("R"). It stands for its variable."""
+    """An axis over `extent` values from `min`; as an expression it is its variable.
+
+    `iter_type` is "S" for a spatial axis and "R" for a reduction's.
+    """
 
     __slots__ = ("extent", "hint", "iter_type", "min", "name")
 
@@ -308,7 +311,7 @@ class Apply(Expr):
 
 
 class Equality(Apply):
-    """`a == b` or `a != b`: as a truth value it says whether both are one object, so that Python containers work."""
+    """`a == b` or `a != b`; `bool()` of it compares the objects' identity, so that Python containers work."""
 
     __slots__ = ()
 
@@ -339,7 +342,7 @@ class Element(Expr):
 
 
 class IfThenElse(Expr):
-    """A choice that evaluates one side only; `args` is the condition alone, the sides are emitted in scopes of their own."""
+    """A choice that evaluates one side only; `args` is the condition, the sides are emitted in own scopes."""
 
     __slots__ = ("else_value", "then_value")
 
@@ -350,7 +353,7 @@ class IfThenElse(Expr):
 
 
 def is_float(dtype: str) -> bool:
-    """Whether TVM's dtype `dtype` is a floating-point type."""
+    """Returns True if `dtype`, TVM's name, is a floating-point type."""
     return "float" in dtype
 
 
@@ -402,7 +405,7 @@ def const(value: object, dtype: str | None = None) -> Expr:
 
 
 def _fits_float32(value: float) -> bool:
-    """Whether rounding to float32 leaves a finite value finite: the text of the greatest, 3.4028235e+38, is a little more than it."""
+    """Returns True if a finite value rounds to a finite float32: 3.4028235e+38, slightly above the greatest, does."""
     try:
         struct.pack("<f", value)
     except OverflowError:
@@ -411,7 +414,7 @@ def _fits_float32(value: float) -> bool:
 
 
 def is_numpy_scalar(value: object) -> TypeGuard[np.generic]:
-    """Whether a value is a number of numpy's, asked without importing it."""
+    """Returns True for numpy's numbers, without importing numpy."""
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(value, numpy.generic)
 
@@ -447,7 +450,7 @@ def items_of(value: object) -> tuple[Any, ...] | None:
 
 
 def describe(value: object) -> str:
-    """What a Python value is, in a user's words."""
+    """Describes a Python value in a user's words, for messages."""
     if isinstance(value, str):
         return f"the string {value!r}"
     if value is None:
@@ -481,7 +484,7 @@ BUILD: dict[type[Operation], Callable[..., Expr]] = {}
 
 
 def match_types(a: Expr, b: Expr, symbol: str) -> tuple[Expr, Expr]:
-    """Both values in one dtype, by TVM's rules: float over integer, wider over narrower, unsigned over signed of one width."""
+    """Casts both values to one dtype: float over integer, wider over narrower, unsigned over signed of one width."""
     x, y = a.dtype, b.dtype
     if x == y:
         return a, b
@@ -527,7 +530,7 @@ def _number_type(dtype: str) -> NumberType:
 
 
 def _made(make: Callable[..., Expr], op: type[tir.BinaryOp] | str, a: Expr, b: Expr, dtype: str) -> Expr:
-    """Returns `make(op, (a, b), dtype)`, or what constants among the values, both of one dtype, fold it to.
+    """Returns `make(op, (a, b), dtype)`, folded if the operands, both of one dtype, are constants.
 
     Raises MirError for an integer division by the constant 0.
     """
@@ -545,7 +548,7 @@ def _made(make: Callable[..., Expr], op: type[tir.BinaryOp] | str, a: Expr, b: E
 
 
 def _operator(op: type[tir.BinaryOp], symbol: str, doc: str, *, integers: bool = False) -> _Build:
-    """Returns the function that builds `a op b`, its operands in one dtype. With `integers` it refuses floats."""
+    """Returns the function that builds `a op b` of operands cast to one dtype; with `integers` it refuses floats."""
     compares = issubclass(op, tir.CompareOp)
     node = Equality if op in (tir.EqOp, tir.NeOp) else Apply
 
@@ -719,7 +722,7 @@ def text_of(e: Expr, most: int = MOST_TEXT) -> str:
 
 
 class _Writer:
-    """Writes expressions. A part that several share is written once, so that the work is not more than the expression."""
+    """Writes expressions; a shared subexpression is written once, so that the work is linear in the graph."""
 
     def __init__(self, most: int):
         self._most = most

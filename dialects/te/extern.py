@@ -1,4 +1,4 @@
-"""Tensors computed by statements: `extern`, its buffers, and the builder of loops (`ir_builder`), as TVM names them."""
+"""Defines tensors computed by statements: TVM's `extern`, its buffers, and `ir_builder`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .tensor import AttrValue, Dims, Operation, ShapeLike, Tensor, checked_dtype
 
 
 class Buffer:
-    """A tensor's memory in an extern's body: `b[i, j]` reads; `vstore` writes; `data`, `access_ptr` point to it."""
+    """A tensor's memory in an extern's body: `b[i, j]` loads, `vstore` stores; `data`, `access_ptr` are pointers."""
 
     is_buffer = True
 
@@ -67,7 +67,7 @@ class Buffer:
         offset: ExprLike = 0,
         extent: ExprLike | None = None,
     ) -> Expr:
-        """A pointer for a call, which reads ("r"), writes ("w") or both ("rw") from `offset` on, `extent` elements."""
+        """Returns a pointer argument that reads ("r"), writes ("w") or both ("rw") `extent` elements from `offset` on."""
         if isinstance(access_mask, str):
             if set(access_mask) - set("rw") or not access_mask:
                 raise fail(f"the access mask of a buffer is 'r', 'w' or 'rw', not '{access_mask}'")
@@ -221,12 +221,12 @@ def extern(
     tag: str = "",
     attrs: Mapping[str, AttrValue] | None = None,
 ) -> Any:
-    """Tensors that statements compute.
+    """Creates tensors that statements compute.
 
     Args:
         shape: the result's shape, or a list of the results' shapes.
         inputs: the tensors read.
-        fcompute: takes the buffers of inputs and of results; gives a call (`te.call_packed`, `te.call_extern`), a
+        fcompute: takes the buffers of inputs and of results; returns a call (`te.call_packed`, `te.call_extern`), a
             statement, or a list of statements.
         dtype: of the result, or a list of one for each; by default that of all inputs.
     """
@@ -262,7 +262,7 @@ def extern(
 
 
 def statements_of(body: Any) -> list[Stmt]:
-    """Statements from what a person may give for them: a call, a statement, several. Raises MirError for anything else."""
+    """Returns the statements of a call, a statement, or several. Raises MirError for anything else."""
     match body:
         case Expr():
             return [Evaluate(body)]
@@ -302,7 +302,10 @@ class BufferPointer:
 
 
 class IRBuilder:
-    """Statements one after the other: `with ib.for_range(0, n) as i: …`, `ib.allocate`, `ib.buffer_ptr(b)`, `ib.emit`, `ib.get`."""
+    """Builds statements in order: `with ib.for_range(0, n) as i: …`, `ib.allocate`, `ib.emit`, `ib.get`.
+
+    `ib.buffer_ptr(b)` accesses a buffer.
+    """
 
     def __init__(self) -> None:
         self._blocks: list[list[Stmt]] = [[]]
@@ -316,7 +319,7 @@ class IRBuilder:
         return BufferPointer(self, buffer)
 
     def allocate(self, dtype: str, shape: ShapeLike, name: str = "buf", scope: str = "global") -> BufferPointer:
-        """Memory that lives until the end of the statements around; "local" is that of a thread, in registers where it can be."""
+        """Allocates memory until the end of the enclosing statements; "local" is a thread's, in registers if possible."""
         buffer = Buffer(name, dims_of(shape), checked_dtype(dtype, f"'{name}'"))
         self.emit(Allocate(buffer, scope))
         return self.buffer_ptr(buffer)

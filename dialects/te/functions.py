@@ -1,4 +1,4 @@
-"""The functions of TVM's `te` and `tir` on scalar expressions: mathematics, bits, limits and conditions."""
+"""Defines functions of TVM's `te` and `tir` on scalars: mathematics, bits, limits and conditions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ fabs = abs
 
 
 def isnan(x: ExprLike) -> Expr:
-    """Whether x is no number; False for integers."""
+    """Returns whether x is NaN; False for integers."""
     x = convert(x)
     if not is_float(x.dtype):
         return Const(0, "bool")
@@ -52,7 +52,7 @@ def isnan(x: ExprLike) -> Expr:
 
 
 def isinf(x: ExprLike) -> Expr:
-    """Whether x is infinite; False for integers."""
+    """Returns whether x is infinite; False for integers."""
     x = convert(x)
     if not is_float(x.dtype):
         return Const(0, "bool")
@@ -60,7 +60,7 @@ def isinf(x: ExprLike) -> Expr:
 
 
 def isfinite(x: ExprLike) -> Expr:
-    """Whether x is neither infinite nor NaN; True for integers."""
+    """Returns whether x is neither infinite nor NaN; True for integers."""
     x = convert(x)
     if not is_float(x.dtype):
         return Const(1, "bool")
@@ -93,7 +93,10 @@ OF_TABLE = _of_table()
 
 
 def ldexp(x: ExprLike, exponent: ExprLike) -> Expr:
-    """x · 2^exponent; the power, of an integer or a float, is rounded to x's dtype first, so that it may be infinite."""
+    """Returns x · 2^exponent, for an integer or float exponent.
+
+    The power is rounded to x's dtype before the product, so that it may be infinite.
+    """
     x = convert(x)
     return Call("ldexp", (x, convert(exponent)), x.dtype)
 
@@ -106,13 +109,13 @@ def _integer(x: ExprLike, name: str) -> Expr:
 
 
 def popcount(x: ExprLike) -> Expr:
-    """How many bits of x are set, in x's dtype."""
+    """Counts the set bits of x, in x's dtype."""
     x = _integer(x, "popcount")
     return Call("popcount", (x,), x.dtype)
 
 
 def clz(x: ExprLike) -> Expr:
-    """How many zero bits stand above the highest set bit, as int32; undefined for 0."""
+    """Counts the zero bits above the highest set bit, as int32; undefined for 0."""
     return Call("clz", (_integer(x, "clz"),), "int32")
 
 
@@ -130,7 +133,7 @@ def q_multiply_shift_per_axis(
     is_lshift_required: ExprLike,
     is_rshift_required: ExprLike,
 ) -> Expr:
-    """As `q_multiply_shift`, with a left shift before and a right shift after the product, each where it is required."""
+    """As `q_multiply_shift`, with shifts left before and right after the product, where the flags require them."""
     arguments = (x, y, ls, rs, q, is_lshift_required, is_rshift_required)
     return Call("q_multiply_shift_per_axis", tuple(map(convert, arguments)), "int32")
 

@@ -1,4 +1,4 @@
-"""The meaning of TE over numpy: each tensor is computed from whole arrays of its axes' indices, independent of any loops.
+"""Interprets TE over numpy: each tensor is computed from arrays of its axes' indices, without loops.
 
 A value of a body is an array with one dimension for each axis of the compute (of size 1 along axes that it does not vary
 with). Where `if_then_else` chooses, each side is evaluated for the elements that chose it: the others are masked, so that
@@ -185,7 +185,7 @@ class _Run:
     def _reduce(
         self, op: ComputeOp, reduction: ReduceOp, ranges: list[tuple[int, int]], reduced: list[tuple[int, int]]
     ) -> list[Array]:
-        """The values of a reduction in a box of spatial axes, over a box of its own axes, part by part in order."""
+        """Returns a reduction's values in a box of spatial axes, over a box of its own axes, part by part in order."""
         shape = [high - low for low, high in ranges]
         if reduction.init:
             outer = Points(self, list(zip(op.axes, ranges, strict=True)), {})
@@ -211,7 +211,7 @@ class _Run:
     def _sources(
         self, op: ComputeOp, reduction: ReduceOp, ranges: list[tuple[int, int]], part: list[tuple[int, int]]
     ) -> list[Array]:
-        """What is reduced, an array over spatial axes and one more for the points of the reduction."""
+        """Returns the reduced operands: arrays over the spatial axes and one more for the points of the reduction."""
         points = Points(self, [*zip(op.axes, ranges, strict=True), *zip(reduction.axes, part, strict=True)], {})
         shape = points.shape
         outer, count = shape[: len(ranges)], _size(part)
@@ -284,7 +284,7 @@ class _Run:
         self._statements(op.body.block, buffers, {})
 
     def _statements(self, block: Block, buffers: dict[SSAValue, Array], variables: dict[SSAValue, Array]) -> None:
-        """Statements one after the other. What an expression loads is loaded anew by each statement."""
+        """Runs statements in order. Loaded values are loaded again by each statement."""
         for op in block.ops:
             points = Points(self, [], dict(variables), buffers=buffers)
             match op:
@@ -313,7 +313,7 @@ class _Run:
 
 
 class _Contraction:
-    """A sum over products of two tensors' elements at plain axes, as in a matmul: what `numpy.einsum` computes."""
+    """A sum over products of two tensors' elements at plain axes, as in a matmul, for `numpy.einsum`."""
 
     def __init__(self, tensors: list[tuple[SSAValue, list[int]]], spatial: int, reduction: ReduceOp):
         self.tensors, self.spatial, self.reduction = tensors, spatial, reduction
@@ -341,7 +341,7 @@ class _Contraction:
         return None if apart or len(left | right) < len(numbers) else _Contraction(tensors, len(op.axes), reduction)
 
     def run(self, run: _Run, ranges: list[tuple[int, int]]) -> Array | None:
-        """The elements in a box; None where a range does not fit a tensor, which is then reported element by element."""
+        """Returns the elements in a box, or None if a range exceeds a tensor, which is then reported by element."""
         bounds = [*ranges, *(run._range(axis) for axis in self.reduction.axes)]  # pyright: ignore[reportPrivateUsage]
         operands: list[Any] = []
         for tensor, axes in self.tensors:

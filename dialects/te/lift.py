@@ -250,7 +250,7 @@ class Lifted:
 
 
 def _is_whole(value: SSAValue) -> bool:
-    """Whether a value is a tensor, buffer or string, which is no scalar."""
+    """Returns True for a tensor, buffer or string, which are not scalars."""
     text = isinstance(value.owner, tir.ConstOp) and isinstance(value.owner.value, StringAttr)
     return text or isinstance(value.type, (TensorType, tir.BufferType))
 

@@ -25,7 +25,7 @@ _SHALLOW = 60
 
 
 class Run(Protocol):
-    """What the evaluation of expressions needs to know of the run of a function."""
+    """The run of a function, as the evaluation of expressions uses it."""
 
     arrays: dict[SSAValue, Array]
     scalars: dict[SSAValue, Any]

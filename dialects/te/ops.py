@@ -98,9 +98,9 @@ def check_shape(name: str, type: TensorType, values: Sequence[SSAValue]) -> None
 
 @irdl_op_definition
 class FuncOp(FunctionForm):
-    """`@te.func def f(): …; return [A, n, B]`: tensors that are described in the region, which `te.return` ends.
+    """`@te.func def f(): …; return [A, n, B]`: tensors that are described in the region, ended by `te.return`.
 
-    What is returned are the parameters in order: placeholders and scalars are inputs, all other tensors are outputs.
+    The returned values are the parameters in order: placeholders and scalars are inputs, all other tensors are outputs.
     `attrs` are a function's attributes, as of a `tir.prim_func`.
     """
 
@@ -152,7 +152,7 @@ def _param_name(value: SSAValue) -> str:
 
 
 def is_input(value: SSAValue) -> bool:
-    """Whether a parameter is given by the caller: a placeholder or a scalar."""
+    """Returns True for parameters that the caller passes: placeholders and scalars."""
     return isinstance(value.owner, PlaceholderOp | tir.VarOp)
 
 
@@ -202,7 +202,7 @@ class PlaceholderOp(PlainOp):
 
 @irdl_op_definition
 class ReduceAxisOp(PlainOp):
-    """`k = te.reduce_axis((0, n), name="k")`: an axis over `extent` values from `min`; its value stands for the index."""
+    """`k = te.reduce_axis((0, n), name="k")`: an axis over `extent` values from `min`; its result is the index."""
 
     name = "te.reduce_axis"
     assembly_format = "$var_name `from` $min `extent` $extent attr-dict `:` functional-type(operands, results)"

@@ -12,7 +12,7 @@ from .tensor import Reduce, ReducerInstance, Reduction
 
 
 class CommReducer:
-    """A commutative reducer: called with axes it reduces over them, called with two or more values it combines them."""
+    """A commutative reducer: called with axes it reduces over them, called with several values it combines them."""
 
     def __init__(
         self,
@@ -29,11 +29,10 @@ class CommReducer:
         self.instances: dict[tuple[str, ...], ReducerInstance] = {}
 
     def __call__(self, expr: Any, *args: Any, axis: Any = None, where: ExprLike | None = None, init: Any = None) -> Any:
-        """Returns the reduction of `expr` (a tuple for a reducer of several values): `te.sum(A[k], axis=k, where=c, init=0)`.
+        """Returns the reduction of `expr` (a tuple for several values): `te.sum(A[k], axis=k, where=c, init=0)`.
 
-        `where` says which elements count, `init` is what the result begins with instead of the identity. All three may be given
-        by place, in that order. Where no axis is given by name and the second argument is not one, all arguments are values
-        and are combined one after the other: `te.max(a, b)`.
+        `where` selects elements, `init` replaces the identity as the first value. All three may be passed by position, in that order.
+        Without a named axis, if the second argument is not an axis, all arguments are values and are combined in order: `te.max(a, b)`.
         """
         named = {"axis": axis, "where": where, "init": init}
         for name, _ in zip(named, args, strict=False):
@@ -131,11 +130,11 @@ class CommReducer:
 def comm_reducer(
     fcombine: Callable[[Any, Any], Any], fidentity: Callable[..., Any], name: str = "reduce"
 ) -> CommReducer:
-    """A reducer of one or several values.
+    """Creates a reducer of one or several values.
 
     Args:
         fcombine: combines two values, or two tuples of values into a tuple; must be associative and commutative.
-        fidentity: takes the dtypes, gives the value(s) that change nothing.
+        fidentity: takes the dtypes, returns the identity or identities.
         name: names the reducer.
     """
     return CommReducer(fcombine, fidentity, name)

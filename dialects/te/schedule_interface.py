@@ -37,7 +37,7 @@ class ScheduleBase(ABC):
 
     @abstractmethod
     def as_op(self, operations: Sequence[Operation], name: str | None = None, target: str | None = None) -> ScheduleOp:
-        """Returns the primitives that were applied as ops; `operations` are the program's, in the order of its text."""
+        """Returns the applied primitives as ops; `operations` are the program's, in the order of its text."""
 
 
 def create_schedule(ops: Any) -> ScheduleBase:

@@ -58,7 +58,7 @@ HANDLES = ("axis", "stage", "tensor")
 
 @irdl_attr_definition
 class ScheduleHandleType(ParametrizedAttribute, TypeAttribute):
-    """`!te.handle<"axis">`: what a schedule works on: an axis, a tensor (which names its stage too), or a group of stages."""
+    """`!te.handle<"axis">`: an operand of a primitive: an axis, a tensor (also its stage), or a group of stages."""
 
     name = "te.handle"
     kind: StringAttr = param_def()
@@ -80,9 +80,9 @@ class OptionalSymbol(SymbolOpInterface):
 
 @irdl_op_definition
 class ScheduleOp(IRDLOperation):
-    """`@te.schedule(scale) def scale_tiled(s): …`, or the schedule that a TE function holds (then without name and target).
+    """`@te.schedule(scale) def scale_tiled(s): …`: a named schedule of a function, or an unnamed one inside of it.
 
-    `outputs` are the tensors that `te.create_schedule` was given; absent for the outputs of the function.
+    `outputs` are the tensors passed to `te.create_schedule`; absent for the outputs of the function.
     """
 
     name = "te.schedule"
@@ -159,7 +159,10 @@ class VarRefOp(IRDLOperation):
 
 @irdl_op_definition
 class AxisRefOp(IRDLOperation):
-    """`s[B].op.axis[0]`, or of `reduce_axis`, or `s[C].op.scan_axis`: an axis of a tensor's operation, as steps before have rewritten it."""
+    """`s[B].op.axis[0]`, or of `reduce_axis` or `scan_axis`: an axis of a tensor's operation.
+
+    Steps before it may have rewritten the operation.
+    """
 
     name = "te.axis_ref"
     assembly_format = "$tensor $which attr-dict `:` type($tensor) `->` type($result)"
@@ -167,7 +170,7 @@ class AxisRefOp(IRDLOperation):
     which = prop_def(StringAttr)
     place = prop_def(IntegerAttr)
     result = result_def(ScheduleHandleType)
-    # Not pure: steps in between give the operation other axes.
+    # Not pure: steps in between change the axes of the operation.
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def()
 

@@ -1,6 +1,6 @@
-"""Tensors described by what computes them: `placeholder`, `compute`, `reduce_axis`, the reducers and `scan`, as TVM's `te`.
+"""Defines tensors by their computes: `placeholder`, `compute`, `reduce_axis`, reducers and `scan`.
 
-These are Python objects, cheap to make and to throw away; `emit.build_func` turns those that a function needs into ops.
+These are cheap Python objects; `emit.func` emits the ops of those that a function needs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Dims: TypeAlias = "tuple[Expr, ...]"
 
 
 class Operation:
-    """What makes one or several tensors; `name` names them. Subclasses hold TVM's fields (`axis`, `reduce_axis`, `body`…)."""
+    """Computes one or several tensors, named `name`; subclasses have TVM's fields (`axis`, `body`…)."""
 
     def __init__(self, name: str, tag: str = "", attrs: Mapping[str, AttrValue] | None = None):
         self.name = characters(name)
@@ -65,7 +65,7 @@ class Operation:
 
     @property
     def num_outputs(self) -> int:
-        """How many tensors this makes."""
+        """Returns the number of tensors that this computes."""
         return len(self.outputs)
 
     def output(self, index: int) -> Tensor:
@@ -79,7 +79,7 @@ class Operation:
 
 
 class Tensor(Elementwise):
-    """A tensor: `A[i, j]` and `A(i, j)` read an element; `shape`, `dtype`, `ndim`, `name`, `op` describe it.
+    """A tensor: `A[i, j]` and `A(i, j)` read an element; it has `shape`, `dtype`, `ndim`, `name`, `op`.
 
     `A + B`, `2 * A`, `-A` are tensors computed element by element, of shapes that broadcast as numpy's do, named as TOPI names
     them (`T_add`, `T_multiply`).
@@ -97,7 +97,7 @@ class Tensor(Elementwise):
 
     @property
     def shape(self) -> tuple[int | Expr, ...]:
-        """The extents: Python numbers where they are known int32, else expressions (symbolic, or int64)."""
+        """Returns the extents: Python numbers where they are known int32, otherwise expressions."""
         return tuple(d.value if isinstance(d, Const) and d.dtype == "int32" else d for d in self.dims)  # type: ignore[misc]
 
     @property
@@ -332,7 +332,7 @@ class ScanOp(Operation):
 
     @cached_property
     def schedule_axes(self) -> list[IterVar]:
-        """The steps, and for each further dimension of the states an axis that stands for it."""
+        """Returns the axis of steps, and an axis for each further dimension of the states."""
         steps = self.init[0].dims[0]
         found: list[IterVar] = [
             Axis(f"{self.name}.idx", Range(steps, ex.subtract(self.state[0].dims[0], steps)), ORDERED)
@@ -379,7 +379,10 @@ def reads_of(values: Sequence[Expr]) -> list[Tensor]:
 
 
 def dims_of(shape: ShapeLike) -> Dims:
-    """A shape as expressions; a single extent may stand for a shape of one dimension. Raises MirError for what is no extent."""
+    """Returns a shape as expressions; a single extent is a shape of one dimension.
+
+    Raises MirError for values that are not extents.
+    """
     if isinstance(shape, (Expr, int)):
         shape = (shape,)
     elif not isinstance(shape, (tuple, list)):
@@ -488,7 +491,7 @@ def compute(
     attrs: Mapping[str, AttrValue] | None = None,
     varargs_names: Sequence[str] | None = None,
 ) -> Any:
-    """A tensor of `shape` whose element at (i, j, …) is `fcompute(i, j, …)`; a tuple of tensors where that gives a tuple.
+    """Creates a tensor whose element (i, j, …) is `fcompute(i, j, …)`, or a tuple of tensors for tuples.
 
     The value is an expression of the axes, or one reduction (then nothing else may be done to its result).
     """
@@ -537,7 +540,7 @@ def compute_named(
 
 
 def broadcast(name: str, scalar: Callable[[Any, Any], Expr], lhs: object, rhs: object) -> Tensor:
-    """Returns the compute `name` of two operands, at least one of them a tensor: shapes (4, 1), (3,) → (4, 3).
+    """Returns the compute `name` of two operands, one or both tensors: shapes (4, 1), (3,) → (4, 3).
 
     Dtypes are matched as those of scalars. Raises MirError for shapes that do not broadcast.
     """
@@ -549,7 +552,7 @@ def broadcast(name: str, scalar: Callable[[Any, Any], Expr], lhs: object, rhs: o
 
 
 def _element(value: object, indices: tuple[Expr, ...], dims: Dims) -> Expr | object:
-    """The element of an operand that a place of the result needs: of the last axes, 0 along those of one element."""
+    """Returns the operand's element for an element of the result: of the last axes, 0 along extents of 1."""
     if not isinstance(value, Tensor):
         return value
     own = indices[len(dims) - value.ndim :]
@@ -571,7 +574,7 @@ def _shape(value: object) -> Dims:
 
 
 def _common(lhs: Dims, rhs: Dims, name: str) -> Dims:
-    """The shape of both together. An open extent beside a known one is taken to be it; two open ones must be one variable."""
+    """Returns the broadcast shape. An open extent is taken to equal a known one; two must be one variable."""
     dims: list[Expr] = []
     for a, b in zip_longest(reversed(lhs), reversed(rhs), fillvalue=Const(1, "int32")):
         if _is_one(a):
@@ -604,13 +607,13 @@ def scan(
     tag: str = "",
     attrs: Mapping[str, AttrValue] | None = None,
 ) -> Any:
-    """A recurrence along the first dimension; the result is the state(s), of the placeholders' shapes.
+    """Creates a recurrence along the first dimension; returns the state(s), of the placeholders' shapes.
 
     Args:
         init: the first steps, of shape (k, …).
         update: the further steps: a compute of the state's shape whose element at (t, …) reads states before t.
-        state_placeholder: stands for the state in `update`.
-        inputs: what the computes read besides, for documentation.
+        state_placeholder: represents the state in `update`.
+        inputs: other tensors that the computes read, for documentation.
     """
     groups: list[tuple[Tensor, ...]] = []
     for what, given in (

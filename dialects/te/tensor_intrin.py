@@ -13,7 +13,7 @@ from .expr import Const, describe, fail
 
 @dataclass(eq=False)
 class TensorIntrin:
-    """What `op` computes, as statements on its buffers: all at once (`body`), or as `reset` followed by `update`s."""
+    """Implements the compute `op` by statements: all at once (`body`), or as `reset` followed by `update`s."""
 
     name: str
     op: te.ComputeOp
@@ -33,15 +33,15 @@ def decl_tensor_intrin(
     scalar_params: Any = None,
     default_buffer_params: Any = None,
 ) -> TensorIntrin:
-    """An intrinsic that computes what the compute `op` says, for `s[C].tensorize(axis, intrin)`.
+    """Declares statements that implement the compute `op`, for `s[C].tensorize(axis, intrin)`.
 
     Args:
         op: a compute of static shapes on placeholders.
-        fcompute: takes the buffers of inputs and of results; gives statements or a call, or for a reduction three of them: for
-            the whole, for setting the result to the reduction's first value, and for adding to it (None for what there is not).
+        fcompute: takes the buffers of inputs and of results; returns statements or a call, or for a reduction three of them: for
+            the whole, for setting the result to the reduction's first value, and for adding to it (None for missing ones).
         name: names it in messages.
-        binds, scalar_params, default_buffer_params: of TVM's signature. Buffers take whatever layout the tensors have; no scalar
-            parameters can be given.
+        binds, scalar_params, default_buffer_params: of TVM's signature. Buffers take whatever layout the tensors have; scalar
+            parameters are not supported.
     """
     if not isinstance(op, te.ComputeOp):
         raise fail(f"a tensor intrinsic is made of a te.compute, not of {describe(op)}")

@@ -15,9 +15,9 @@ from ..tir.types import I32, I64, Dim
 
 @irdl_attr_definition
 class TensorType(ParametrizedAttribute, TypeAttribute):
-    """`!te.tensor<[4 : i32, none], f32>`: a tensor described by what computes it.
+    """`!te.tensor<[4 : i32, none], f32>`: a tensor described by its op.
 
-    An extent is a number (i32 or i64), or NoneType where an operand of the op that makes the tensor gives it.
+    An extent is a number (i32 or i64), or NoneType where an operand of the op holds it.
     """
 
     name = "te.tensor"
@@ -42,7 +42,7 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def open_dims(self) -> int:
-        """How many extents are symbolic."""
+        """Returns the number of symbolic extents."""
         return sum(isinstance(d, NoneType) for d in self.shape.data)
 
     def buffer(self, scope: str = "global") -> tir.BufferType:

@@ -11,10 +11,10 @@ from .types import I1, I32, I64
 
 
 def attribute_of(value: object) -> Attribute:
-    """A Python value as the attribute that its literal becomes in text: integers are int32 (int64 where they do not fit),
-    floats float32.
+    """Returns a Python value as the attribute of its literal in text.
 
-    Raises TypeError for what is no number, string, list or dictionary, nor an attribute already.
+    Integers are int32 (int64 where they do not fit), floats float32. Raises TypeError for values that are not numbers, strings, lists,
+    dictionaries or attributes.
     """
     match value:
         case Attribute():
@@ -38,7 +38,7 @@ def attribute_of(value: object) -> Attribute:
 
 
 def value_of(attribute: Attribute) -> Any:
-    """The Python value of an attribute; of what is none of those that `attribute_of` makes, the attribute itself."""
+    """Returns the Python value of an attribute that `attribute_of` creates; any other attribute itself."""
     match attribute:
         case IntegerAttr() if attribute.type == IntegerType(1):
             return bool(attribute.value.data)

@@ -62,12 +62,11 @@ NO_ATTRS = DictionaryAttr({})
 
 
 class BufferOp(PlainOp):
-    """An op that makes a buffer named `var_name`.
+    """An op that defines a buffer named `var_name`.
 
-    `source` is what the buffer lies in: the handle of a match or declaration, the region of a match inside a block,
-    absent where the op brings its own memory. Extents that the type leaves open come from `shape`, in order; likewise
-    `strides` for the open ones of `stride_dims` (empty: compact). A match with `data` lies in the memory of that handle,
-    and the source must be the same.
+    `source` is the buffer's memory: the handle of a match or declaration, the region of a match inside a block, absent where the op
+    allocates. Extents that the type leaves open come from `shape`, in order; likewise `strides` for the open ones of `stride_dims`
+    (empty: compact). A match with `data` uses the memory of that handle, and the source must be the same.
     """
 
     source = opt_operand_def()
@@ -122,15 +121,18 @@ class BufferOp(PlainOp):
 
     @property
     def is_auto(self) -> bool:
-        """Whether it is what a lowered TE schedule has of a parameter of any strides: `buffer_type="auto"`."""
+        """Returns True for `buffer_type="auto"`, a lowered TE schedule's parameter of any strides."""
         return self.buffer_type is not None and self.buffer_type.data == "auto"
 
     def extents(self) -> list[int | SSAValue]:
-        """Every extent: a number, or the value that gives it."""
+        """Returns every extent: a number, or the operand that holds it."""
         return _merge(self.result.type.shape.data, self.shape)
 
     def stride_values(self) -> list[int | SSAValue] | None:
-        """Every stride in elements, or None for a compact buffer (TVM's cache_index leaves buffers with too few strides: compact)."""
+        """Returns every stride in elements, or None for a compact buffer.
+
+        TVM's cache_index leaves buffers with too few strides: they are compact.
+        """
         if len(self.stride_dims.data) != self.result.type.rank or not self.stride_dims.data:
             return None
         return _merge(self.stride_dims.data, self.strides)
@@ -171,7 +173,10 @@ def _merge(dims: Sequence[Attribute], values: Sequence[SSAValue]) -> list[int | 
 
 @irdl_op_definition
 class MatchBufferOp(BufferOp):
-    """`A = T.match_buffer(a, (m, n), …)`: of a handle parameter, binding the symbolic variables in it; or of a region in a block."""
+    """`A = T.match_buffer(a, (m, n), …)`: of a handle parameter, or of a region in a block.
+
+    A match of a parameter binds the symbolic variables in its shape.
+    """
 
     name = "tir.match_buffer"
     traits = traits_def()
@@ -179,7 +184,7 @@ class MatchBufferOp(BufferOp):
 
 @irdl_op_definition
 class AllocBufferOp(BufferOp):
-    """`A = T.alloc_buffer((16, 16), "float32", scope="shared")`: memory that lives as long as the block around it."""
+    """`A = T.alloc_buffer((16, 16), "float32", scope="shared")`: memory that lives as long as the block."""
 
     name = "tir.alloc_buffer"
     traits = traits_def(MemoryAllocEffect())
@@ -187,7 +192,7 @@ class AllocBufferOp(BufferOp):
 
 @irdl_op_definition
 class DeclBufferOp(BufferOp):
-    """`A = T.decl_buffer((16,), data=p)`, a view of the memory behind a handle; without `data`, memory of its own.
+    """`A = T.decl_buffer((16,), data=p)`, a view of a handle's memory; without `data`, memory of its own.
 
     With `implicit` it is printed as `A = T.Buffer((16,), data=p)`, TVM's form for a view that no statement declares.
     """
@@ -231,7 +236,7 @@ class BufferGetOp(PlainOp):
 
 @irdl_op_definition
 class BufferRegionOp(PlainOp):
-    """The box `A[i:i + 4, j]`: a minimum and an extent in each dimension (extent 1 where the text gives one index)."""
+    """The box `A[i:i + 4, j]`: a minimum and an extent per dimension (extent 1 for a single index)."""
 
     name = "tir.buffer_region"
     buffer = operand_def(BufferType)
@@ -292,7 +297,7 @@ def accessed_type(buffer: BufferType, indices: Sequence[Attribute]) -> Attribute
 
 
 class AccessOp(PlainOp):
-    """What load and store share: the last index may be a vector (a ramp), then several elements are accessed."""
+    """Base of load and store: a vector (a ramp) as the last index accesses several elements."""
 
     buffer = operand_def(BufferType)
     indices = var_operand_def()
@@ -437,7 +442,7 @@ class StoreOp(AccessOp):
 
 @irdl_op_definition
 class AllocateOp(PlainOp):
-    """`p = T.allocate([n], "float32", "global")`: a handle to memory that lives until the end of the block of statements."""
+    """`p = T.allocate([n], "float32", "global")`: a handle to memory that lives until the block's end."""
 
     name = "tir.allocate"
     assembly_format = (
@@ -516,9 +521,9 @@ def compact_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def tells_region(load: LoadOp) -> bool:
-    """Whether a load is only part of what a region says, as of `I` in `T.reads(X[I[v]])`: it is not run.
+    """Returns True for a load in a declared region, as of `I` in `T.reads(X[I[v]])`, which is not executed.
 
-    Such a region stands at the head of its block, outside of the conditions under which the block itself loads.
+    Such a region is at the head of its block, outside of the conditions under which the block itself loads.
     """
     pending: list[SSAValue] = [load.result]
     seen: set[Operation] = set()
@@ -542,7 +547,7 @@ def tells_region(load: LoadOp) -> bool:
 
 
 def buffer_name(buffer: SSAValue) -> str:
-    """The name the text gives a buffer."""
+    """Returns the name of the buffer in the text."""
     if isinstance(buffer, OpResult) and isinstance(buffer.op, BufferOp):
         return buffer.op.var_name.data
     if isinstance(buffer, BlockArgument):

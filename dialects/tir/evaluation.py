@@ -1,4 +1,4 @@
-"""What evaluating an expression does to memory: nothing, reading it, writing it."""
+"""Computes the effect on memory of evaluating an expression: none, reading or writing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .intrinsics import Effect, intrinsic_effect
 NONE, READ, WRITE = 0, 1, 2
 
 LEAVES = (expr.ConstOp, buffer.BufferGetOp, buffer.BufferRegionOp, stmt.IterVarOp, stmt.TargetOp, expr.CommReducerOp)
-"""What stands for itself wherever it is used: constants, fields of buffers, regions, nodes of attributes."""
+"""Ops that are repeated at each use: constants, fields of buffers, regions, nodes of attributes."""
 
 EXPRESSIONS = (
     arithmetic.BinaryOp, arithmetic.NotOp, expr.SelectOp, expr.CastOp, expr.RampOp, expr.BroadcastOp, expr.ShuffleOp,

@@ -1,4 +1,4 @@
-"""TIR's other scalar expressions as SSA ops: constants, variables, choices, casts, vectors and calls of intrinsics.
+"""Defines TIR's other scalar ops: constants, variables, choices, casts, vectors, calls of intrinsics.
 
 Every op here except `tir.call` and `tir.var` is pure. Operands are vectors where a loop was vectorized; then results are
 vectors of as many lanes.
@@ -109,7 +109,7 @@ class ConstOp(PlainOp):
 
 @irdl_op_definition
 class VarOp(PlainOp):
-    """A symbolic variable, `n = T.int32()`: bound by the first buffer match that names it in its shape, strides or offset.
+    """A symbolic variable, `n = T.int32()`, bound by the first buffer match whose shape or strides name it.
 
     With `size_var` (`T.int32(is_size_var=True)`) it is known not to be negative.
     """
@@ -131,9 +131,9 @@ class VarOp(PlainOp):
 
 @irdl_op_definition
 class LetOp(PlainOp):
-    """A name given to a value by the text: `x: T.int32 = i * 4` or `with T.LetStmt(…) as x`. Scope: the rest of the block.
+    """Names a value for the rest of the block: `x: T.int32 = i * 4` or `with T.LetStmt(…) as x`.
 
-    With `var` (`with T.LetStmt(10, var=n)`) the name is that of a variable bound outside, which the result then stands for.
+    With `var` (`with T.LetStmt(10, var=n)`) the result is the variable, which is bound outside.
     """
 
     name = "tir.let"
@@ -171,7 +171,7 @@ class LetOp(PlainOp):
 
 
 def only_names(variable: VarOp) -> bool:
-    """Whether a variable is used by `with T.LetStmt(value, var=variable)` alone: what stands below uses the value, by its name."""
+    """Returns True if only `with T.LetStmt(value, var=variable)` use a variable; later ops use the let's value."""
     return all(
         isinstance(use.operation, LetOp) and use.operation.value is not variable.result for use in variable.result.uses
     )
@@ -209,7 +209,7 @@ class SelectOp(ShortForm):
 
 @irdl_op_definition
 class IfThenElseOp(PlainOp):
-    """`T.if_then_else(condition, a, b)`: only the chosen side is evaluated, so that the other may load out of bounds.
+    """`T.if_then_else(condition, a, b)`: evaluates only the chosen side; the other may load out of bounds.
 
     Each region ends with `tir.yield` of its value. With a vector condition the choice is made lane by lane.
     """
@@ -253,7 +253,7 @@ class YieldOp(PlainOp):
 
 @irdl_op_definition
 class CastOp(PlainOp):
-    """`T.Cast("float32", x)`, or `T.float32(x)`: conversion by value; float to integer truncates toward zero."""
+    """`T.Cast("float32", x)`, or `T.float32(x)`: converts by value; float to integer truncates toward zero."""
 
     name = "tir.cast"
     assembly_format = "$value attr-dict `:` type($value) `to` type($result)"
@@ -317,7 +317,7 @@ class BroadcastOp(PlainOp):
 
 @irdl_op_definition
 class ShuffleOp(PlainOp):
-    """`T.Shuffle([vectors], [indices])`: elements `indices` of the concatenated vectors; one index gives a scalar."""
+    """`T.Shuffle([vectors], [indices])`: elements of the concatenated vectors; a scalar for one index."""
 
     name = "tir.shuffle"
     assembly_format = "$vectors $indices attr-dict `:` functional-type($vectors, $result)"
@@ -342,7 +342,7 @@ class ShuffleOp(PlainOp):
 
 
 class CallEffect(MemoryEffect):
-    """What a call may do to memory: by its intrinsic's entry in the table."""
+    """The effect of a call on memory: that of its intrinsic in the table."""
 
     @classmethod
     def get_effects(cls, op: Operation) -> set[EffectInstance] | None:
@@ -358,10 +358,10 @@ class CallEffect(MemoryEffect):
 
 @irdl_op_definition
 class CallOp(PlainOp):
-    """A call of an intrinsic (`T.exp(x)`, `T.bitwise_and(a, b)`, `T.call_extern("float32", "f", x)`) or of a function.
+    """A call of an intrinsic (`T.exp(x)`, `T.call_extern("float32", "f", x)`) or of a function.
 
     `intrinsic` is the name after `T.`; with `callee` set it is "call" and the callee is a `tir.prim_func` of the module.
-    `extra` holds arguments that are no values, in the text's keyword form. No result stands for a void call.
+    `extra` holds arguments that are not values, in the text's keyword form. A void call has no result.
     """
 
     name = "tir.call"

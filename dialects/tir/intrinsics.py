@@ -1,6 +1,6 @@
-"""The intrinsics that `tir.call` names: what each does to memory, what dtype it has, how the text says it.
+"""Lists the intrinsics of `tir.call`: effect on memory, dtype, and form in the text.
 
-The names are those that TVMScript 0.16 prints behind `T.`.
+The names are those that TVMScript 0.16 prints after `T.`.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ OTHER_PURE = (
 )  # fmt: skip
 READING = frozenset(["tvm_struct_get", "lookup_param"])
 
-# Those whose dtype the text gives, as first or as last argument.
+# Intrinsics whose dtype is an argument of the text, the first or the last.
 DTYPE_FIRST = frozenset(
     ["call_extern", "call_intrin", "call_llvm_intrin", "call_llvm_pure_intrin", "call_pure_extern", "call_spirv_pure_glsl450", "get_active_lane_mask", "masked_load", "mma_fill", "mma_store", "ptx_cp_async", "ptx_cp_async_bulk", "ptx_ldmatrix", "ptx_mma", "ptx_mma_sp", "reinterpret", "type_annotation", "vectorcombine", "vectorhigh", "vectorlow"]
 )  # fmt: skip
 DTYPE_LAST = frozenset(["tvm_struct_get"])
-# Those that give bool, whatever they are given.
+# Intrinsics that return bool.
 BOOLEAN = FLOAT_TESTS | frozenset(["isnullptr", "assume"])
-# Those that give a handle.
+# Intrinsics that return a handle.
 HANDLES = frozenset(
     ["TVMBackendAllocWorkspace", "address_of", "anylist_getitem", "end_profile_intrinsic", "lookup_param", "simdgroup_load", "simdgroup_multiply_accumulate", "simdgroup_store", "start_profile_intrinsic", "tvm_access_ptr", "tvm_bmma_sync", "tvm_fill_fragment", "tvm_load_matrix_sync", "tvm_mma_sync", "tvm_stack_alloca", "tvm_stack_make_array", "tvm_stack_make_shape", "tvm_store_matrix_sync", "tvm_thread_allreduce", "tvm_throw_last_error", "tvm_tuple", "make_filled_simdgroup_matrix"]
 )  # fmt: skip
@@ -60,7 +60,7 @@ SAME_DTYPE = frozenset(row.name for row in _PURE_ROWS if row.result is Result.SA
 )
 # Those of the dtype of their second argument.
 SECOND_DTYPE = frozenset(["tvm_warp_shuffle", "tvm_warp_shuffle_down", "tvm_warp_shuffle_up"])
-# Those with a dtype of their own; every other one gives int32, as TVM's Python has it.
+# Intrinsics of other dtypes; all others return int32, as in TVM's Python.
 OWN_DTYPE = {"tvm_warp_activemask": "uint32", "anylist_setitem_call_packed": "void", "anylist_resetitem": "int32"}
 INT32 = frozenset(
     ["TVMBackendFreeWorkspace", "anylist_setitem_call_cpacked", "call_cpacked", "call_cpacked_lowered", "call_packed", "call_packed_lowered", "call_trace_packed", "clz", "create_barriers", "dma_copy", "dma_end_group", "dma_start_group", "dma_wait", "ignore_loop_partition", "mem_copy", "prefetch", "ptx_arrive_barrier", "ptx_arrive_barrier_expect_tx", "ptx_commit_group", "ptx_cp_async_barrier", "ptx_init_barrier_thread_count", "ptx_wait_barrier", "ptx_wait_group", "q_multiply_shift", "q_multiply_shift_per_axis", "texture2d_load", "texture2d_store", "thread_return", "tvm_check_return", "tvm_context_id", "tvm_global_barrier_kinit", "tvm_storage_sync", "tvm_struct_set", "undef", "vscale"]
@@ -68,17 +68,17 @@ INT32 = frozenset(
 KNOWN = (
     DTYPE_FIRST | DTYPE_LAST | BOOLEAN | HANDLES | SAME_DTYPE | SECOND_DTYPE | frozenset(OWN_DTYPE) | INT32 | HORIZONTAL
 )
-"""Every intrinsic that the text may name behind `T.` without its dtype being given (`T.tir.…` names any other)."""
+"""Every intrinsic that the text may name after `T.` without its dtype (`T.tir.…` names any other)."""
 
 
 def intrinsic_arity(name: str) -> int | None:
-    """How many arguments `T.name(…)` takes, a dtype that is named first or last not counted; None where it is not fixed."""
+    """Returns the number of arguments of `T.name(…)` without a named dtype; None if it is not fixed."""
     row = INTRINSICS.get(name)
     return row.arity if row is not None else 1 if name in ("reinterpret", "isnullptr") else None
 
 
 def intrinsic_type(name: str, arguments: Sequence[Attribute]) -> Attribute:
-    """The dtype of `T.name(…)` with arguments of these types, where the text does not give it; NoneType for void."""
+    """Returns the dtype of `T.name(…)` on arguments of these types, without a named dtype; NoneType for void."""
     if name in HANDLES:
         return HandleType.get()
     if name in BOOLEAN:
@@ -134,7 +134,7 @@ def _why_no_extern(arguments: Sequence[SSAValue], result: Attribute | None) -> s
 
 
 def intrinsic_effect(name: str) -> Effect:
-    """What calling `T.name` may do to memory; unknown intrinsics may do anything."""
+    """Returns the effect of `T.name` on memory; unknown intrinsics are opaque."""
     if name in PURE:
         return Effect.PURE
     return Effect.READ if name in READING else Effect.OPAQUE

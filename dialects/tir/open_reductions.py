@@ -1,4 +1,4 @@
-"""Reductions over what may be nothing at all: `T.init` then runs without any iteration of the loops of the reduction.
+"""Finds and lowers reductions over possibly empty ranges: `T.init` then runs without any iteration.
 
     for i, k in T.grid(8, n):
         with T.block("B"):
@@ -8,7 +8,7 @@
             B[vi] = B[vi] + A[vi, vk]
 
 stores 0.0 where n is 0, as a sum over nothing is 0. Lowering decomposes such a reduction (the pass `decompose-open-reductions`); the
-interpreter adds what `with_first_values` adds.
+interpreter runs the result of `with_first_values`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from .types import I1
 
 
 def reducing_loops(block: BlockOp) -> list[ForOp]:
-    """The loops around a block, outermost first, that drive axes of its reduction alone, where one of these may be of no extent; else none.
+    """Returns the loops around a block that drive only its reduction, outermost first, if one may be empty.
 
-    A loop that also drives other axes says which elements there are: where it has no iterations, none is reached. None, too, of a
-    block whose `T.init` never runs.
+    Otherwise, and for a block whose `T.init` never runs, none. A loop that also drives other axes enumerates elements: where it has no
+    iterations, there are none to initialize.
 
     For the block above: the loop k.
     """
@@ -47,7 +47,7 @@ def reducing_loops(block: BlockOp) -> list[ForOp]:
 
 
 def loops_of_reduction(block: BlockOp) -> list[ForOp]:
-    """The loops around a block, outermost first, that drive axes of its reduction, be it together with others.
+    """Returns the loops around a block that drive axes of its reduction, outermost first, others' included.
 
     For a block with an axis of its reduction bound to f % 4 and another axis to f // 4: the loop f.
     """
@@ -63,7 +63,7 @@ def loops_of_reduction(block: BlockOp) -> list[ForOp]:
 
 
 def _begins_later(block: BlockOp, loops: list[ForOp]) -> bool:
-    """Whether an axis of the reduction is always beyond its first value, as in the second part of a partitioned loop."""
+    """Returns True if a reduction axis never has its first value, as in the second part of a partitioned loop."""
     from ..arith import Analyzer
 
     analyzer = Analyzer()
@@ -76,15 +76,15 @@ def _begins_later(block: BlockOp, loops: list[ForOp]) -> bool:
 
 
 def starts_empty_reduction(loop: ForOp) -> bool:
-    """Whether a loop without iterations carries a reduction, whose `T.init` runs all the same: the loop has an effect."""
+    """Returns True for a loop that reduces: without iterations it still runs `T.init`, so that it has an effect."""
     return any(loop in reducing_loops(block) for block in _initialized(loop))
 
 
 def mixed_with_elements(loops: Sequence[ForOp]) -> BlockOp | None:
-    """The block of a reduction over what may be nothing of which one of these nested loops is, and another one is not; if there is one.
+    """Returns the block of a possibly empty reduction driven by some, but not all, of these nested loops.
 
-    Made one loop, they would make no iteration, also not of the loop over elements, so that no `T.init` would run: a block in them that
-    is started by `with_first_values` is started in one iteration of it.
+    Fused into one loop, they would have no iterations, also not of the loop over elements, so that no `T.init` would run: a block in
+    them that `with_first_values` initializes is initialized in one iteration of it.
     """
     for block in _initialized(loops[0]):
         of_reduction = set(reducing_loops(block))
@@ -96,7 +96,7 @@ def mixed_with_elements(loops: Sequence[ForOp]) -> BlockOp | None:
 
 
 def may_be_empty(loop: ForOp) -> bool:
-    """Whether it is not known that a loop has an iteration."""
+    """Returns True unless a loop is known to have an iteration."""
     from ..arith import Analyzer
 
     analyzer = Analyzer()
@@ -104,15 +104,15 @@ def may_be_empty(loop: ForOp) -> bool:
 
 
 def carries_open_reduction(loop: ForOp) -> bool:
-    """Whether a block in a loop reduces over what may be nothing."""
+    """Returns True if a block in a loop reduces over a possibly empty range."""
     return any(reducing_loops(block) for block in _initialized(loop))
 
 
 def with_first_values(func: PrimFuncOp) -> PrimFuncOp:
-    """The function, or a copy in which reductions that turn out to be over nothing run `T.init` all the same.
+    """Returns the function, or a clone in which empty reductions run `T.init`.
 
-    Before the outermost loop of such a reduction comes, under the condition that one of its loops makes no iteration, a copy of that loop
-    in which each loop of the reduction makes one, and of the block only `T.init` is left.
+    Before the outermost loop of such a reduction, under the condition that one of its loops has no iterations, is a clone of that loop
+    in which each loop of the reduction has one, and only `T.init` is left of the block.
     """
     if not any(reducing_loops(block) for block in _initialized(func)):
         return func
@@ -150,9 +150,9 @@ def _reached(values: list[SSAValue]) -> set[SSAValue]:
 
 
 def put_first_values(block: BlockOp, loops: list[ForOp]) -> BlockOp | None:
-    """Puts what `with_first_values` says before the outermost of `loops`, a block's loops of the reduction; returns the new block.
+    """Inserts the block of `with_first_values` before the outermost of `loops`, those of the reduction; returns it.
 
-    None where no condition on these loops can be computed before them.
+    None if no condition on these loops can be computed before them.
     """
     outermost, place = loops[0], loops[0].parent
     assert place is not None
@@ -183,7 +183,7 @@ def put_first_values(block: BlockOp, loops: list[ForOp]) -> BlockOp | None:
 
 
 def _computed_before(value: SSAValue, loop: ForOp) -> SSAValue | None:
-    """A value computed before a loop that it is used in; None where it depends on the loop, or on what is stored.
+    """Clones a value before a loop that uses it; None if it depends on the loop, or on stored values.
 
     For (m + 3) // 4, the extent of a loop in `loop`: the same quotient before `loop`.
     """
@@ -204,7 +204,7 @@ def _computed_before(value: SSAValue, loop: ForOp) -> SSAValue | None:
 
 
 def _is_in(value: SSAValue, loop: ForOp) -> bool:
-    """Whether a value is the variable of a loop, or made in it."""
+    """Returns True if a value is the variable of a loop, or defined in it."""
     around = value.owner.parent_op()
     while around is not None and around is not loop:
         around = op_around(around)
@@ -212,9 +212,9 @@ def _is_in(value: SSAValue, loop: ForOp) -> bool:
 
 
 def _strip(copy: Operation, path: list[Operation], reducing: set[ForOp]) -> tuple[list[Operation], BlockOp]:
-    """Leaves of the copy of a loop only what leads to the block at the end of `path`, and of that what its `T.init` does.
+    """Strips the clone of a loop to the ops around the last block of `path`, and that block to its `T.init`.
 
-    Loops of the reduction make one iteration; returns the constants for that, which are to stand before the copy, and the block.
+    Loops of the reduction have one iteration; returns the constants for that, to be inserted before the clone, and the block.
     """
     ones: list[Operation] = []
     driving: set[SSAValue] = set()
@@ -247,14 +247,14 @@ def _strip(copy: Operation, path: list[Operation], reducing: set[ForOp]) -> tupl
 
 
 def _only_init(block: BlockOp) -> BlockOp:
-    """Replaces a block by one over its other axes than those of the reduction, which does what its `T.init` does.
+    """Replaces a block by its `T.init`, as a block over the axes that are not reduced.
 
     with T.block("sum"):                             with T.block("sum_init"):
         vi, vk = T.axis.remap("SR", [i, k])    →         vi = T.axis.spatial(8, i)
         with T.init():                                   B[vi] = 0.0
             B[vi] = 0.0
 
-    An axis of the reduction has the first value of its domain in it.
+    A reduction axis has the first value of its domain in it.
     """
     kept = [k for k, kind in enumerate(block.iter_types.data) if kind.data != "R"]
     types = [block.iter_vars[k].type for k in kept]

@@ -59,7 +59,7 @@ def as_const(value: Value) -> Const | None:
 
 
 def is_float(type: Attribute) -> bool:
-    """Whether values of the type (or its elements) are floating-point numbers."""
+    """Returns True if values of the type (or its elements) are floating-point numbers."""
     return isinstance(element_of(type), AnyFloat)
 
 
@@ -80,7 +80,7 @@ def number_type(type: Attribute) -> NumberType:
 
 
 def fold(op: type[BinaryOp] | str, lhs: Value, rhs: Value) -> Value | None:
-    """Returns what TVM's operator makes of operands of one dtype instead of a node, or None when it makes the node.
+    """Returns the folded result of TVM's operator on operands of one dtype, or None if it creates the node.
 
     `op` is an op, or the name of an intrinsic of bits.
 
@@ -128,7 +128,7 @@ class ExprBuilder:
         return self.emit(ConstOp.create(properties={"value": attr}, result_types=(value.type,)))
 
     def cast(self, value: Value, type: Attribute) -> Value:
-        """`value` in another dtype, as `tvm::cast` does it: constants change their dtype, scalars are broadcast."""
+        """Converts `value` to a dtype as `tvm::cast` does: constants are converted, scalars are broadcast."""
         if value.type == type:
             return value
         if lanes_of(value.type) == 1 and lanes_of(type) != 1:
@@ -145,7 +145,10 @@ class ExprBuilder:
         return self.emit(BroadcastOp(self.value(value), lanes_of(type), is_scalable(type)))
 
     def match(self, a: Value, b: Value) -> tuple[Value, Value]:
-        """Two operands in their common dtype (TVM's BinaryOpMatchTypes): floats and wider types win, lanes are broadcast."""
+        """Casts operands to their common dtype (TVM's BinaryOpMatchTypes): floats and wider types win.
+
+        Scalars are broadcast to the lanes of vectors.
+        """
         if a.type == b.type:
             return a, b
         first, second = self.common_types(a.type, b.type)

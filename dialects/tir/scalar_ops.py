@@ -1,10 +1,10 @@
-"""The table of scalar operators and pure intrinsics: how each is written, typed, computed, analyzed and lowered, and what it costs.
+"""Defines the table of scalar operators and pure intrinsics: text, dtypes, meaning, lowering, cost.
 
     ScalarOp("nextafter", arity=2, operands=FLOATS, numpy="own_dtype intrinsics.nextafter", mlir_float="libm")
 
 is all that `T.nextafter(x, y)` needs: TVMScript reads and prints it, `te.nextafter` builds it, the interpreter computes it by numpy,
-native code calls C's function, bfloat16 is widened, and fuzzers draw it. What is of other layers stands here by name (numpy's
-functions, MLIR's ops), so that the table imports none of them.
+native code calls C's function, bfloat16 is widened, and fuzzers draw it. Numpy's functions and MLIR's ops are named by strings,
+so that the table imports no other layer.
 
 Source: TVM 0.16, "tir/op/op.cc" and "tir/op/builtin.cc"; precedences are Python's.
 """
@@ -23,7 +23,7 @@ from . import arithmetic as ops
 
 
 class Effect(Enum):
-    """What an intrinsic does to memory."""
+    """The effect of an intrinsic on memory."""
 
     PURE = auto()
     READ = auto()
@@ -50,7 +50,7 @@ class Result(Enum):
 
 
 class Precedence(IntEnum):
-    """How tightly an operator binds, as in Python; a text of `ATOM` needs no parentheses anywhere."""
+    """The precedence of an operator, as in Python; a text of `ATOM` needs no parentheses anywhere."""
 
     OR = 1
     AND = 2

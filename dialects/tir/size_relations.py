@@ -1,9 +1,9 @@
-"""What is known of a kernel's symbolic sizes before it runs, as data: the attribute `mirstack.sizes` of a prim_func.
+"""Reads and writes relations of a kernel's symbolic sizes: the attribute `mirstack.sizes` of a prim_func.
 
 Each relation is `[rule, left, right]`: the two are equal ("equal"), the first is not above the second ("within"), or it is 1
 or equal to the second ("expand"). A size
 is an integer, the name of a symbolic variable of the function, or `[op, operand, …]` with the name of a tir op of
-`OPERATIONS`. Whoever calls the function makes sure of the relations; `check-open-bounds` builds on them.
+`OPERATIONS`. The callers of the function ensure the relations; `check-open-bounds` relies on them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OPERATIONS: dict[str, Callable[..., Expr]] = {op.name: build for op, build in CO
 
 
 def relations(attr: Attribute | None, variables: Mapping[str, Expr]) -> Iterable[tuple[str, Expr, Expr]]:
-    """The relations (rule, left, right); one that is not well-formed, or names what is no variable, says nothing."""
+    """Iterates over the relations (rule, left, right); malformed ones, and those of unknown variables, are skipped."""
     for item in attr.data if isinstance(attr, ArrayAttr) else ():
         parts = item.data if isinstance(item, ArrayAttr) else ()
         if len(parts) == 3 and isinstance(parts[0], StringAttr) and parts[0].data in RULES:

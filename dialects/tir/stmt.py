@@ -1,7 +1,7 @@
-"""TIR's statements: functions, loops, blocks, branches, and the scopes that attributes and allocations open.
+"""Defines TIR's statements: functions, loops, blocks, branches, and scopes of attributes and allocations.
 
 A statement that in TVM holds "the rest" as its body (allocate, attr, let, launch_thread, assert, realize) is a flat op
-here: it acts until the end of the region that it stands in. Where the text ends such a scope early (`with …:` followed
+here: it acts until the end of its region. Where the text ends such a scope early (`with …:` followed
 by more statements), the scope is a `tir.scope` region.
 """
 
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 class PrimFuncOp(FunctionForm):
     """`@T.prim_func def f(A: T.Buffer(…), n: T.int32)`: parameters are buffers, handles and scalars.
 
-    `attrs` is what `T.func_attr` gives (without `global_symbol`, when that equals the name). `ret_type` is NoneType
+    `attrs` is the dictionary of `T.func_attr` (without `global_symbol`, when that equals the name). `ret_type` is NoneType
     for a function that returns nothing.
     """
 
@@ -116,7 +116,7 @@ class PrimFuncOp(FunctionForm):
 
 @irdl_op_definition
 class ForOp(PlainOp):
-    """`for i in range(…)`, `T.serial`, `T.parallel`, `T.vectorized`, `T.unroll`, `T.thread_binding(…, thread="threadIdx.x")`.
+    """`for i in range(…)`, `T.serial`, `T.parallel`, `T.vectorized`, `T.unroll`, `T.thread_binding(…)`.
 
     The region's argument runs from `min` over `extent` values. `kind` is TVM's: serial, parallel, vectorized, unrolled
     or thread_binding, the last with `thread`. With `var`, the loop's variable is that `tir.var`, to which an attribute
@@ -286,7 +286,7 @@ class _Axis(NamedTuple):
 
 @irdl_op_definition
 class BlockOp(PlainOp):
-    """`with T.block("C"):`: a computation over iteration variables, each bound to an expression of the loops outside.
+    """`with T.block("C"):`: a computation over iteration variables bound to expressions of the outer loops.
 
     Iteration variable k (the region's argument k) is named `iter_names[k]`, has kind `iter_types[k]` ("S" spatial,
     "R" reduce, "scan", "opaque"), runs over `dom_mins[k]`, `dom_extents[k]` and is bound to `bindings[k]`. Where
@@ -453,9 +453,9 @@ class _BodyOp(PlainOp):
 
 @irdl_op_definition
 class InitOp(_BodyOp):
-    """`with T.init():` runs before the update in each instance where all reduction axes are at the start of their domains.
+    """`with T.init():` runs before the update where all reduction axes are at the start of their domains.
 
-    That is `if vk == 0:` for each of them: once for an element that the spatial axes tell from all others.
+    That is `if vk == 0:` for each of them: once for each element of the spatial axes.
     """
 
     name = "tir.init"
@@ -463,7 +463,7 @@ class InitOp(_BodyOp):
 
 @irdl_op_definition
 class ScopeOp(_BodyOp):
-    """A scope that ends before its surroundings do: `with T.allocate(…) as p:`, `with T.attr(…):` followed by more."""
+    """A scope that ends before its region: `with T.allocate(…) as p:`, `with T.attr(…):` followed by more."""
 
     name = "tir.scope"
 
@@ -518,7 +518,7 @@ class IfOp(PlainOp):
 
 @irdl_op_definition
 class WhileOp(PlainOp):
-    """`while condition: …`: the first region yields the condition, evaluated before each turn."""
+    """`while condition: …`: the first region yields the condition, evaluated before each iteration."""
 
     name = "tir.while"
     assembly_format = "$condition `do` $body attr-dict-with-keyword"
@@ -665,7 +665,7 @@ class LaunchThreadOp(PlainOp):
 
 @irdl_op_definition
 class RealizeOp(PlainOp):
-    """`T.realize(A[0:16], "global")`: the memory of a buffer, as older lowering wrote it; for the rest of the region.
+    """`T.realize(A[0:16], "global")`: a buffer's memory for the rest of the region, of older lowering.
 
     With `producer` it is `T.ProducerRealize(A[0:16], condition)`, of a tensor that was not yet made a buffer.
     """

@@ -1,10 +1,10 @@
-"""The structure of a function as text that is the same for functions that differ in names, or in which values are shared.
+"""Computes a text that is equal for functions that differ only in names or in shared values.
 
     C[vi] = A[vi] * 2 + A[vi] * 2            v: T.float32 = A[vi] * 2
                                              C[vi] = v + v
 
-have one key: statements are lines in order, expressions are numbered by what they are when a statement first uses them, a load
-also by what was written before it.
+have one key: statements are lines in order, expressions are numbered by structure at the first statement that uses them, a load
+also by the writes before it.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _DEFAULTS = {"data_alignment": 64, "buffer_type": "default"}
 
 
 def structural_key(function: PrimFuncOp) -> str:
-    """Returns a text that is equal for functions that are structurally equal as TVM's `structural_equal` has it.
+    """Returns a text that is equal for functions that TVM's `structural_equal` takes as equal.
 
-    A let is seen through where nothing is written between it and its uses, for so values that have several uses are printed.
+    A let is replaced by its value if nothing is written between it and its uses: values with several uses are printed as lets.
     """
 
     def lines() -> str:
@@ -150,7 +150,7 @@ class _Writer:
         return number
 
     def _key(self, value: SSAValue) -> tuple[object, ...]:
-        """What an expression is, by the numbers of what it is made of."""
+        """Returns an expression's structure, by the numbers of its operands."""
         owner = value.owner
         if isinstance(owner, Block):
             assert isinstance(value, BlockArgument)
@@ -176,7 +176,7 @@ def _numbers(part: SSAValue | Sequence[SSAValue] | None, number: Callable[[SSAVa
 
 
 def _waits(op: Operation) -> bool:
-    """Whether an op is written where it is first used."""
+    """Returns True if an op is written at its first use."""
     if isinstance(op, DeclBufferOp):
         return bool(op.implicit.value.data)
     return isinstance(op, VarOp | EnvThreadOp) or (isinstance(op, LetOp) and op.var is None)
@@ -186,7 +186,7 @@ def _properties(op: Operation) -> str:
     """The properties and attributes that mean something, defaults and all, in the order of their names."""
     given = {name: attr for name, attr in {**op.properties, **op.attributes}.items() if name not in _NAMES}
     if isinstance(op, BufferOp | LaunchThreadOp):
-        # Which of the operands are there is told with them.
+        # The operands that are present are written with them.
         given.pop("operandSegmentSizes", None)
     if isinstance(op, BufferOp):
         for name, default in _DEFAULTS.items():

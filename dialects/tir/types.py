@@ -31,7 +31,7 @@ from ...support.text import did_you_mean, natural
 from ..interned import integer, string, vector_type
 
 Dim: TypeAlias = "IntegerAttr | NoneType"
-"""One extent or stride of a buffer: a number (i32 or i64, as TVM writes `8` or `T.int64(8)`), or NoneType where an operand gives it."""
+"""One extent or stride of a buffer: a number (`8` is i32, `T.int64(8)` i64), or NoneType for an operand."""
 
 DYNAMIC = NoneType()
 
@@ -103,7 +103,7 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class RegionType(ParametrizedAttribute, TypeAttribute):
-    """A box of a buffer: what `tir.buffer_region` gives and reads, writes and match_buffer take."""
+    """A box of a buffer: the result of `tir.buffer_region`, operand of reads, writes and match_buffer."""
 
     name = "tir.region"
 
@@ -124,7 +124,7 @@ class StringType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class TargetAttr(ParametrizedAttribute):
-    """A compilation target, `T.target({"kind": "llvm", …})` or `T.target("llvm")`: a dictionary or a string."""
+    """A compilation target: the dictionary or string of `T.target({"kind": "llvm", …})`, `T.target("llvm")`."""
 
     name = "tir.target_config"
     config: Attribute = param_def()
@@ -141,7 +141,7 @@ class MetadataAttr(ParametrizedAttribute):
 
 @irdl_attr_definition
 class NameAttr(ParametrizedAttribute):
-    """A buffer or variable in an annotation, by the name it has in the text: `{"layout_free_placeholders": [C]}`."""
+    """A buffer or variable in an annotation, by its name in the text: `{"layout_free_placeholders": [C]}`."""
 
     name = "tir.name"
     value: StringAttr = param_def()
@@ -149,7 +149,7 @@ class NameAttr(ParametrizedAttribute):
 
 @irdl_attr_definition
 class TokenType(ParametrizedAttribute, TypeAttribute):
-    """What `T.attr` is attached to when that is no scalar and no buffer: an iteration variable or a target."""
+    """The node of `T.attr` that is neither a scalar nor a buffer: an iteration variable or a target."""
 
     name = "tir.token"
 
@@ -214,7 +214,7 @@ _KINDS = {
 
 
 def type_to_dtype(type: Attribute) -> str:
-    """TVM's name for a scalar, vector or handle type, the inverse of `dtype_to_type`; words for what is none of these."""
+    """Returns TVM's name of a scalar, vector or handle type, the inverse of `dtype_to_type`; words for others."""
     match type:
         case IntegerType():
             bits = type.width.data
@@ -234,22 +234,22 @@ def type_to_dtype(type: Attribute) -> str:
 
 
 def is_vector(kind: Attribute) -> TypeIs[VectorType[Attribute]]:
-    """Whether the type is a vector's. (`isinstance` would ask each scalar whether its class poses as one.)"""
+    """Returns True for a vector type. (`isinstance` would be slower, by virtual subclasses of scalar types.)"""
     return type(kind) is VectorType
 
 
 def lanes_of(type: Attribute) -> int:
-    """How many elements a value of this type holds: 1 for a scalar."""
+    """Returns the number of elements of a value of this type: 1 for a scalar."""
     return type.shape.data[0].data if is_vector(type) else 1
 
 
 def is_scalable(type: Attribute) -> bool:
-    """Whether the number of elements is a multiple, unknown until run time, of `lanes_of` (`T.vscale() * 4`)."""
+    """Returns True if the number of elements is an unknown multiple of `lanes_of` (`T.vscale() * 4`)."""
     return is_vector(type) and any(s.value.data for s in type.scalable_dims.data)
 
 
 def element_of(type: Attribute) -> Attribute:
-    """The element type of a vector type, else the type itself."""
+    """Returns the element type of a vector type, otherwise the type itself."""
     return type.element_type if is_vector(type) else type
 
 
@@ -276,7 +276,7 @@ def limit(name: str, type: Attribute) -> int | float:
 
 
 def is_unsigned(type: Attribute) -> bool:
-    """Whether values of the type (or its elements) are unsigned integers; bool counts as unsigned."""
+    """Returns True if values of the type (or its elements) are unsigned integers; bool counts as unsigned."""
     element = element_of(type)
     return isinstance(element, IntegerType) and (
         element.signedness.data is Signedness.UNSIGNED or element.width.data == 1

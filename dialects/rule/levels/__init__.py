@@ -1,4 +1,4 @@
-"""What rules need to know of the dialect that they rewrite: names, attributes, constants, how an op is made."""
+"""Defines the interface by which rules use a dialect: names, attributes, constants, how ops are built."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEVELS = (
 
 
 class Level(Protocol):
-    """How one dialect looks to rules. Attribute values are Python's; `Attribute` objects where they have no such form."""
+    """The view of one dialect that rules use; attributes are Python values, or `Attribute` objects without such."""
 
     name: str
 
@@ -26,7 +26,7 @@ class Level(Protocol):
         ...
 
     def implied(self, name: str) -> Mapping[str, Any]:
-        """Attributes that a name stands for besides the op it resolves to: of TIR's `exp`, `intrinsic="exp"`."""
+        """Returns attributes that a name implies besides its op: `intrinsic="exp"` for TIR's `exp`."""
         ...
 
     def close_to(self, name: str) -> str | None:
@@ -38,23 +38,23 @@ class Level(Protocol):
         ...
 
     def infix(self, function: str) -> str | None:
-        """The op that an infix operator stands for, by the name of its function: `add`, `lt`, `and_`, …"""
+        """Returns the op of an infix operator by the name of its function: `add`, `lt`, `and_`, …"""
         ...
 
     def operator(self, op_name: str) -> str | None:
-        """The function whose infix operator a rule's text writes for an op; None for an op that is written as a call."""
+        """Returns the function of an op's infix operator in the text of rules; None for an op written as a call."""
         ...
 
     def is_commutative(self, op_name: str) -> bool:
-        """Whether the two operands of an op may be exchanged."""
+        """Returns True if the two operands of an op may be exchanged."""
         ...
 
     def problem(self, op_name: str, arguments: int | None, attributes: Sequence[str]) -> str | None:
-        """What is wrong with a pattern or replacement by its argument count (None: not known) and attribute names alone."""
+        """Returns an error in the number of arguments (None: unknown) or attribute names of a pattern or replacement."""
         ...
 
     def attribute(self, op: Operation, name: str) -> Any:
-        """The value of an op's attribute, its default where it is not written. Raises KeyError where it has none such."""
+        """Returns an op's attribute, its default if not written. Raises KeyError if the op has no such attribute."""
         ...
 
     def attributes(self, op: Operation) -> Mapping[str, Any]:
@@ -62,7 +62,7 @@ class Level(Protocol):
         ...
 
     def constant(self, value: SSAValue) -> Any:
-        """A constant's value, as a numpy array or a Python number; None where the value is no constant."""
+        """Returns a constant's value as a numpy array or a Python number; None if the value is not constant."""
         ...
 
     def make_constant(self, value: Any, dtype: str | None, like: Attribute) -> Operation:
@@ -78,7 +78,7 @@ class Level(Protocol):
         ...
 
     def fold(self, op: Operation, args: Sequence[Any]) -> Any:
-        """What an op gives of constant operands, as `constant` gives it. Raises NoMatch where it has no meaning here."""
+        """Returns an op's result on constants, as `constant` does. Raises NoMatch if it cannot be computed here."""
         ...
 
 
@@ -106,7 +106,7 @@ def named_level(name: str) -> Level:
 
 @named_function(arity=2, wants_values=True)
 def attribute(value: SSAValue, name: str) -> Any:
-    """an attribute of the op that gives a value, by its name; `%m.axis`"""
+    """an attribute of the op that a value is the result of, by its name; `%m.axis`"""
     owner = value.owner
     if isinstance(owner, Block):
         raise NoMatch

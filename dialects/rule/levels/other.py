@@ -1,4 +1,4 @@
-"""Any dialect in rules: ops by their full names, or by short ones in a rule that is `for` the dialect; TIR is in `tir.py`."""
+"""Defines the level of any dialect: ops by full names, or short ones in rules `for` it; see `tir.py` for TIR."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""TIR in rules: scalar ops by infix operators or by name, intrinsics by the names behind `T.`, `cast(%x, dtype="int8")`.
+"""Defines TIR in rules: infix operators, ops and intrinsics by name (that after `T.`), `cast`.
 
-`%x % 8 < 4`, `floordiv(%x, %c)`, `select(%c, %x, %y)`, `isnan(%x)`, `bitwise_and(%x, 1)`. Of an op without a name of its own, such as
-`tir.broadcast`, the op's short name is written. Constants are numbers; those of unsigned types are 0 or more.
+`%x % 8 < 4`, `floordiv(%x, %c)`, `select(%c, %x, %y)`, `isnan(%x)`, `bitwise_and(%x, 1)`, `cast(%x, dtype="int8")`. An op without a
+name in TVMScript, such as `tir.broadcast`, is written by its short name. Constants are numbers; those of unsigned types are 0 or more.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class TirLevel(OtherLevel):
         return _OPERATORS.get(op_name)
 
     def problem(self, op_name: str, arguments: int | None, attributes: Sequence[str]) -> str | None:
-        """Of an intrinsic, `op_name` is the name behind `T.`."""
+        """As the base class; of an intrinsic, `op_name` is the name after `T.`."""
         if self.implied(op_name):
             wanted = intrinsic_arity(op_name)
             if arguments not in (None, wanted):
@@ -96,7 +96,7 @@ class TirLevel(OtherLevel):
         return super().build(op_name, args, attributes, like)
 
     def fold(self, op: Operation, args: Sequence[Any]) -> Any:
-        """What TVM makes of an op on scalar constants, and the interpreter of an intrinsic of integers."""
+        """Folds an op on scalar constants as TVM does, and an intrinsic of integers as the interpreter."""
         if isinstance(op, CallOp) and op.result is not None:
             from ...tir.interpreter.intrinsics import integer_call
 

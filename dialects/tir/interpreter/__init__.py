@@ -34,11 +34,11 @@ _SHALLOW = 60
 
 
 def interpret_prim_func(func: PrimFuncOp, args: Mapping[str, Any], module: ModuleOp | None = None) -> Any:
-    """Runs `func` on numpy arrays, which it changes in place; gives what it returns (None for nothing).
+    """Runs `func` on numpy arrays, which it changes in place; returns its result (None without one).
 
     `args` maps the name of each parameter (or, for a handle, of the buffer that it is matched as) to an array of the
     buffer's shape and dtype, or to a number. bfloat16 and float8 are those of ml_dtypes. Raises MirError for arguments that
-    do not fit, an access out of bounds, a failed assertion, or what the interpreter cannot run.
+    do not fit, an access out of bounds, a failed assertion, or ops that the interpreter does not support.
     """
     values = [_argument(func, number, args) for number in range(len(func.params))]
     functions = Functions(module)
@@ -75,7 +75,7 @@ def _argument(func: PrimFuncOp, number: int, args: Mapping[str, Any]) -> Value:
 
 
 def _depth(func: PrimFuncOp) -> int:
-    """How deep regions are nested."""
+    """Returns the depth to which regions are nested."""
     deepest = 0
     pending: list[tuple[Operation, int]] = [(func, 0)]
     while pending:

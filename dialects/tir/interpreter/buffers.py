@@ -1,4 +1,4 @@
-"""Buffers as closures: matches of parameters and regions, allocations, views behind handles, symbolic variables."""
+"""Compiles buffers: matches of parameters and regions, allocations, views of handles, symbolic variables."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def sizes(f: Frame, values: list[tuple[int, bool]], op: Operation) -> tuple[int,
 
 @handles(VarOp)
 def compile_var(c: Compiler, op: VarOp) -> Step | None:
-    """A symbolic variable gets its value from a buffer match or a thread; one that nothing binds has none.
+    """Reserves the slot of a symbolic variable, which a buffer match or a thread binds, if anything does.
 
-    The extent of an array is told here at once: the shape of a buffer that is matched before may be made of it.
+    The extent of an array is bound at once: the shape of a buffer that is matched earlier may use it.
     """
     match = _first_match(op)
     if isinstance(match, MatchBufferOp) and isinstance(match.source, BlockArgument) and op.result in match.extents():
@@ -89,7 +89,7 @@ def compile_var(c: Compiler, op: VarOp) -> Step | None:
 
 
 class _Unknown:
-    """The symbolic variables among the operands of a match: bound by the first match that names them, else compared."""
+    """The symbolic variables in a match: bound by the first match that names them, compared by others."""
 
     def __init__(self, c: Compiler, op: MatchBufferOp):
         self.op = op
@@ -141,7 +141,7 @@ def compile_match_buffer(c: Compiler, op: MatchBufferOp) -> Step:
             raise error_at(
                 op, f"buffer '{name}' has {counted(len(extents), 'dimension')}, but what it matches has {len(shape)}"
             )
-        # Variables first: an extent like n * 2 may stand before the plain n.
+        # Variables first: an extent like n * 2 may come before the plain n.
         order = sorted(range(len(extents)), key=lambda i: extent_slots[i] not in unknown.slots)
         for i in order:
             unknown.settle(f, extents[i], extent_slots[i], shape[i], f"extent {i}")
@@ -204,7 +204,7 @@ def compile_match_buffer(c: Compiler, op: MatchBufferOp) -> Step:
 
 
 def argument_view(array: Array, dtype: np.dtype[Any], lanes: int, name: str, where: Operation) -> View:
-    """An argument's array as a buffer. Its memory can be seen through handles when it, or the array that it is a view of, is contiguous."""
+    """Returns an argument's array as a buffer; handles see its memory if it, or its base array, is contiguous."""
     if array.dtype != dtype:
         raise error_at(where, f"buffer '{name}' has dtype {dtype.name}, but its array has {array.dtype.name}")
     shape = array.shape if lanes == 1 else array.shape[:-1]
@@ -217,9 +217,9 @@ def argument_view(array: Array, dtype: np.dtype[Any], lanes: int, name: str, whe
 
 
 def _memory_from(array: Array) -> Array:
-    """The contiguous memory that an array lies in, from its first element on; empty where none is known.
+    """Returns the contiguous memory of an array, from its first element on; empty if unknown.
 
-    Of strides that do not go back it is what lies between the first element and the last.
+    Without negative strides it is the memory between the first element and the last.
     """
     if array.flags.c_contiguous:
         return array.reshape(-1)

@@ -27,7 +27,7 @@ from .values import Pointer, Value, View, dtype_of, integer_limits, is_integer, 
 _NOTHING = frozenset(
     ["start_profile_intrinsic", "end_profile_intrinsic", "assume", "prefetch", "tvm_global_barrier_kinit"]
 )
-# Calls that give their first argument.
+# Calls that return their first argument.
 _IDENTITY = frozenset(["likely", "tvm_thread_invariant"])
 
 
@@ -295,7 +295,7 @@ def _call_function(c: Compiler, op: CallOp, arguments: list[int], result: int | 
 
 
 def run_function(functions: Functions, func: PrimFuncOp, values: list[Value]) -> Any:
-    """Runs a function on values as they are inside: views, pointers, arrays for handles, Python and numpy scalars."""
+    """Runs a function on interpreter values: views, pointers, arrays for handles, Python and numpy scalars."""
     compiled = functions.compiled(func)
     frame = Frame(compiled.template, compiled.plan.rank)
     for number, (slot, param, value) in enumerate(zip(compiled.params, func.params, values, strict=True)):
@@ -311,7 +311,7 @@ def run_function(functions: Functions, func: PrimFuncOp, values: list[Value]) ->
 
 
 def _buffer_argument(func: PrimFuncOp, number: int, value: Value) -> View:
-    """An array, or the memory behind a pointer, as the buffer that a parameter is."""
+    """Returns an array, or the memory of a pointer, as the buffer of a parameter."""
     type, name = func.params[number].type, func.param_names.data[number].data
     assert isinstance(type, BufferType)
     shape, dtype, lanes = type.static_shape or (), dtype_of(type.dtype, func), lanes_of(type.dtype)

@@ -39,7 +39,7 @@ _SILENT = (ReadsOp, WritesOp, PrefetchOp, RealizeOp, IterVarOp, TargetOp, EnvThr
 
 Compile = Callable[["Compiler", Any], Step | None]
 HANDLERS: dict[type[Operation], Compile] = {}
-"""How each op that is no scalar op becomes a closure; filled in by the modules of this package."""
+"""Registers the closure of each op that is not a scalar op; the modules of this package fill the table."""
 
 
 def handles(*kinds: type[Operation]) -> Callable[[Compile], Compile]:
@@ -87,7 +87,7 @@ class Compiler:
         return CompiledFunction(self.func, self.plan, self.template, params, steps)
 
     def slot(self, value: SSAValue) -> int:
-        """Where frames keep the value."""
+        """Returns the index of the value's slot in frames."""
         slot = self._slots.get(value)
         if slot is None:
             slot = self._slots[value] = len(self.template)
@@ -103,7 +103,7 @@ class Compiler:
         return self.block(region.block) if region.blocks else ()
 
     def block(self, block: Block, after: Operation | None = None) -> tuple[Step, ...]:
-        """The steps of the ops in a block, or of those behind `after`."""
+        """Returns the steps of the ops in a block, or of those after `after`."""
         ops: list[Operation] = []
         op = block.first_op if after is None else after.next_op
         while op is not None:
@@ -160,7 +160,7 @@ class Compiler:
 
 
 def _is_only_addressed(op: Operation) -> bool:
-    """Whether a load stands only for the place that it would read."""
+    """Returns True for a load that only represents the address of its element."""
     return isinstance(op, LoadOp) and all(
         isinstance(use.operation, CallOp) and use.operation.intrinsic.data == "address_of" for use in op.result.uses
     )

@@ -38,7 +38,7 @@ class Frame:
         self.folding = set()
 
     def open_axis(self, axis: int, size: int) -> Array:
-        """Makes an axis active with `size` iterations; gives their positions."""
+        """Makes an axis active with `size` iterations; returns their positions."""
         shape = [1] * self.rank
         shape[axis] = size
         positions = np.arange(size).reshape(shape)
@@ -55,7 +55,7 @@ class Frame:
 
     @contextmanager
     def masked(self, condition: Array) -> Generator[bool, None, None]:
-        """Within, only iterations where `condition` holds run; gives whether any does."""
+        """Runs only iterations where `condition` holds within the `with`; yields whether any does."""
         before = self.mask
         mask = condition if before is None else before & condition
         self.mask = mask

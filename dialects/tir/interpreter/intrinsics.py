@@ -1,4 +1,4 @@
-"""What `tir.call` computes: mathematics, bit operations and tests, on scalars and arrays alike."""
+"""Defines the functions that `tir.call` computes: mathematics, bits and tests, on scalars and arrays."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def sigmoid(a: Array) -> Array:
 
 
 def scaled(value: Any, exponent: Any) -> Any:
-    """`T.ldexp`: the value times a power of two, which is rounded to the value's dtype before it is multiplied."""
+    """Computes `T.ldexp`: a product with a power of two that is rounded to the value's dtype first."""
     value = np.asarray(value)
     return scalar_or_array(value * np.exp2(np.asarray(exponent).astype(value.dtype)))
 
@@ -99,7 +99,7 @@ _IN_OWN_DTYPE = "own_dtype "
 
 
 def _meaning(path: str) -> Function:
-    """Returns the function of floats that a row of the table names: `float64 numpy.exp`, `elementwise math.erf`."""
+    """Returns the function of floats that a table row names: `float64 numpy.exp`, `elementwise math.erf`."""
     how, _, path = path.rpartition(" ")
     function = meaning(path)
     return _in_float64(function) if how == "float64" else _elementwise(function) if how == "elementwise" else function
@@ -218,14 +218,14 @@ _BIT_LENGTH = np.frompyfunc(int.bit_length, 1, 1)
 
 
 def _q_multiply_shift(a: Any, b: Any, q: Any, s: Any, dtype: np.dtype[Any]) -> Any:
-    """Fixed point: round(a * b * 2^(s - q)), ties toward plus infinity; TVM's documentation of the intrinsic."""
+    """Computes round(a * b * 2^(s - q)) in fixed point, ties toward plus infinity, as TVM documents it."""
     a, b, q, s = (as_array(v, np.dtype(np.int64)) for v in (a, b, q, s))
     total = q + np.maximum(-s, 0)
     return _rounded_shift((a << np.maximum(s, 0)) * b, total, dtype)
 
 
 def _q_multiply_shift_per_axis(a: Any, b: Any, left: Any, right: Any, q: Any, flags: Any, dtype: np.dtype[Any]) -> Any:
-    """As `q_multiply_shift`, with the shifts to the left and to the right given apart; flags say which are in force."""
+    """As `q_multiply_shift`, with left and right shifts, which the flags turn on."""
     a, b, left, right, q = (as_array(v, np.dtype(np.int64)) for v in (a, b, left, right, q))
     # The flags may be of lanes.
     if flags:
@@ -241,7 +241,7 @@ def _rounded_shift(product: Array, total: Array, dtype: np.dtype[Any]) -> Any:
 
 
 def reinterpret(source: Attribute, target: Attribute, op: Operation) -> Function:
-    """The same bits as another type, of as many bytes; lanes may become fewer and wider, or more and narrower."""
+    """Reinterprets bits as another type of as many bytes; lanes may become fewer and wider, or the reverse."""
     before, after = dtype_of(source, op), dtype_of(target, op)
     if before.itemsize * lanes_of(source) != after.itemsize * lanes_of(target):
         raise error_at(

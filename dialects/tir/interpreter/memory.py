@@ -1,4 +1,4 @@
-"""Loads and stores: every index is checked, then elements are reached by slices where the indices allow, else one by one."""
+"""Loads and stores elements: indices are checked, then accessed by slices if possible, otherwise singly."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Access:
         ]
 
     def beside_lanes(self, f: Frame, value: Value) -> Value:
-        """A value of each iteration as one to be combined with an index that is a vector, which has a dimension of lanes."""
+        """Adds a dimension of lanes to a value that is combined with a vector index."""
         if self.vector and isinstance(value, np.ndarray) and value.ndim == f.rank and f.rank:
             return value[..., None]
         return value
@@ -74,7 +74,7 @@ class Access:
         return np.clip(index, 0, max(extent - 1, 0))
 
     def within(self, f: Frame, position: Value, extent: int, number: int, view: View) -> Value:
-        """The position in the memory that a view lies in."""
+        """Returns the position in a view's memory."""
         try:
             return self.checked(f, position, extent, number, view.array.shape[view.lanes :])
         except MirError:
@@ -94,7 +94,7 @@ class Access:
         )
 
     def slice_of(self, index: Array, rank: int, key: int) -> tuple[int, slice] | int | None:
-        """(axis, slice) of an index that runs evenly along one axis; a number for one that is the same everywhere."""
+        """Returns (axis, slice) of an index that runs evenly along one axis, or a number for a constant index."""
         taken = self.taken.get(key)
         if taken is not None and taken[0] is index:
             return taken[1]
@@ -103,7 +103,7 @@ class Access:
         return result
 
     def basic(self, f: Frame, view: View, parts: Sequence[Value]) -> Array | None:
-        """The elements as a view of the memory, with one dimension per axis; None when slices cannot reach them."""
+        """Returns the elements as a view of the memory, one dimension per axis, or None if slices do not suffice."""
         if self.vector:
             return None
         keys: list[int | slice] = []
@@ -166,7 +166,7 @@ class Access:
         return view.array[self.fancy(f, view, parts)] if elements is None else elements
 
     def of_lanes(self, f: Frame, indices: Sequence[Value], lanes: Array) -> Sequence[Value]:
-        """The indices under a vector's predicate, some of whose lanes hold: those of the others, which may be anywhere, are 0."""
+        """Replaces the indices of lanes that a vector's predicate excludes, which may be out of bounds, by 0."""
         if not self.vector:
             return indices
         # Only the last index is a vector, and differs between lanes.
@@ -191,7 +191,7 @@ class Access:
         if lanes is not None:
             mask = lanes if mask is None else mask & lanes
         target = self.basic(f, view, parts)
-        # Of no dimension, an element: numpy gave a copy.
+        # Without dimensions, an element: numpy returned a copy.
         if target is not None and np.ndim(target):
             if mask is None:
                 target[...] = value
@@ -266,7 +266,7 @@ def view_of(
     """A buffer of `shape` in a storage, from element `offset` on."""
     array = storage.array
     if array.dtype != dtype:
-        # What is left behind the last whole element belongs to none.
+        # Bytes after the last whole element belong to none.
         size = array.shape[-1] * array.dtype.itemsize
         array = array[..., : (size - size % dtype.itemsize) // array.dtype.itemsize].view(dtype)
     compact = compact_strides(shape)

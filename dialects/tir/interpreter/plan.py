@@ -1,4 +1,4 @@
-"""Which loops the interpreter may run as array axes, found before it runs.
+"""Plans, before the interpreter runs, the loops that run as array axes.
 
 A loop becomes an axis (`AXIS`) when no two of its iterations touch the same element of a buffer that it writes; then
 statements run one after the other, each for all iterations at once. It becomes a reduction axis (`FOLD`) when the only
@@ -41,7 +41,7 @@ MAX_AXES = 24
 
 
 class Mode(Enum):
-    """How a loop runs."""
+    """The execution mode of a loop."""
 
     SERIAL = auto()
     AXIS = auto()
@@ -60,7 +60,7 @@ class Update:
 
 @dataclass
 class Plan:
-    """What `make_plan` found out about a function."""
+    """The result of `make_plan` for a function."""
 
     modes: dict[ForOp, Mode] = field(default_factory=dict[ForOp, Mode])
     axes: dict[ForOp, int] = field(default_factory=dict[ForOp, int])
@@ -92,7 +92,7 @@ _Place: TypeAlias = "tuple[SSAValue, SSAValue, tuple[Expr, ...], Expr | None]"
 
 @dataclass
 class Summary:
-    """What a piece of program does to memory."""
+    """The effects of a part of a program on memory."""
 
     accesses: list[PlannedAccess] = field(default_factory=list[PlannedAccess])
     opaque: bool = False
@@ -272,20 +272,20 @@ class _Planner:
         return Mode.FOLD
 
     def is_inside(self, value: SSAValue, op: Operation) -> bool:
-        """Whether the value is made within `op`."""
+        """Returns True if the value is defined within `op`."""
         maker = value.block.parent_op() if isinstance(value, BlockArgument) else value.owner
         place = self.start.get(maker) if isinstance(maker, Operation) else None
         return place is not None and place > self.start[op] and place < self.end.get(op, self.clock)
 
     def varies(self, atom: Atom, variable: Atom, op: ForOp) -> bool:
-        """Whether the atom's value may differ within one run of the loop."""
+        """Returns True if the atom's value may differ within one execution of the loop."""
         for each in x.free_vars(Expr(((atom, 1),), 0)):
             if each is variable or not isinstance(each.payload, SSAValue) or self.is_inside(each.payload, op):
                 return True
         return False
 
     def differs(self, size: Expr, variable: Atom, op: ForOp) -> bool:
-        """Whether a size may differ between iterations of the loop in which as many of the loops inside are done."""
+        """Returns True if a size may differ between iterations that execute as many of the inner loops."""
         for atom in x.free_vars(size):
             if atom is variable:
                 return True
@@ -301,8 +301,10 @@ class _Planner:
         return False
 
     def are_apart(self, accesses: Sequence[PlannedAccess], variable: Atom, op: ForOp) -> bool:
-        """Whether different iterations touch different elements: in one dimension, or in the flat offset, every access is
-        at c * variable + a common part + something that moves by less than c."""
+        """Returns True if different iterations touch different elements, in one dimension or in the flat offset.
+
+        Every access must be at c * variable + a common part + a part that varies by less than c.
+        """
         if all(a.buffer is accesses[0].buffer for a in accesses):
             for dimension in zip(*(a.indices for a in accesses), strict=True):
                 if self.separates(dimension, variable, op):
@@ -379,8 +381,11 @@ class _Planner:
         return store
 
     def starts_once(self, block: BlockOp, accesses: Sequence[PlannedAccess], op: ForOp) -> bool:
-        """Whether the init runs once for each element while the loop runs: the loops inside of it go to other elements, or
-        drive reduce axes. Else an init would undo what other iterations of the loop, folded into one, have added."""
+        """Returns True if the init runs once for each element during the loop.
+
+        The inner loops must reach other elements, or drive reduce axes. Otherwise an init would undo the sums of other iterations of the
+        loop, folded into one.
+        """
         reduced = [
             self.analyzer.simplify(binding)
             for kind, binding in zip(block.iter_types.data, block.bindings, strict=True)
@@ -402,7 +407,7 @@ class _Planner:
         return isinstance(access.op, StoreOp) and isinstance(init, InitOp) and init.parent_op() is store.parent_op()
 
     def starts_first(self, block: BlockOp, variable: Atom) -> bool:
-        """Whether the block's init, which runs where its reduce axes are at their least, runs in the loop's first iteration."""
+        """Returns True if the block's init, which runs at its reduce axes' least values, runs in the first iteration."""
         bindings = [
             self.analyzer.simplify(binding)
             for kind, binding in zip(block.iter_types.data, block.bindings, strict=True)
@@ -423,7 +428,7 @@ class _Planner:
         return bool(digits) and all(self.analyzer.can_prove_greater_equal(s.args[0].scale, 1) for s in digits.indices)
 
     def rises_with(self, e: Expr, variable: Atom) -> bool:
-        """Whether the expression is affine in the variable, with a positive factor."""
+        """Returns True if the expression is affine in the variable, with a positive factor."""
         factor = e.coefficient(variable)
         return factor > 0 and variable not in x.free_vars(e - Expr(((variable, factor),), 0))
 
@@ -445,8 +450,10 @@ class _Planner:
         return self.analyzer.simplify(value)
 
     def locate(self, buffer: SSAValue, indices: Sequence[Expr]) -> _Place | None:
-        """(what owns the memory, the buffer that is no part of another, the indices in it, the offset in the memory where
-        that is known); None when the owner is not known."""
+        """Returns (owner of the memory, whole buffer, indices in it, offset in the memory if known), or None.
+
+        The whole buffer is the one that is not a view of another; None if the owner is unknown.
+        """
         assert isinstance(buffer.type, BufferType)
         maker = buffer.owner
         if isinstance(maker, MatchBufferOp):
@@ -470,7 +477,7 @@ class _Planner:
         return root, buffer, tuple(indices), flat
 
     def owner_of(self, pointer: SSAValue, type: BufferType) -> tuple[SSAValue, bool] | None:
-        """(what owns the memory behind a handle, whether offsets in it count elements of `type` from its start)."""
+        """Returns (owner of a handle's memory, whether offsets count elements of `type` from its start)."""
         while isinstance(pointer, OpResult) and isinstance(pointer.op, LetOp):
             pointer = pointer.op.value
         if not isinstance(pointer, OpResult):
@@ -514,7 +521,7 @@ def _used_once(value: SSAValue) -> bool:
 
 
 def _nothing_between(load: LoadOp, store: StoreOp) -> bool:
-    """Whether only scalar ops and loads stand between the two."""
+    """Returns True if only scalar ops and loads are between the two."""
     op = load.next_op
     for _ in range(200):
         if op is store:

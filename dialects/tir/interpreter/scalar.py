@@ -1,4 +1,4 @@
-"""Scalar ops as closures: arithmetic exactly in the op's dtype, on Python ints, numpy floats or arrays."""
+"""Compiles scalar ops: exact arithmetic in the op's dtype, on Python ints, numpy floats or arrays."""
 
 from __future__ import annotations
 

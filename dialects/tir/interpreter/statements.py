@@ -1,4 +1,4 @@
-"""Statements as closures: loops as axes or one by one, blocks, branches under masks, stores and updates."""
+"""Compiles statements: loops as axes or serially, blocks, branches under masks, stores and updates."""
 
 from __future__ import annotations
 
@@ -319,10 +319,10 @@ def compile_load(c: Compiler, op: LoadOp) -> Step:
 def _predicated(
     f: Frame, access: Access, view: View, indices: list[Value], predicate: Value, dtype: np.dtype[Any]
 ) -> Array:
-    """A vector load under a predicate: lanes where it is false are not read, and give 0."""
+    """Loads a vector under a predicate: lanes where it is false are not read, and are 0."""
     before, lanes = f.mask, np.asarray(predicate)
     if not lanes.any():
-        # Of no elements even the place that stands for lanes that are left out would be outside.
+        # With no lanes, even the index 0 of excluded lanes would be out of bounds.
         return np.zeros(lanes.shape, dtype)
     try:
         values = access.read(f, view, access.of_lanes(f, indices, lanes))
@@ -332,7 +332,7 @@ def _predicated(
 
 
 def _used_at_once(op: LoadOp) -> bool:
-    """Whether every use of a load comes before anything that may change the memory, so that it need not copy."""
+    """Returns True if every use of a load precedes any change of the memory, so that a copy is not needed."""
     uses = {use.operation for use in op.result.uses}
     if any(isinstance(u, LetOp | YieldOp) or u.parent is not op.parent for u in uses):
         return False
@@ -435,7 +435,7 @@ def _fold(
 
 
 def _identity(combine: BinaryOp, dtype: np.dtype[Any]) -> Any:
-    """What an update with leaves a value as it is."""
+    """Returns the identity of an update's operator."""
     if isinstance(combine, AddOp):
         # -0.0: the only float that changes no other, not even -0.0.
         return dtype.type(0) if dtype.kind in "iub" else dtype.type(-0.0)

@@ -40,12 +40,12 @@ def dtype_of(type: Attribute, where: Operation) -> np.dtype[Any]:
 
 
 def is_integer(type: Attribute) -> bool:
-    """Whether a scalar of the type is held as a Python int (bool included)."""
+    """Returns True if a scalar of the type is held as a Python int (bool included)."""
     return isinstance(type, IntegerType)
 
 
 def wrapper(type: Attribute) -> Callable[[int], int]:
-    """What brings a Python int into the range of an integer type by two's complement."""
+    """Returns the function that wraps a Python int to the range of an integer type, in two's complement."""
     element = element_of(type)
     assert isinstance(element, IntegerType)
     bits = element.width.data
@@ -77,18 +77,18 @@ def as_array(value: Value, dtype: np.dtype[Any]) -> Array:
 
 
 def is_array(value: object) -> TypeGuard[Array]:
-    """Whether a value differs between running iterations, or is an argument's array."""
+    """Returns True for a value that differs between running iterations, or is an argument's array."""
     return isinstance(value, np.ndarray)
 
 
 def is_vector(type: Attribute) -> bool:
-    """Whether values of the type have a lane dimension."""
+    """Returns True if values of the type have a lane dimension."""
     return isinstance(type, VectorType)
 
 
 @dataclass
 class Storage:
-    """Memory: a flat array, behind one dimension per axis when each iteration has its own."""
+    """Memory: a flat array, preceded by one dimension per axis when each iteration has its own."""
 
     array: Array
     lanes: int = 0
@@ -104,10 +104,10 @@ class Pointer:
 
 @dataclass
 class View:
-    """A buffer: an array of its shape (behind `lanes` dimensions of axes), seen from `base`.
+    """A buffer: an array of its shape (after `lanes` dimensions of axes), seen from `base`.
 
     `prefix` are the positions in dimensions of the array that the buffer leaves out. With `flat`, the array has one
-    dimension, in which elements lie by `offset` and `strides`. `vector` is the number of lanes of the buffer's own
+    dimension, in which elements are at `offset` and `strides`. `vector` is the number of lanes of the buffer's own
     element, 1 for a scalar; they are the array's last dimension.
     """
 

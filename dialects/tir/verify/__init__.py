@@ -1,8 +1,8 @@
-"""What a TIR function must keep to beyond its ops' own verifiers: rules across loops, blocks and buffers.
+"""Verifies TIR functions by rules across loops, blocks and buffers, which ops' own verifiers do not see.
 
-Only what is provably wrong is reported: an axis whose domain the loops around cannot fill or leave, an access outside a
-buffer or outside what its block declares, an init without a reduction, a vectorized loop without a constant extent, one
-thread with two extents. Where an index is not affine, or a condition guards it, nothing can be proven and nothing is said.
+Only provable violations are reported: an axis whose domain the loops around cannot fill or leave, an access outside a
+buffer or outside the regions that its block declares, an init without a reduction, a vectorized loop without a constant extent, one
+thread with two extents. If an index is not affine, or a condition guards it, nothing can be proven and nothing is reported.
 The walk is linear in the ops of the function.
 """
 
@@ -55,7 +55,7 @@ class _Verifier:
     func: PrimFuncOp
     runs: bool
     context: Context = field(default_factory=Context)
-    # Threads in force, with the op that gave each its extent.
+    # Threads in force, with the op that set each extent.
     threads: dict[str, tuple[int, Operation]] = field(default_factory=dict[str, tuple[int, Operation]])
 
     def verify(self) -> list[Diagnostic]:
@@ -239,7 +239,7 @@ def check_module(module: ModuleOp, *, runs: bool = False) -> None:
     """Verifies every prim_func of a module; warnings go to the current sources.
 
     Raises:
-        MirError: with every rule broken that is no warning.
+        MirError: with every broken rule that is not a warning.
     """
     diagnostics = in_deep_stack(
         lambda: [

@@ -226,7 +226,7 @@ class AccessRules:
             )
 
     def outside(self, box: DeclaredBox, op: LoadOp | StoreOp, indices: list[Expr]) -> tuple[int, str] | None:
-        """(dimension, the declared range) that the access provably leaves; None when it may stay within the box."""
+        """Returns (dimension, the declared range) that the access provably leaves; None if it may be in the box."""
         for number, ((low, extent), index) in enumerate(zip(box.ranges, indices, strict=True)):
             distance = self.context.analyzer.simplify(index - low)
             size = extent.value
@@ -246,7 +246,7 @@ def _is_matched(region: BufferRegionOp) -> bool:
 
 
 def _may_be_discarded(load: LoadOp) -> bool:
-    """Whether the value of a load may not be used: it goes into a select."""
+    """Returns True if the value of a load may be discarded: it is an operand of a select."""
     pending: list[tuple[SSAValue, int]] = [(load.result, 0)]
     while pending:
         value, depth = pending.pop()
@@ -262,11 +262,11 @@ def _may_be_discarded(load: LoadOp) -> bool:
 
 
 def _is_made_in(buffer: SSAValue, block: BlockOp) -> bool:
-    """Whether the buffer is made by an op directly in the block, or matched in it: it is the block's own."""
+    """Returns True if the buffer is the block's own: defined by an op directly in the block, or matched in it."""
     maker = buffer.owner
     return isinstance(maker, BufferOp) and maker.parent is block.body.block
 
 
 def _joined(box: list[ConstIntBound], other: list[ConstIntBound]) -> list[ConstIntBound]:
-    """The least box around two; an empty list is no box."""
+    """Returns the least box around two; an empty list means no box."""
     return [a.union(b) for a, b in zip(box, other, strict=True)] if box else other

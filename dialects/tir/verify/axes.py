@@ -1,4 +1,4 @@
-"""Block axes: the domain that each declares against the values that the loops around give it."""
+"""Verifies block axes: each declared domain against the values of its binding."""
 
 from __future__ import annotations
 
@@ -71,9 +71,11 @@ class AxisRules:
         return True
 
     def report_uncovered(self, unwritten: set[SSAValue]) -> None:
-        """Axes that loops do not fill, where that leaves elements out: of a result that no other block writes, or of one of
-        the buffers `unwritten`, which are read where nothing writes (these are taken from the set). A buffer computed for its
-        reader alone need not be computed where that does not read."""
+        """Reports axes that loops do not fill, where that leaves elements unwritten.
+
+        These are elements of a result that no other block writes, or of one of the buffers `unwritten`, which are read where nothing writes
+        (they are removed from the set). A buffer computed for its consumer alone need not be computed where that does not read.
+        """
         for block, diagnostic in self.uncovered:
             buffers = {op.buffer for op in block.body.block.ops if isinstance(op, StoreOp)}
             results = {b for b in buffers if not isinstance(b.owner, AllocBufferOp | DeclBufferOp)}
@@ -111,7 +113,7 @@ def _names(loops: list[BlockArgument], binding: Expr) -> str:
 
 
 def _has_other_writer(block: BlockOp) -> bool:
-    """Whether a buffer that the block writes is also written elsewhere: several blocks may fill it together."""
+    """Returns True if a buffer that the block writes has other writers: several blocks may fill it together."""
     for op in block.body.block.ops:
         if isinstance(op, StoreOp):
             for use in op.buffer.uses:

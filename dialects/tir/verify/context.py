@@ -1,4 +1,4 @@
-"""What the rules share: what is known where the walk stands, and where findings go."""
+"""Defines the context that the rules share: knowledge at the current op, and where findings go."""
 
 from __future__ import annotations
 
@@ -51,8 +51,10 @@ class Context:
         return total
 
     def is_attained(self, e: Expr) -> bool:
-        """Whether the ends of the constant bound of `e` are values that it takes: it is affine in loops that run through
-        their constant ranges, and no condition guards it."""
+        """Returns True if the ends of the constant bound of `e` are values that it takes.
+
+        That holds if it is affine in loops over constant ranges, and no condition guards it.
+        """
         return self.guards == 0 and all(atom in self.exact for atom, _ in e.terms)
 
     def loops_of(self, e: Expr) -> list[BlockArgument]:

@@ -49,7 +49,7 @@ class ArrayBox:
 
     @classmethod
     def scalar(cls, value: float, dtype: str) -> ArrayBox:
-        """Creates an array of rank 0: an integer, a bool, or a float rounded to `dtype` (infinity if too large)."""
+        """Creates an array of rank 0: an integer, a bool, or a float rounded to `dtype` (perhaps infinity)."""
         if dtype not in _SCALARS:
             import numpy as np
 
@@ -89,7 +89,7 @@ class ArrayBox:
 
     @property
     def label(self) -> str:
-        """Returns a label for contents that are not printed: the side file and the name in it, otherwise the digest."""
+        """Returns a label for contents that are not printed: side file and name in it, otherwise the digest."""
         return ", ".join(f'"{part}"' for part in self.origin or (self.digest.hex(),))
 
     @property
@@ -180,7 +180,7 @@ def storage_of(value: object) -> Any:
 
 
 def numpy_dtype(name: str) -> np.dtype[np.generic]:
-    """Returns the numpy dtype that TVM calls `name`, bfloat16, float8 and int4 included (through ml_dtypes).
+    """Returns the numpy dtype that TVM calls `name`, through ml_dtypes for bfloat16, float8 and int4.
 
     Raises TypeError for an unknown name.
     """

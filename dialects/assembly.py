@@ -82,7 +82,7 @@ def resolve(parser: Parser, values: Sequence[UnresolvedOperand], types: Sequence
 
 
 def print_attributes(printer: Printer, op: Operation, written: Iterable[str] = (), keyword: bool = False) -> None:
-    """Prints ` {a = 1}`: attributes, and properties that are not `written` elsewhere and not at their defaults.
+    """Prints ` {a = 1}`: attributes, and properties not `written` elsewhere and not at their defaults.
 
     Before a region it is ` attributes {a = 1}`, with `keyword`. Where an attribute has the name of a property, attributes follow as
     ` attributes {…}`.
@@ -235,7 +235,9 @@ def parse_optional(parser: Parser, keyword: str) -> list[SSAValue]:
 
 
 class FunctionForm(PlainOp):
-    """Parses and prints `relay.func @main("x" %x: tensor<2xf32>) -> tensor<2xf32> { … }`; `@main` is optional.
+    """Parses and prints `relay.func @main("x" %x: tensor<2xf32>) -> tensor<2xf32> { … }`.
+
+    The name is optional.
 
     If the numbers of parameters and `param_names` differ, the names are among the attributes.
     """

@@ -59,7 +59,7 @@ def signature(name: str) -> CSignature | None:
 
 
 def why_not_called(name: str, result: str, arguments: Sequence[str]) -> str | None:
-    """Returns why dtypes do not fit C's mathematical function `name`; None if they do, or for other functions.
+    """Returns why dtypes do not fit C's mathematical function `name`; None if they do, or for others.
 
     `sinf` with `("float64",)`: "'sinf' is (float32) -> float32, not (float64) -> float32".
     """

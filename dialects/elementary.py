@@ -1,4 +1,4 @@
-"""Computes elementary functions for interpreters in float64, rounded to float32, and from there to 16 bits.
+"""Computes elementary functions for interpreters in float64, rounded to float32, then to 16 bits.
 
 So results do not depend on which of its own functions numpy takes for the processor at hand, and they are those of native code under
 strict-math: both are the exact number rounded, except where it is within about 2**-52 of itself of the middle between two adjacent
@@ -17,7 +17,7 @@ Array = NDArray[Any]
 
 
 def in_float64(function: Callable[..., Any]) -> Callable[..., Array]:
-    """Wraps `function` to compute floats in float64 and round to their dtype, for 16 bits by way of float32."""
+    """Wraps `function` to compute in float64 and round to the floats' dtype, to 16 bits via float32."""
 
     def apply(*values: Any) -> Array:
         arrays = [np.asarray(value) for value in values]

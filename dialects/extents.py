@@ -1,4 +1,4 @@
-"""Limits the sizes of tensors and buffers: fewer than 2^63 bytes each, runtime dimensions up to 2^31 - 1."""
+"""Limits the sizes of tensors and buffers: below 2^63 bytes, runtime dimensions up to 2^31 - 1."""
 
 from __future__ import annotations
 

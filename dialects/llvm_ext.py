@@ -87,7 +87,7 @@ class LoopAnnotationAttr(ParametrizedAttribute):
 
     @staticmethod
     def of(hints: dict[str, int]) -> LoopAnnotationAttr:
-        """Returns the annotation of LLVM's hints by name; raises `VerifyException` for names not in `LOOP_HINTS`."""
+        """Returns the annotation of LLVM's hints; raises `VerifyException` for names not in `LOOP_HINTS`."""
         return LoopAnnotationAttr(
             ArrayAttr([StringAttr(key) for key in hints]), ArrayAttr([IntAttr(value) for value in hints.values()])
         )
@@ -267,7 +267,7 @@ class ExtractElementOp(PlainOp):
 
 @irdl_op_definition
 class LaneAddressesOp(PlainOp):
-    """Computes the addresses `offsets` elements after `base`, one per lane: LLVM's getelementptr of vectors.
+    """Computes the addresses `offsets` elements after `base`, one per lane, as getelementptr of vectors.
 
     `llvm_ext.lane_addresses %base[%offsets] elem f32 : !llvm.ptr, vector<4xi64> -> vector<4x!llvm.ptr>`
     """
@@ -294,7 +294,9 @@ class LaneAddressesOp(PlainOp):
 
 @irdl_op_definition
 class SwitchOp(PlainOp):
-    """Branches on an integer: `"llvm_ext.switch"(%x, …)[^default, ^bb1, …] <{case_values = array<i64: …>}>`.
+    """Branches on an integer.
+
+    `"llvm_ext.switch"(%x, …)[^default, ^bb1, …] <{case_values = array<i64: …>}>`
 
     `case_operand_segments` holds the number of `case_operands` of each case.
     """
@@ -385,7 +387,7 @@ class AtomicRMWOp(PlainOp):
 
 @irdl_op_definition
 class CmpXchgOp(PlainOp):
-    """Atomically stores `new` if `*ptr` equals `expected`; returns the old value and whether it was stored."""
+    """Atomically stores `new` if `*ptr` equals `expected`; returns the old value and the success flag."""
 
     name = "llvm_ext.cmpxchg"
     T: ClassVar = VarConstraint("T", SignlessIntegerConstraint | base(LLVMPointerType))

@@ -27,7 +27,7 @@ class SigmoidOp(IRDLOperation):
 
 @irdl_op_definition
 class RemFOp(IRDLOperation):
-    """`math_ext.remf %x, %y : f32`: the exact remainder of division toward zero, with the sign of x (fmod)."""
+    """`math_ext.remf %x, %y : f32`: the exact remainder of division toward zero, as C's fmod."""
 
     name = "math_ext.remf"
     T: ClassVar = VarConstraint("T", AnyFloatConstr | VectorType.constr(AnyFloatConstr))

@@ -1,4 +1,4 @@
-"""Defines conversions and integer arithmetic that numpy leaves to the machine or refuses, for all interpreters.
+"""Defines conversions and integer arithmetic for all interpreters, where numpy's are undefined.
 
 `docs/semantics.md` states the rules; native code follows the same (`lowering/llvm/convert/arith_to_llvm.py`).
 """
@@ -53,7 +53,7 @@ def _limit(dtype: np.dtype[Any], greatest: bool) -> Any:
 
 
 def convert(x: Array, target: np.dtype[Any]) -> Array:
-    """Converts numbers by value; float to integer rounds toward zero and saturates, NaN is 0; integers wrap.
+    """Converts numbers by value: floats to integers toward zero, saturating, NaN to 0; integers wrap.
 
     convert([300.7, -inf, nan], int8) → [127, -128, 0];  convert([300], int8) → [44];  convert([0.5, nan], bool) → [True, True]
     """
@@ -109,14 +109,14 @@ def shift_right(a: Array, b: Array) -> Array:
 
 
 def shift_scalar(value: int, count: int, bits: int, left: bool) -> int:
-    """Shifts an integer of `bits` bits as `shift_left` and `shift_right` do; the result is not wrapped around."""
+    """Shifts an integer of `bits` bits as `shift_left` and `shift_right` do, without wrapping around."""
     if not 0 <= count < bits:
         return 0 if left or value >= 0 else -1
     return value << count if left else value >> count
 
 
 def integer_power(a: Array, b: Array) -> Array:
-    """Computes integer powers, wrapping around; a negative power is 1 / power rounded toward zero, 0 for base 0.
+    """Computes integer powers, wrapping around; negative ones are 1 / power rounded toward zero, or 0.
 
     integer_power([2, -1, 3, 0], [-1, -3, 2, 0]) → [0, -1, 9, 1]
     """
@@ -132,12 +132,12 @@ def integer_power(a: Array, b: Array) -> Array:
 
 
 def floor_mod(a: Array, b: Array) -> Array:
-    """Returns the exact remainder of division rounded down, of the sign of `b`; 0 for an integer divided by 0."""
+    """Returns the exact remainder of division rounded down, of b's sign; 0 for an integer divided by 0."""
     return _in_float32(np.remainder, a, b)
 
 
 def trunc_mod(a: Array, b: Array) -> Array:
-    """Returns the exact remainder of division toward zero, of the sign of `a`; 0 for an integer divided by 0."""
+    """Returns the exact remainder of division toward zero, of a's sign; 0 for an integer divided by 0."""
     return _in_float32(np.fmod, a, b)
 
 
@@ -152,7 +152,7 @@ def smaller(a: Array, b: Array) -> Array:
 
 
 def _with_zeros(result: Any, a: Array, b: Array) -> Any:
-    """Returns a maximum or minimum whose sign of 0 does not depend on numpy's processor, as under strict-math."""
+    """Fixes the sign of 0 in a maximum or minimum, which numpy leaves to the processor, as strict-math."""
     if not is_float(np.asarray(result).dtype):
         return result
     zeros = (a == 0) & (b == 0)

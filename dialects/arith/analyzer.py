@@ -114,7 +114,7 @@ class Analyzer:
         return to_ssa(expr, builder, type, values)
 
     def bind(self, variable: Value, min: Value, extent: Value | None = None) -> Scope:
-        """Restricts `variable` to [min, min + extent), or to `min` if there is no extent; lasts as `Scope` says."""
+        """Restricts `variable` to [min, min + extent), by default to `min`, for as long as `Scope` says."""
         order = len(self._trail)
         scope = Scope(self, order)
         atom, low = self.expr(variable).atom, self.expr(min)
@@ -389,7 +389,7 @@ class Analyzer:
         return self.can_prove_ge0(-self.expr(value) + (upper_bound - 1))
 
     def can_prove_ge0(self, e: Expr) -> bool:
-        """Returns True if e >= 0 is proven: by constant bounds, known inequalities, or symbolic ends of ranges."""
+        """Returns True if e >= 0 is proven by constant bounds, known inequalities or symbolic ends of ranges."""
         if self.const_int_bound(e).min_value >= 0:
             return True
         if self._proofs >= MAX_PROOFS:
@@ -421,7 +421,7 @@ class Analyzer:
         return False
 
     def _lowered(self, e: Expr) -> Expr | None:
-        """Returns a lower bound of e: each variable at the end of its range that makes e least, later bound ones first."""
+        """Returns a lower bound of e: each variable at an end of its range, later bound ones first."""
         done: set[Atom] = set()
         for _ in range(MAX_FACTS):
             bound = [a for a in x.free_vars(e) if a not in done and self.known(a).ends is not None]

@@ -177,7 +177,7 @@ def _bound_of_quotient(a: ConstIntBound, b: ConstIntBound, divide: Callable[[int
 
 
 def _bound_of_call(atom: Atom, bound: BoundOf) -> ConstIntBound:
-    """Bounds bitwise operations on nonnegative operands and casts of operands that fit; others by their dtype."""
+    """Bounds bitwise operations on nonnegative operands and casts that keep them; others by their dtype."""
     function = atom.payload
     if not isinstance(function, Function):
         a, b = (bound(e) for e in atom.operands)

@@ -1,4 +1,6 @@
-"""Folds constants of scalar operators, by their rows of `tir.scalar_ops`, for TVMScript's reader, TE and simplification.
+"""Folds constants of scalar operators by their rows of `tir.scalar_ops`.
+
+TVMScript's reader, TE and simplification share it.
 
     int32    2147483647 + 1  →  -2147483648        wraps around at the dtype's width
     uint8    3 - 5           →  254
@@ -50,7 +52,7 @@ INT32 = NumberType(False, 32)
 
 
 def fold(op: str, x: float | None, y: float | None, type: NumberType) -> Folded:
-    """Returns the result of TVM's operator on operands of dtype `type`; `x` and `y` are their values if constant.
+    """Returns the result of TVM's operator on operands `x` and `y` (None if not constant) of dtype `type`.
 
     `op` is the name of an op (`tir.add`) or of an intrinsic (`shift_left`). A comparison's number is 0 or 1.
     Raises ZeroDivisionError for an integer divided by the constant 0.

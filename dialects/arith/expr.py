@@ -45,7 +45,7 @@ class Kind(Enum):
 
 
 class Symbol:
-    """A variable that is not an SSA value: a loop variable before its loop exists, an unknown of an inverse map."""
+    """A variable that is not an SSA value: of a loop that does not exist yet, or an unknown."""
 
     __slots__ = ("name",)
 
@@ -106,7 +106,7 @@ _OF_VALUE = "mirstack_atom"
 
 
 class Expr:
-    """Represents `const` plus a sum of coefficient · atom, without zero coefficients, in order of the atoms' creation."""
+    """Represents `const` plus a sum of nonzero coefficients · atoms, in order of the atoms' creation."""
 
     __slots__ = ("_hash", "const", "terms")
 

@@ -106,7 +106,7 @@ def _wrapped(number: Expr, type: Attribute) -> Expr:
 
 
 def _leaf(value: SSAValue) -> Expr | None:
-    """Converts the most frequent values, which need no other value: block arguments and constants; otherwise None."""
+    """Converts block arguments and constants, the most frequent values; returns None for others."""
     if type(value) is not OpResult:
         return x.var(value)
     if type(value.op) is ConstOp:
@@ -117,7 +117,7 @@ def _leaf(value: SSAValue) -> Expr | None:
 
 
 class _Rule(NamedTuple):
-    """Converts ops of one class: the operands to convert first (None: the result is a variable), then the result."""
+    """Converts ops of one class: the operands to convert first (None: to a variable), then the result."""
 
     inputs: Callable[[Any, OpResult], Inputs]
     build: Callable[[Any, OpResult, list[Expr]], Expr]

@@ -91,7 +91,7 @@ class Domain(Protocol):
 
 
 def eval_set(analyzer: Analyzer, e: Expr, domain: Domain) -> IntervalSet:
-    """Returns the interval of `e` while each variable of `domain` runs over its interval; others stay symbolic.
+    """Returns the interval of `e` while variables run over `domain`'s intervals; others stay symbolic.
 
     Terms are taken as independent, so the result may be larger than the set of values, never smaller.
     """
@@ -121,7 +121,7 @@ class _Loops:
         return atom in self.inner or (isinstance(atom, Atom) and self._is_made_within(atom))
 
     def get(self, atom: Atom) -> IntervalSet | None:
-        """Returns the interval of a loop variable in terms of fixed variables, or the bounds of a value computed inside."""
+        """Returns a loop variable's interval in terms of fixed variables, or the bounds of a value inside."""
         if atom.kind is not Kind.VAR or atom not in self:
             return None
         ends = self.analyzer.known(atom).ends

@@ -436,7 +436,7 @@ class _Detector:
                     raise _NotAffine(f"loop {Expr(((atom, 1),), 0)!r} is in no index")
 
     def check_mark(self, mark: IterMark, splits: list[IterSplitExpr], level: IterMapLevel) -> None:
-        """Checks that the splits are digits of the mark: each starts where the one before ends, or (surjective) above."""
+        """Checks that the splits are digits of the mark: each starts where the last ends (or above)."""
         name = "a fusion of loops" if isinstance(mark.source, IterSumExpr) else f"loop {Expr(((mark.source, 1),), 0)!r}"
         left, expected = list(splits), ONE
         while left:
@@ -497,7 +497,7 @@ def filled(
     """Returns the ends of the box that regions fill completely while the `inner` loops run.
 
     For the starts (i * 4 + j, k) and the sizes (1, 2), with i and j in range(4), j inner: (0, 15) and (k, k + 1). The ends are in terms
-    of the other loops, whose ranges `analyzer` knows; a text says why there is no such box. `inner` maps variables to (min, extent).
+    of the other loops, whose ranges `analyzer` knows; a text says why such a box does not exist. `inner` maps variables to (min, extent).
     """
     found = analyzer.detect_iter_map(starts, inner, predicate, IterMapLevel.SURJECTIVE)
     if not found:

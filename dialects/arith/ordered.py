@@ -45,7 +45,7 @@ def is_one(e: Expr) -> bool:
 
 
 class Sum:
-    """Represents `const` plus coefficients · atoms in order of appearance; atoms by their number in a `Numbering`."""
+    """Represents `const` plus coefficients · atoms, by their number in a `Numbering`, in order."""
 
     __slots__ = ("const", "terms")
 
@@ -146,7 +146,7 @@ class Arith:
         return self._analyzed[id(root)]
 
     def _parts(self, e: Expr) -> tuple[Expr, ...]:
-        """Returns the operands of ops that are analyzed: operators on indices, conditions, index casts, `likely`."""
+        """Returns the operands of analyzed ops: operators on indices, conditions, index casts, `likely`."""
         match e:
             case Apply() if e.op in LOGIC:
                 return e.args

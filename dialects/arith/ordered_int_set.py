@@ -1,4 +1,4 @@
-"""Computes intervals of expressions while variables run, with ends in the order of terms in which they were written."""
+"""Computes intervals of expressions while variables run; the ends keep the written order of terms."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Sets = Mapping[int, IntSet]
 
 
 class Interval:
-    """Evaluates expressions over sets; terms are taken as independent, so that results are never too small."""
+    """Evaluates expressions over sets; terms are taken as independent: results are never too small."""
 
     def __init__(self, arith: Arith):
         self.arith = arith
@@ -195,7 +195,7 @@ def _with(build: Callable[[Expr, Expr], Expr], a: Expr | None, b: Expr | None) -
 
 
 def _either(build: Callable[[Expr, Expr], Expr], a: Expr | None, b: Expr | None) -> Expr | None:
-    """Returns `build` of both ends, or the known end if one is unknown: it bounds a minimum (maximum) alone."""
+    """Returns `build` of both ends, or the known end if one is unknown: it bounds the result alone."""
     if a is None or b is None:
         return b if a is None else a
     return build(a, b)

@@ -57,7 +57,7 @@ Index: TypeAlias = SSAValue | IntervalSet
 
 @dataclass(slots=True)
 class BufferAccess:
-    """All accesses of a block to a buffer: distinct indices per dimension in order, and dtypes of the first.
+    """All accesses of a block to a buffer: distinct indices per dimension, and dtypes of the first.
 
     Each index has the value that it was evaluated from, which determines the order of its variables.
     """
@@ -432,7 +432,7 @@ class BlockReadWriteDetector:
     # Regions
 
     def box(self, access: BufferAccess) -> list[Index | None]:
-        """Returns the set of each dimension's indices: one unchanged value, a set with both ends, or None for all."""
+        """Returns the set of each dimension's indices: one value, a set with both ends, or None for all."""
         return [self._united(list(indices)) for indices in access.dims]
 
     def _united(self, indices: list[Index]) -> Index | None:
@@ -529,7 +529,7 @@ class Head:
         return self.add(ConstOp.int(value, type))
 
     def _built(self, e: Expr, type: Attribute, places: Mapping[Atom, int]) -> SSAValue:
-        """Builds an analyzed expression; variables of earlier `places` come first where TVM's order leaves that open."""
+        """Builds an analyzed expression; variables of earlier `places` come first if TVM's order is open."""
         if not e.terms:
             return self._constant(e.const, type)
         last = len(places)

@@ -1,4 +1,4 @@
-"""Simplifies expressions under an analyzer's knowledge, and computes the normal form that decides equality."""
+"""Simplifies expressions under an analyzer's knowledge; its normal form decides equality."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ class Simplifier:
 
 
 def _normal_quotient(a: Expr, b: Expr) -> Expr:
-    """Returns a // b with the dividend's coefficients reduced to (-b/2, b/2], so that equal quotients look equal.
+    """Returns a // b with the dividend's coefficients in (-b/2, b/2], so that equal quotients look equal.
 
     A quotient inside the dividend is merged with it.
     """

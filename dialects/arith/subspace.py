@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class IndexDivision:
-    """`outer * inner_extent + inner + base`, with outer in [0, outer_extent) and inner in [0, inner_extent)."""
+    """`outer * inner_extent + inner + base`, outer in [0, outer_extent), inner in [0, inner_extent)."""
 
     outer: Expr
     outer_extent: Expr
@@ -98,7 +98,7 @@ def _only_inner(split: IterSplitExpr) -> _Part:
 
 
 def _as_split(total: IterSumExpr, extent: Expr) -> IterSplitExpr:
-    """Returns a sum as one split: itself if it is one that no predicate shortens, otherwise of a mark of its own."""
+    """Returns a sum as one split: itself if it is one of full extent, otherwise that of a new mark."""
     if len(total.args) == 1 and total.base == ZERO and total.args[0].scale == ONE and total.args[0].extent == extent:
         return total.args[0]
     return IterSplitExpr(IterMark(total, extent), ONE, extent, ONE)

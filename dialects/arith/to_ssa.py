@@ -68,7 +68,7 @@ def _is_int32(number: int) -> bool:
 
 
 def _factors(atom: Atom) -> tuple[int, int]:
-    """Returns (lower, upper) of an atom `x % upper // lower` with constants; 1 and infinity for missing parts."""
+    """Returns (lower, upper) of an atom `x % upper // lower`; 1 and infinity for missing parts."""
     lower, upper = 1, _NO_LIMIT
     if atom.kind is Kind.FLOORDIV and atom.operands[1].value:
         lower = atom.operands[1].const
@@ -210,7 +210,7 @@ class _Emitter:
         return self.add(LeOp(self.emit(right, type), self.emit(left + expr.const, type)))
 
     def widest(self, expr: Expr) -> Attribute:
-        """Returns the type to compute `expr` in: i64 if an operand or a number in it needs that, otherwise i32."""
+        """Returns the type to compute `expr` in: i64 if an operand or a number needs it, otherwise i32."""
         pending, seen = [expr], set[Atom]()
         while pending:
             current = pending.pop()

@@ -56,7 +56,7 @@ class RunType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class AttrType(ParametrizedAttribute, TypeAttribute):
-    """An attribute or a value computed from attributes: a number, string, bool, None, tuple, shape or dtype: `$a`."""
+    """`$a`: an attribute or a computed value: a number, string, bool, None, tuple, shape or dtype."""
 
     name = "rule.attr"
 
@@ -359,7 +359,7 @@ class ConstantOp(IRDLOperation):
 
 @irdl_op_definition
 class FoldOp(IRDLOperation):
-    """`fold(multiply(%w, %s))`: computes the value while rewriting; the rule applies only if it is constant."""
+    """`fold(multiply(%w, %s))`: a value computed while rewriting; the rule applies only to constants."""
 
     name = "rule.fold"
     assembly_format = "$value attr-dict `:` type($value) `->` type($result)"

@@ -52,7 +52,7 @@ def with_padding(padding: Sequence[int], width: Sequence[Sequence[int]], layout:
 
 @named_function(arity=2)
 def widens(source: str, target: str) -> bool:
-    """whether a cast keeps every value: to more bits of one kind, or from integers to a float that holds them"""
+    """whether a cast keeps every value: to more bits of one kind, or from integers to a wide enough float"""
     kinds = {"int": 0, "uint": 1, "float": 2}
     (a, m), (b, n) = _split(source), _split(target)
     if a == b and a in kinds:

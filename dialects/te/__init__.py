@@ -1,4 +1,7 @@
-"""The `te` dialect: TVM's tensor expressions. Types are in `types`, ops in `ops` and `compute`; `builder` makes them from Python."""
+"""Defines the `te` dialect, TVM's tensor expressions.
+
+Types are in `types`, ops in `ops` and `compute`; `builder` creates them from Python.
+"""
 
 from xdsl.ir import Dialect
 

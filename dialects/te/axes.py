@@ -54,7 +54,7 @@ def domain_of(axis: IterVar) -> Range:
 
 
 def thread_axis(dom: object = None, tag: object = "", name: object = "", span: object = None) -> Axis:
-    """Creates a thread: `thread_axis("threadIdx.x")`, or of an extent: `thread_axis((0, 32), "threadIdx.x")`.
+    """Creates a thread: `thread_axis("threadIdx.x")`, with extent `thread_axis((0, 32), "threadIdx.x")`.
 
     `span` exists for TVM's signature and is ignored. Raises MirError for an unknown tag.
     """

@@ -273,7 +273,7 @@ def _check_scan_state(name: str, init: SSAValue, update: SSAValue, state: SSAVal
 
 
 def steps_of(scan: ScanOp) -> list[ComputeOp]:
-    """Returns the computes of each step of a scan, in order: its updates, and their producers that read the state."""
+    """Returns the computes of a scan's step, in order: updates, and their producers that read the state."""
     ordered: list[ComputeOp] = []
     depends: dict[Operation, bool] = {}
     states, updates = set(scan.state), {u.owner for u in scan.update}
@@ -355,7 +355,7 @@ def _is_before(index: SSAValue, step: ComputeOp) -> bool:
 
 @irdl_op_definition
 class ExternOp(_TensorsOp):
-    """`te.extern(shape, [A], lambda ins, outs: …, name="C")`: tensors computed by statements from whole tensors.
+    """`te.extern(shape, [A], lambda ins, outs: …, name="C")`: tensors computed by statements.
 
     The region's arguments are buffers: of the inputs, then of the results; it holds tir statements. `shape` holds the
     symbolic extents of the results, in order.

@@ -1,4 +1,4 @@
-"""Defines scalar expressions in Python, as TVM's `PrimExpr`: trees whose operators match dtypes and fold.
+"""Defines scalar expressions in Python, as TVM's `PrimExpr`; operators match dtypes and fold.
 
     A[i] * 2 + te.const(1, "int8")     Apply(AddOp, (Apply(MulOp, …), Apply(CastOp, …)), "int32")
 
@@ -405,7 +405,7 @@ def const(value: object, dtype: str | None = None) -> Expr:
 
 
 def _fits_float32(value: float) -> bool:
-    """Returns True if a finite value rounds to a finite float32: 3.4028235e+38, slightly above the greatest, does."""
+    """Returns True if a finite value rounds to a finite float32, as 3.4028235e+38 does."""
     try:
         struct.pack("<f", value)
     except OverflowError:
@@ -484,7 +484,7 @@ BUILD: dict[type[Operation], Callable[..., Expr]] = {}
 
 
 def match_types(a: Expr, b: Expr, symbol: str) -> tuple[Expr, Expr]:
-    """Casts both values to one dtype: float over integer, wider over narrower, unsigned over signed of one width."""
+    """Casts both values to one dtype: float over integer, wider over narrower, unsigned over signed."""
     x, y = a.dtype, b.dtype
     if x == y:
         return a, b
@@ -548,7 +548,7 @@ def _made(make: Callable[..., Expr], op: type[tir.BinaryOp] | str, a: Expr, b: E
 
 
 def _operator(op: type[tir.BinaryOp], symbol: str, doc: str, *, integers: bool = False) -> _Build:
-    """Returns the function that builds `a op b` of operands cast to one dtype; with `integers` it refuses floats."""
+    """Returns the function that builds `a op b` of operands cast to one dtype; `integers` refuses floats."""
     compares = issubclass(op, tir.CompareOp)
     node = Equality if op in (tir.EqOp, tir.NeOp) else Apply
 

@@ -16,7 +16,7 @@ from .tensor import AttrValue, Dims, Operation, ShapeLike, Tensor, checked_dtype
 
 
 class Buffer:
-    """A tensor's memory in an extern's body: `b[i, j]` loads, `vstore` stores; `data`, `access_ptr` are pointers."""
+    """A tensor's memory in an extern's body: `b[i, j]` loads, `vstore` stores, `access_ptr` points."""
 
     is_buffer = True
 
@@ -67,7 +67,7 @@ class Buffer:
         offset: ExprLike = 0,
         extent: ExprLike | None = None,
     ) -> Expr:
-        """Returns a pointer argument that reads ("r"), writes ("w") or both ("rw") `extent` elements from `offset` on."""
+        """Returns a pointer that reads ("r"), writes ("w") or both ("rw") `extent` elements from `offset` on."""
         if isinstance(access_mask, str):
             if set(access_mask) - set("rw") or not access_mask:
                 raise fail(f"the access mask of a buffer is 'r', 'w' or 'rw', not '{access_mask}'")
@@ -319,7 +319,7 @@ class IRBuilder:
         return BufferPointer(self, buffer)
 
     def allocate(self, dtype: str, shape: ShapeLike, name: str = "buf", scope: str = "global") -> BufferPointer:
-        """Allocates memory until the end of the enclosing statements; "local" is a thread's, in registers if possible."""
+        """Allocates memory until the enclosing statements end; "local" is a thread's, perhaps in registers."""
         buffer = Buffer(name, dims_of(shape), checked_dtype(dtype, f"'{name}'"))
         self.emit(Allocate(buffer, scope))
         return self.buffer_ptr(buffer)

@@ -133,7 +133,7 @@ def q_multiply_shift_per_axis(
     is_lshift_required: ExprLike,
     is_rshift_required: ExprLike,
 ) -> Expr:
-    """As `q_multiply_shift`, with shifts left before and right after the product, where the flags require them."""
+    """As `q_multiply_shift`, with shifts left before and right after the product, if required."""
     arguments = (x, y, ls, rs, q, is_lshift_required, is_rshift_required)
     return Call("q_multiply_shift_per_axis", tuple(map(convert, arguments)), "int32")
 

@@ -185,7 +185,7 @@ class _Run:
     def _reduce(
         self, op: ComputeOp, reduction: ReduceOp, ranges: list[tuple[int, int]], reduced: list[tuple[int, int]]
     ) -> list[Array]:
-        """Returns a reduction's values in a box of spatial axes, over a box of its own axes, part by part in order."""
+        """Returns a reduction's values in a box of spatial axes, over a box of its own axes, part by part."""
         shape = [high - low for low, high in ranges]
         if reduction.init:
             outer = Points(self, list(zip(op.axes, ranges, strict=True)), {})
@@ -211,7 +211,7 @@ class _Run:
     def _sources(
         self, op: ComputeOp, reduction: ReduceOp, ranges: list[tuple[int, int]], part: list[tuple[int, int]]
     ) -> list[Array]:
-        """Returns the reduced operands: arrays over the spatial axes and one more for the points of the reduction."""
+        """Returns the reduced operands: arrays over the spatial axes and one for the points reduced over."""
         points = Points(self, [*zip(op.axes, ranges, strict=True), *zip(reduction.axes, part, strict=True)], {})
         shape = points.shape
         outer, count = shape[: len(ranges)], _size(part)
@@ -341,7 +341,7 @@ class _Contraction:
         return None if apart or len(left | right) < len(numbers) else _Contraction(tensors, len(op.axes), reduction)
 
     def run(self, run: _Run, ranges: list[tuple[int, int]]) -> Array | None:
-        """Returns the elements in a box, or None if a range exceeds a tensor, which is then reported by element."""
+        """Returns the elements in a box, or None if a range exceeds a tensor, reported element by element."""
         bounds = [*ranges, *(run._range(axis) for axis in self.reduction.axes)]  # pyright: ignore[reportPrivateUsage]
         operands: list[Any] = []
         for tensor, axes in self.tensors:

@@ -98,7 +98,7 @@ def check_shape(name: str, type: TensorType, values: Sequence[SSAValue]) -> None
 
 @irdl_op_definition
 class FuncOp(FunctionForm):
-    """`@te.func def f(): …; return [A, n, B]`: tensors that are described in the region, ended by `te.return`.
+    """`@te.func def f(): …; return [A, n, B]`: tensors described in the region, ended by `te.return`.
 
     The returned values are the parameters in order: placeholders and scalars are inputs, all other tensors are outputs.
     `attrs` are a function's attributes, as of a `tir.prim_func`.
@@ -202,7 +202,7 @@ class PlaceholderOp(PlainOp):
 
 @irdl_op_definition
 class ReduceAxisOp(PlainOp):
-    """`k = te.reduce_axis((0, n), name="k")`: an axis over `extent` values from `min`; its result is the index."""
+    """`k = te.reduce_axis((0, n), name="k")`: the index of an axis over `extent` values from `min`."""
 
     name = "te.reduce_axis"
     assembly_format = "$var_name `from` $min `extent` $extent attr-dict `:` functional-type(operands, results)"

@@ -12,7 +12,7 @@ from .tensor import Reduce, ReducerInstance, Reduction
 
 
 class CommReducer:
-    """A commutative reducer: called with axes it reduces over them, called with several values it combines them."""
+    """A commutative reducer: called with axes it reduces over them, otherwise it combines values."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class CommReducer:
         self.instances: dict[tuple[str, ...], ReducerInstance] = {}
 
     def __call__(self, expr: Any, *args: Any, axis: Any = None, where: ExprLike | None = None, init: Any = None) -> Any:
-        """Returns the reduction of `expr` (a tuple for several values): `te.sum(A[k], axis=k, where=c, init=0)`.
+        """Returns the reduction of `expr`, a value or tuple: `te.sum(A[k], axis=k, where=c, init=0)`.
 
         `where` selects elements, `init` replaces the identity as the first value. All three may be passed by position, in that order.
         Without a named axis, if the second argument is not an axis, all arguments are values and are combined in order: `te.max(a, b)`.

@@ -58,7 +58,7 @@ HANDLES = ("axis", "stage", "tensor")
 
 @irdl_attr_definition
 class ScheduleHandleType(ParametrizedAttribute, TypeAttribute):
-    """`!te.handle<"axis">`: an operand of a primitive: an axis, a tensor (also its stage), or a group of stages."""
+    """`!te.handle<"axis">`: an operand of a primitive: an axis, a tensor (or its stage), a stage group."""
 
     name = "te.handle"
     kind: StringAttr = param_def()
@@ -80,7 +80,7 @@ class OptionalSymbol(SymbolOpInterface):
 
 @irdl_op_definition
 class ScheduleOp(IRDLOperation):
-    """`@te.schedule(scale) def scale_tiled(s): …`: a named schedule of a function, or an unnamed one inside of it.
+    """`@te.schedule(scale) def scale_tiled(s): …`, or a function's own schedule, without a name.
 
     `outputs` are the tensors passed to `te.create_schedule`; absent for the outputs of the function.
     """

@@ -13,7 +13,7 @@ from .expr import Const, describe, fail
 
 @dataclass(eq=False)
 class TensorIntrin:
-    """Implements the compute `op` by statements: all at once (`body`), or as `reset` followed by `update`s."""
+    """Implements the compute `op` by statements: all at once (`body`), or `reset` followed by `update`s."""
 
     name: str
     op: te.ComputeOp

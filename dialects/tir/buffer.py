@@ -521,7 +521,7 @@ def compact_strides(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def tells_region(load: LoadOp) -> bool:
-    """Returns True for a load in a declared region, as of `I` in `T.reads(X[I[v]])`, which is not executed.
+    """Returns True for a load in a declared region, as of `I` in `T.reads(X[I[v]])`: it is not executed.
 
     Such a region is at the head of its block, outside of the conditions under which the block itself loads.
     """

@@ -109,7 +109,7 @@ class ConstOp(PlainOp):
 
 @irdl_op_definition
 class VarOp(PlainOp):
-    """A symbolic variable, `n = T.int32()`, bound by the first buffer match whose shape or strides name it.
+    """A symbolic variable, `n = T.int32()`, bound by the first buffer match that names it.
 
     With `size_var` (`T.int32(is_size_var=True)`) it is known not to be negative.
     """
@@ -171,7 +171,10 @@ class LetOp(PlainOp):
 
 
 def only_names(variable: VarOp) -> bool:
-    """Returns True if only `with T.LetStmt(value, var=variable)` use a variable; later ops use the let's value."""
+    """Returns True if only `with T.LetStmt(value, var=variable)` use a variable.
+
+    Later ops use the let's value.
+    """
     return all(
         isinstance(use.operation, LetOp) and use.operation.value is not variable.result for use in variable.result.uses
     )
@@ -253,7 +256,7 @@ class YieldOp(PlainOp):
 
 @irdl_op_definition
 class CastOp(PlainOp):
-    """`T.Cast("float32", x)`, or `T.float32(x)`: converts by value; float to integer truncates toward zero."""
+    """`T.Cast("float32", x)` or `T.float32(x)`: conversion by value; float to integer truncates."""
 
     name = "tir.cast"
     assembly_format = "$value attr-dict `:` type($value) `to` type($result)"

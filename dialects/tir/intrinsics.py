@@ -78,7 +78,7 @@ def intrinsic_arity(name: str) -> int | None:
 
 
 def intrinsic_type(name: str, arguments: Sequence[Attribute]) -> Attribute:
-    """Returns the dtype of `T.name(…)` on arguments of these types, without a named dtype; NoneType for void."""
+    """Returns the dtype of `T.name(…)` on arguments of these types, if not named; NoneType for void."""
     if name in HANDLES:
         return HandleType.get()
     if name in BOOLEAN:

@@ -28,7 +28,7 @@ from .types import I1
 
 
 def reducing_loops(block: BlockOp) -> list[ForOp]:
-    """Returns the loops around a block that drive only its reduction, outermost first, if one may be empty.
+    """Returns the loops, outermost first, that drive only a block's reduction, if one may be empty.
 
     Otherwise, and for a block whose `T.init` never runs, none. A loop that also drives other axes enumerates elements: where it has no
     iterations, there are none to initialize.
@@ -47,7 +47,7 @@ def reducing_loops(block: BlockOp) -> list[ForOp]:
 
 
 def loops_of_reduction(block: BlockOp) -> list[ForOp]:
-    """Returns the loops around a block that drive axes of its reduction, outermost first, others' included.
+    """Returns the loops, outermost first, that drive axes of a block's reduction, perhaps others too.
 
     For a block with an axis of its reduction bound to f % 4 and another axis to f // 4: the loop f.
     """
@@ -63,7 +63,7 @@ def loops_of_reduction(block: BlockOp) -> list[ForOp]:
 
 
 def _begins_later(block: BlockOp, loops: list[ForOp]) -> bool:
-    """Returns True if a reduction axis never has its first value, as in the second part of a partitioned loop."""
+    """Returns True if a reduction axis never has its first value, as in a partitioned loop's second part."""
     from ..arith import Analyzer
 
     analyzer = Analyzer()
@@ -76,7 +76,7 @@ def _begins_later(block: BlockOp, loops: list[ForOp]) -> bool:
 
 
 def starts_empty_reduction(loop: ForOp) -> bool:
-    """Returns True for a loop that reduces: without iterations it still runs `T.init`, so that it has an effect."""
+    """Returns True for a loop that reduces: even without iterations it runs `T.init`, an effect."""
     return any(loop in reducing_loops(block) for block in _initialized(loop))
 
 
@@ -150,7 +150,7 @@ def _reached(values: list[SSAValue]) -> set[SSAValue]:
 
 
 def put_first_values(block: BlockOp, loops: list[ForOp]) -> BlockOp | None:
-    """Inserts the block of `with_first_values` before the outermost of `loops`, those of the reduction; returns it.
+    """Inserts the block of `with_first_values` before `loops`, those of the reduction, and returns it.
 
     None if no condition on these loops can be computed before them.
     """
@@ -212,7 +212,7 @@ def _is_in(value: SSAValue, loop: ForOp) -> bool:
 
 
 def _strip(copy: Operation, path: list[Operation], reducing: set[ForOp]) -> tuple[list[Operation], BlockOp]:
-    """Strips the clone of a loop to the ops around the last block of `path`, and that block to its `T.init`.
+    """Strips a loop's clone to the ops around the last block of `path`, and that block to its `T.init`.
 
     Loops of the reduction have one iteration; returns the constants for that, to be inserted before the clone, and the block.
     """

@@ -80,7 +80,7 @@ def number_type(type: Attribute) -> NumberType:
 
 
 def fold(op: type[BinaryOp] | str, lhs: Value, rhs: Value) -> Value | None:
-    """Returns the folded result of TVM's operator on operands of one dtype, or None if it creates the node.
+    """Returns the folded result of TVM's operator on operands of one dtype, or None if it does not fold.
 
     `op` is an op, or the name of an intrinsic of bits.
 

@@ -1,4 +1,4 @@
-"""Reads and writes relations of a kernel's symbolic sizes: the attribute `mirstack.sizes` of a prim_func.
+"""Reads and writes relations of a kernel's symbolic sizes, the attribute `mirstack.sizes`.
 
 Each relation is `[rule, left, right]`: the two are equal ("equal"), the first is not above the second ("within"), or it is 1
 or equal to the second ("expand"). A size
@@ -28,7 +28,7 @@ OPERATIONS: dict[str, Callable[..., Expr]] = {op.name: build for op, build in CO
 
 
 def relations(attr: Attribute | None, variables: Mapping[str, Expr]) -> Iterable[tuple[str, Expr, Expr]]:
-    """Iterates over the relations (rule, left, right); malformed ones, and those of unknown variables, are skipped."""
+    """Iterates over relations (rule, left, right); skips malformed ones and those of unknown variables."""
     for item in attr.data if isinstance(attr, ArrayAttr) else ():
         parts = item.data if isinstance(item, ArrayAttr) else ()
         if len(parts) == 3 and isinstance(parts[0], StringAttr) and parts[0].data in RULES:

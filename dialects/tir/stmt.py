@@ -1,4 +1,4 @@
-"""Defines TIR's statements: functions, loops, blocks, branches, and scopes of attributes and allocations.
+"""Defines TIR's statements: functions, loops, blocks, branches, scopes of attributes and memory.
 
 A statement that in TVM holds "the rest" as its body (allocate, attr, let, launch_thread, assert, realize) is a flat op
 here: it acts until the end of its region. Where the text ends such a scope early (`with …:` followed
@@ -286,7 +286,7 @@ class _Axis(NamedTuple):
 
 @irdl_op_definition
 class BlockOp(PlainOp):
-    """`with T.block("C"):`: a computation over iteration variables bound to expressions of the outer loops.
+    """`with T.block("C"):`: a computation over iteration variables, bound to values of the outer loops.
 
     Iteration variable k (the region's argument k) is named `iter_names[k]`, has kind `iter_types[k]` ("S" spatial,
     "R" reduce, "scan", "opaque"), runs over `dom_mins[k]`, `dom_extents[k]` and is bound to `bindings[k]`. Where

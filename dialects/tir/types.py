@@ -124,7 +124,7 @@ class StringType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class TargetAttr(ParametrizedAttribute):
-    """A compilation target: the dictionary or string of `T.target({"kind": "llvm", …})`, `T.target("llvm")`."""
+    """A compilation target: the argument of `T.target({"kind": "llvm", …})` or `T.target("llvm")`."""
 
     name = "tir.target_config"
     config: Attribute = param_def()
@@ -214,7 +214,10 @@ _KINDS = {
 
 
 def type_to_dtype(type: Attribute) -> str:
-    """Returns TVM's name of a scalar, vector or handle type, the inverse of `dtype_to_type`; words for others."""
+    """Returns TVM's name of a scalar, vector or handle type, the inverse of `dtype_to_type`.
+
+    For other types it returns words for messages.
+    """
     match type:
         case IntegerType():
             bits = type.width.data
@@ -234,7 +237,7 @@ def type_to_dtype(type: Attribute) -> str:
 
 
 def is_vector(kind: Attribute) -> TypeIs[VectorType[Attribute]]:
-    """Returns True for a vector type. (`isinstance` would be slower, by virtual subclasses of scalar types.)"""
+    """Returns True for a vector type; faster than `isinstance`, which checks virtual subclasses."""
     return type(kind) is VectorType
 
 

@@ -17,7 +17,7 @@ LEVELS = (
 
 
 class Level(Protocol):
-    """The view of one dialect that rules use; attributes are Python values, or `Attribute` objects without such."""
+    """A dialect as rules use it; attributes are Python values, or `Attribute` where there are none."""
 
     name: str
 
@@ -42,7 +42,7 @@ class Level(Protocol):
         ...
 
     def operator(self, op_name: str) -> str | None:
-        """Returns the function of an op's infix operator in the text of rules; None for an op written as a call."""
+        """Returns the function of the infix operator that a rule's text writes for an op; None for a call."""
         ...
 
     def is_commutative(self, op_name: str) -> bool:
@@ -50,11 +50,11 @@ class Level(Protocol):
         ...
 
     def problem(self, op_name: str, arguments: int | None, attributes: Sequence[str]) -> str | None:
-        """Returns an error in the number of arguments (None: unknown) or attribute names of a pattern or replacement."""
+        """Returns an error in the argument count (None: unknown) or attribute names of a pattern, or None."""
         ...
 
     def attribute(self, op: Operation, name: str) -> Any:
-        """Returns an op's attribute, its default if not written. Raises KeyError if the op has no such attribute."""
+        """Returns an op's attribute or its default. Raises KeyError if the op has no such attribute."""
         ...
 
     def attributes(self, op: Operation) -> Mapping[str, Any]:
@@ -78,7 +78,7 @@ class Level(Protocol):
         ...
 
     def fold(self, op: Operation, args: Sequence[Any]) -> Any:
-        """Returns an op's result on constants, as `constant` does. Raises NoMatch if it cannot be computed here."""
+        """Returns an op's result on constants, as `constant` does. Raises NoMatch if it is not computed here."""
         ...
 
 

@@ -1,4 +1,7 @@
-"""Defines the level of any dialect: ops by full names, or short ones in rules `for` it; see `tir.py` for TIR."""
+"""Defines the level of any dialect: ops by full names, or short ones in rules `for` it.
+
+TIR's is in `tir.py`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiles buffers: matches of parameters and regions, allocations, views of handles, symbolic variables."""
+"""Compiles buffers: matches, allocations, views of handles, symbolic variables."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def compile_match_buffer(c: Compiler, op: MatchBufferOp) -> Step:
 
 
 def argument_view(array: Array, dtype: np.dtype[Any], lanes: int, name: str, where: Operation) -> View:
-    """Returns an argument's array as a buffer; handles see its memory if it, or its base array, is contiguous."""
+    """Returns an argument's array as a buffer; handles see its memory only if that is contiguous."""
     if array.dtype != dtype:
         raise error_at(where, f"buffer '{name}' has dtype {dtype.name}, but its array has {array.dtype.name}")
     shape = array.shape if lanes == 1 else array.shape[:-1]

@@ -295,7 +295,7 @@ def _call_function(c: Compiler, op: CallOp, arguments: list[int], result: int | 
 
 
 def run_function(functions: Functions, func: PrimFuncOp, values: list[Value]) -> Any:
-    """Runs a function on interpreter values: views, pointers, arrays for handles, Python and numpy scalars."""
+    """Runs a function on interpreter values: views, pointers, arrays for handles, scalars."""
     compiled = functions.compiled(func)
     frame = Frame(compiled.template, compiled.plan.rank)
     for number, (slot, param, value) in enumerate(zip(compiled.params, func.params, values, strict=True)):

@@ -225,7 +225,7 @@ def _q_multiply_shift(a: Any, b: Any, q: Any, s: Any, dtype: np.dtype[Any]) -> A
 
 
 def _q_multiply_shift_per_axis(a: Any, b: Any, left: Any, right: Any, q: Any, flags: Any, dtype: np.dtype[Any]) -> Any:
-    """As `q_multiply_shift`, with left and right shifts, which the flags turn on."""
+    """As `q_multiply_shift`, with left and right shifts, which the flags enable."""
     a, b, left, right, q = (as_array(v, np.dtype(np.int64)) for v in (a, b, left, right, q))
     # The flags may be of lanes.
     if flags:
@@ -241,7 +241,7 @@ def _rounded_shift(product: Array, total: Array, dtype: np.dtype[Any]) -> Any:
 
 
 def reinterpret(source: Attribute, target: Attribute, op: Operation) -> Function:
-    """Reinterprets bits as another type of as many bytes; lanes may become fewer and wider, or the reverse."""
+    """Reinterprets bits as another type of as many bytes; lanes may merge or split."""
     before, after = dtype_of(source, op), dtype_of(target, op)
     if before.itemsize * lanes_of(source) != after.itemsize * lanes_of(target):
         raise error_at(

@@ -1,4 +1,4 @@
-"""Loads and stores elements: indices are checked, then accessed by slices if possible, otherwise singly."""
+"""Loads and stores elements: indices are checked; elements are accessed by slices if possible."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Access:
         return result
 
     def basic(self, f: Frame, view: View, parts: Sequence[Value]) -> Array | None:
-        """Returns the elements as a view of the memory, one dimension per axis, or None if slices do not suffice."""
+        """Returns the elements as a view of the memory, one dimension per axis, or None if not by slices."""
         if self.vector:
             return None
         keys: list[int | slice] = []

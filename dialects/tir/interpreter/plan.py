@@ -301,7 +301,7 @@ class _Planner:
         return False
 
     def are_apart(self, accesses: Sequence[PlannedAccess], variable: Atom, op: ForOp) -> bool:
-        """Returns True if different iterations touch different elements, in one dimension or in the flat offset.
+        """Returns True if iterations touch different elements, in one dimension or in the flat offset.
 
         Every access must be at c * variable + a common part + a part that varies by less than c.
         """
@@ -407,7 +407,7 @@ class _Planner:
         return isinstance(access.op, StoreOp) and isinstance(init, InitOp) and init.parent_op() is store.parent_op()
 
     def starts_first(self, block: BlockOp, variable: Atom) -> bool:
-        """Returns True if the block's init, which runs at its reduce axes' least values, runs in the first iteration."""
+        """Returns True if the block's init, run at its reduce axes' least values, runs in the first iteration."""
         bindings = [
             self.analyzer.simplify(binding)
             for kind, binding in zip(block.iter_types.data, block.bindings, strict=True)

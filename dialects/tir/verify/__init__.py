@@ -1,4 +1,4 @@
-"""Verifies TIR functions by rules across loops, blocks and buffers, which ops' own verifiers do not see.
+"""Verifies TIR functions by rules across loops, blocks and buffers, beyond ops' own verifiers.
 
 Only provable violations are reported: an axis whose domain the loops around cannot fill or leave, an access outside a
 buffer or outside the regions that its block declares, an init without a reduction, a vectorized loop without a constant extent, one

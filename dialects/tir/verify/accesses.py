@@ -226,7 +226,7 @@ class AccessRules:
             )
 
     def outside(self, box: DeclaredBox, op: LoadOp | StoreOp, indices: list[Expr]) -> tuple[int, str] | None:
-        """Returns (dimension, the declared range) that the access provably leaves; None if it may be in the box."""
+        """Returns (dimension, declared range) that the access provably leaves; None if it may be in the box."""
         for number, ((low, extent), index) in enumerate(zip(box.ranges, indices, strict=True)):
             distance = self.context.analyzer.simplify(index - low)
             size = extent.value
@@ -262,7 +262,7 @@ def _may_be_discarded(load: LoadOp) -> bool:
 
 
 def _is_made_in(buffer: SSAValue, block: BlockOp) -> bool:
-    """Returns True if the buffer is the block's own: defined by an op directly in the block, or matched in it."""
+    """Returns True if the buffer is the block's own: defined directly in the block, or matched in it."""
     maker = buffer.owner
     return isinstance(maker, BufferOp) and maker.parent is block.body.block
 

@@ -113,7 +113,7 @@ def _names(loops: list[BlockArgument], binding: Expr) -> str:
 
 
 def _has_other_writer(block: BlockOp) -> bool:
-    """Returns True if a buffer that the block writes has other writers: several blocks may fill it together."""
+    """Returns True if a buffer that the block writes has other writers, which may fill it together."""
     for op in block.body.block.ops:
         if isinstance(op, StoreOp):
             for use in op.buffer.uses:

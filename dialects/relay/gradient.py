@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import SupportsIndex, TypeAlias, cast, overload
 
@@ -17,7 +17,7 @@ from ...support.diagnostics import MirError, error_at
 from ..tir.types import type_to_dtype
 from .emit import Emitter
 from .operator import Attrs, AttrValue, Operator, OperatorOp
-from .operators import GRADIENTS, load, load_all
+from .operators import GRADIENTS, Registry
 
 
 class UnknownSize(Exception):
@@ -161,29 +161,12 @@ class Backward:
 Gradient: TypeAlias = Callable[[Backward], Sequence[Term]]
 """The gradients of an operator's arguments, in order: how the final result changes with each."""
 
-_GRADIENTS: dict[str, Gradient] = {}
-
-
-def gradient(*names: str) -> Callable[[Gradient], Gradient]:
-    """Registers a function as the gradient of operators, each of which may have one."""
-
-    def register(function: Gradient) -> Gradient:
-        for name in names:
-            if name in _GRADIENTS:
-                raise ValueError(f"the gradient of {name} is defined twice")
-            _GRADIENTS[name] = function
-        return function
-
-    return register
+_GRADIENTS: Registry[Gradient] = Registry("the gradient of", GRADIENTS)
+gradient = _GRADIENTS.of_operators
+"""Registers a function as the gradient of operators, each of which may have one: `@gradient("exp")`."""
+all_gradients = _GRADIENTS.all
 
 
 def gradient_of(operator: Operator) -> Gradient | None:
     """Returns the gradient of an operator; None for operators that have none."""
-    load(operator.name, _GRADIENTS, GRADIENTS)
-    return _GRADIENTS.get(operator.name)
-
-
-def all_gradients() -> Mapping[str, Gradient]:
-    """Returns all gradients by the operators' names."""
-    load_all(GRADIENTS)
-    return _GRADIENTS
+    return _GRADIENTS.find(operator.name)

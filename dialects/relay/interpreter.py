@@ -24,27 +24,8 @@ from ...support.text import counted
 from .. import numeric
 from ..array import numpy_dtype
 from ..tir.types import type_to_dtype
+from . import ir
 from .infer.open_checks import open_sizes
-from .ir import (
-    CallGlobalOp,
-    CallOp,
-    CallTirOp,
-    ConstantOp,
-    ConstructOp,
-    ConstructorRefOp,
-    FnOp,
-    FuncOp,
-    GlobalRefOp,
-    IfOp,
-    LetOp,
-    MatchOp,
-    RefOp,
-    RefReadOp,
-    RefWriteOp,
-    ReturnOp,
-    TupleGetItemOp,
-    TupleOp,
-)
 from .operator import Attrs, OperatorOp
 from .patterns import ConstructorPattern, TuplePattern, VarPattern, WildcardPattern
 from .text import type_text
@@ -80,7 +61,7 @@ class Activation:
 class Closure:
     """A local function and the values around it."""
 
-    fn: FnOp
+    fn: ir.FnOp
     scope: Activation
 
     def __repr__(self) -> str:
@@ -91,7 +72,7 @@ class Closure:
 class GlobalFunction:
     """A function of the module as a value."""
 
-    func: FuncOp
+    func: ir.FuncOp
 
     def __repr__(self) -> str:
         return f"@{self.func.sym_name.data}"
@@ -256,8 +237,8 @@ class Interpreter:
     def call(self, entry: str, args: Sequence[Value]) -> Value:
         """As `interpret`."""
         func = self.symbols.get(entry)
-        if not isinstance(func, FuncOp):
-            names = ", ".join(f"@{n}" for n, op in self.symbols.items() if isinstance(op, FuncOp))
+        if not isinstance(func, ir.FuncOp):
+            names = ", ".join(f"@{n}" for n, op in self.symbols.items() if isinstance(op, ir.FuncOp))
             raise error_at(None, f"the module has no Relay function '@{entry}'; it has {names or 'none'}")
         _check_arguments(func, args)
         with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -273,7 +254,7 @@ class Interpreter:
             if op is None:
                 raise error_at(None, "a block ends without relay.return")
             frame.op = op.next_op
-            if isinstance(op, ReturnOp):
+            if isinstance(op, ir.ReturnOp):
                 value = frame.scope[op.value]
                 stack.pop()
                 if not stack:
@@ -359,16 +340,16 @@ class Interpreter:
         self._enter(block, scope, frame, op)
 
     def _call(self, op: Operation, frame: _Frame) -> None:
-        assert isinstance(op, CallOp)
+        assert isinstance(op, ir.CallOp)
         self._apply(frame.scope[op.callee], [frame.scope[a] for a in op.arguments], frame, op)
 
     def _call_global(self, op: Operation, frame: _Frame) -> None:
-        assert isinstance(op, CallGlobalOp)
+        assert isinstance(op, ir.CallGlobalOp)
         callee = self._global(op, op.callee.root_reference.data)
         self._apply(callee, [frame.scope[a] for a in op.arguments], frame, op)
 
     def _if(self, op: Operation, frame: _Frame) -> None:
-        assert isinstance(op, IfOp)
+        assert isinstance(op, ir.IfOp)
         condition = frame.scope[op.condition]
         if not isinstance(condition, np.ndarray) or condition.size != 1:
             raise error_at(op, f"the condition of an if must be a scalar, not {_describe(condition)}")
@@ -376,7 +357,7 @@ class Interpreter:
         self._enter(region.block, frame.scope, frame, op)
 
     def _match(self, op: Operation, frame: _Frame) -> None:
-        assert isinstance(op, MatchOp)
+        assert isinstance(op, ir.MatchOp)
         value = frame.scope[op.value]
         for pattern, clause in zip(op.patterns.data, op.clauses, strict=True):
             bound = match_pattern(pattern, value)
@@ -389,27 +370,27 @@ class Interpreter:
 
     def _global(self, op: Operation, name: str) -> GlobalFunction:
         func = self.symbols.get(name)
-        if not isinstance(func, FuncOp):
+        if not isinstance(func, ir.FuncOp):
             raise error_at(op, f"the module has no Relay function '@{name}'")
         return GlobalFunction(func)
 
     def _global_ref(self, op: Operation, scope: Activation) -> Value:
-        assert isinstance(op, GlobalRefOp)
+        assert isinstance(op, ir.GlobalRefOp)
         return self._global(op, op.symbol.root_reference.data)
 
     def _tuple_get_item(self, op: Operation, scope: Activation) -> Value:
-        assert isinstance(op, TupleGetItemOp)
+        assert isinstance(op, ir.TupleGetItemOp)
         value, index = scope[op.tuple_value], op.index.value.data
         if not isinstance(value, tuple) or not 0 <= index < len(value):
             raise error_at(op, f"{_describe(value)} has no field {index}")
         return value[index]
 
     def _ref_read(self, op: Operation, scope: Activation) -> Value:
-        assert isinstance(op, RefReadOp)
+        assert isinstance(op, ir.RefReadOp)
         return self._cell(op, scope[op.ref]).value
 
     def _ref_write(self, op: Operation, scope: Activation) -> Value:
-        assert isinstance(op, RefWriteOp)
+        assert isinstance(op, ir.RefWriteOp)
         self._cell(op, scope[op.ref]).value = scope[op.value]
         return ()
 
@@ -419,7 +400,7 @@ class Interpreter:
         return value
 
     def _call_tir(self, op: Operation, scope: Activation) -> Value:
-        assert isinstance(op, CallTirOp)
+        assert isinstance(op, ir.CallTirOp)
         from .call_tir import call_tir
 
         name = op.callee.root_reference.data
@@ -430,28 +411,28 @@ class Interpreter:
 
 
 _SIMPLE: dict[type[Operation], Callable[[Interpreter, Any, Activation], Value]] = {
-    ConstantOp: lambda self, op, scope: op.value.array,
-    LetOp: lambda self, op, scope: scope[op.value],
-    TupleOp: lambda self, op, scope: tuple(scope[f] for f in op.fields),
-    TupleGetItemOp: Interpreter._tuple_get_item,  # pyright: ignore[reportPrivateUsage]
-    FnOp: lambda self, op, scope: Closure(op, scope),
-    GlobalRefOp: Interpreter._global_ref,  # pyright: ignore[reportPrivateUsage]
-    ConstructOp: lambda self, op, scope: AdtValue(
+    ir.ConstantOp: lambda self, op, scope: op.value.array,
+    ir.LetOp: lambda self, op, scope: scope[op.value],
+    ir.TupleOp: lambda self, op, scope: tuple(scope[f] for f in op.fields),
+    ir.TupleGetItemOp: Interpreter._tuple_get_item,  # pyright: ignore[reportPrivateUsage]
+    ir.FnOp: lambda self, op, scope: Closure(op, scope),
+    ir.GlobalRefOp: Interpreter._global_ref,  # pyright: ignore[reportPrivateUsage]
+    ir.ConstructOp: lambda self, op, scope: AdtValue(
         op.type_name.data, op.constructor.data, tuple(scope[a] for a in op.arguments)
     ),
-    ConstructorRefOp: lambda self, op, scope: ConstructorFunction(op.type_name.data, op.constructor.data),
-    RefOp: lambda self, op, scope: Cell(scope[op.value]),
-    RefReadOp: Interpreter._ref_read,  # pyright: ignore[reportPrivateUsage]
-    RefWriteOp: Interpreter._ref_write,  # pyright: ignore[reportPrivateUsage]
-    CallTirOp: Interpreter._call_tir,  # pyright: ignore[reportPrivateUsage]
+    ir.ConstructorRefOp: lambda self, op, scope: ConstructorFunction(op.type_name.data, op.constructor.data),
+    ir.RefOp: lambda self, op, scope: Cell(scope[op.value]),
+    ir.RefReadOp: Interpreter._ref_read,  # pyright: ignore[reportPrivateUsage]
+    ir.RefWriteOp: Interpreter._ref_write,  # pyright: ignore[reportPrivateUsage]
+    ir.CallTirOp: Interpreter._call_tir,  # pyright: ignore[reportPrivateUsage]
 }
 """Ops whose value is computed at once."""
 
 _CONTROL: dict[type[Operation], Callable[[Interpreter, Operation, _Frame], None]] = {
-    CallOp: Interpreter._call,  # pyright: ignore[reportPrivateUsage]
-    CallGlobalOp: Interpreter._call_global,  # pyright: ignore[reportPrivateUsage]
-    IfOp: Interpreter._if,  # pyright: ignore[reportPrivateUsage]
-    MatchOp: Interpreter._match,  # pyright: ignore[reportPrivateUsage]
+    ir.CallOp: Interpreter._call,  # pyright: ignore[reportPrivateUsage]
+    ir.CallGlobalOp: Interpreter._call_global,  # pyright: ignore[reportPrivateUsage]
+    ir.IfOp: Interpreter._if,  # pyright: ignore[reportPrivateUsage]
+    ir.MatchOp: Interpreter._match,  # pyright: ignore[reportPrivateUsage]
 }
 """Ops that go on in another block."""
 
@@ -459,9 +440,9 @@ _CONTROL: dict[type[Operation], Callable[[Interpreter, Operation, _Frame], None]
 def _is_last(op: Operation) -> bool:
     """Returns whether the block returns the op's value as it is, possibly under a name of `let`."""
     value, following = op.results[0], op.next_op
-    while isinstance(following, LetOp) and following.value is value:
+    while isinstance(following, ir.LetOp) and following.value is value:
         value, following = following.result, following.next_op
-    return isinstance(following, ReturnOp) and following.value is value
+    return isinstance(following, ir.ReturnOp) and following.value is value
 
 
 def match_pattern(pattern: Attribute, value: Value) -> list[Value] | None:
@@ -525,7 +506,7 @@ def fits(value: Value, type: Attribute) -> bool:
             return True
 
 
-def _check_arguments(func: FuncOp, args: Sequence[Value]) -> None:
+def _check_arguments(func: ir.FuncOp, args: Sequence[Value]) -> None:
     name = func.sym_name.data
     if len(args) != len(func.params):
         raise error_at(func, f"@{name} takes {counted(len(func.params), 'argument')}, not {len(args)}")

@@ -618,8 +618,7 @@ class MatchOp(StructureOp):
         )
 
     def verify_(self) -> None:
-        from .exhaustive import missing_case
-        from .verify import agree
+        from .verify import agree, missing_case
 
         patterns = self.patterns.data
         if len(patterns) != len(self.clauses):

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Attribute
 
 from .operator import Attrs, AttrValue, Operator
-from .operators import LAYOUT_RULES, load
+from .operators import LAYOUT_RULES, Registry
 from .operators.common.layout_strings import Layout, parse_layout
 
 SCALAR = Layout("", ())
@@ -57,26 +57,14 @@ class Layouts:
 LayoutRule: TypeAlias = Callable[[LayoutUse], Layouts | None]
 """None where nothing can be said: the operator then takes its arguments as they were written."""
 
-_LAYOUT_RULES: dict[str, LayoutRule] = {}
-
-
-def layout_rule(*names: str) -> Callable[[LayoutRule], LayoutRule]:
-    """Registers a function as the layout rule of operators, each of which may have one."""
-
-    def register(rule: LayoutRule) -> LayoutRule:
-        for name in names:
-            if name in _LAYOUT_RULES:
-                raise ValueError(f"the layout rule of {name} is defined twice")
-            _LAYOUT_RULES[name] = rule
-        return rule
-
-    return register
+_LAYOUT_RULES: Registry[LayoutRule] = Registry("the layout rule of", LAYOUT_RULES)
+layout_rule = _LAYOUT_RULES.of_operators
+"""Registers a function as the layout rule of operators, each of which may have one: `@layout_rule("exp")`."""
 
 
 def layout_rule_of(operator: Operator) -> LayoutRule | None:
     """Returns the layout rule of an operator; None for one that takes its arguments as they were written."""
-    load(operator.name, _LAYOUT_RULES, LAYOUT_RULES)
-    return _LAYOUT_RULES.get(operator.name)
+    return _LAYOUT_RULES.find(operator.name)
 
 
 def of_dims(dims: Sequence[tuple[str, int | None]]) -> Layout | None:

@@ -1,7 +1,7 @@
 """Defines an entry of the operator table, and the op class made from it.
 
 An entry defines an operator in one place: arguments, attributes with TVM's names and defaults, type relation, fusion
-kind, numpy meaning and TE compute. The entries are in `operators/`, by topic, and register themselves with `register`;
+kind, numpy meaning and TE compute. The entries are in `operators/`, by topic, and register themselves with `define`;
 `get_operator` imports the topic that holds a name on demand. Gradients (`gradient.py`) and layout rules (`layouts.py`)
 register themselves by operator in the same way, in modules that only the passes that ask for them import: no program is
 read, typed or run with them.
@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeAlias, cast
+from types import FrameType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, ParamSpec, Protocol, TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -37,6 +38,7 @@ from ...support.external_names import note_name
 from ...support.source_places import argument_place
 from ...support.text import counted, nearest_or_all
 from ..assembly import FunctionalForm
+from .operators import TOPICS, Registry
 from .types import UNKNOWN
 
 if TYPE_CHECKING:
@@ -376,7 +378,7 @@ class OperatorOp(FunctionalForm):
         problem = self.OPERATOR.problem(self.given(), len(self.args))
         if problem is not None:
             raise VerifyException(problem)
-        from .infer.check import check_relation
+        from .infer.result import check_relation
 
         check_relation(self)
 
@@ -436,34 +438,37 @@ def from_attribute(attribute: Attribute) -> AttrValue:
             return attribute  # type: ignore[return-value]
 
 
-_OPERATORS: dict[str, Operator] = {}
+_OPERATORS: Registry[Operator] = Registry("operator", TOPICS)
 _CLASSES: dict[str, type[OperatorOp]] = {}
+_P = ParamSpec("_P")
+
+
+def _add(operator: Operator, definer: FrameType) -> Operator:
+    _OPERATORS.add(operator.name, operator)
+    note_name(operator.name, definer.f_globals.get("__name__", ""))
+    return operator
 
 
 def register(operator: Operator) -> Operator:
     """Adds an entry to the table; a name may be registered once."""
-    if operator.name in _OPERATORS:
-        raise ValueError(f"operator {operator.name} is defined twice")
-    _OPERATORS[operator.name] = operator
-    # Whoever calls this defines the operator.
-    note_name(operator.name, sys._getframe(1).f_globals.get("__name__", ""))  # pyright: ignore[reportPrivateUsage]
-    return operator
+    return _add(operator, sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
 
 
-def get_operator(name: str) -> Operator | None:
-    """The entry named as in Relay text ("nn.dense"), or None."""
-    from .operators import load
+def _defining(entry: Callable[_P, Operator]) -> Callable[_P, Operator]:
+    def define(*args: _P.args, **kwargs: _P.kwargs) -> Operator:
+        return _add(entry(*args, **kwargs), sys._getframe(1))  # pyright: ignore[reportPrivateUsage]
 
-    load(name, _OPERATORS)
-    return _OPERATORS.get(name)
+    return define
 
 
-def all_operators() -> Mapping[str, Operator]:
-    """The whole table, every topic loaded, by name."""
-    from .operators import load_all
+define = _defining(Operator)
+"""Adds an entry of these fields: `define("exp", ("data",), identity, OpPattern.ELEMWISE, numpy=…)`."""
 
-    load_all()
-    return _OPERATORS
+get_operator = _OPERATORS.find
+"""Returns the entry named as in Relay text ("nn.dense"), or None."""
+
+all_operators = _OPERATORS.all
+"""Returns the whole table by name, every topic imported."""
 
 
 def operator_class(operator: Operator) -> type[OperatorOp]:

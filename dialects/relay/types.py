@@ -6,7 +6,7 @@ is a tensor of rank 0.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, StringAttr, TensorType, TupleType
@@ -109,3 +109,23 @@ def tuple_of(fields: Sequence[Attribute]) -> TupleType:
     The builtin type stores any sequence that it is given, and a list does not hash.
     """
     return TupleType(ArrayAttr(cast("Sequence[TypeAttribute]", fields)))
+
+
+def substitute(type: Attribute, types: Mapping[str, Attribute]) -> Attribute:
+    """Replaces type variables by name: `fn (A) -> A` with A = float32 is `fn (float32) -> float32`."""
+    match type:
+        case TypeVarType():
+            return types.get(type.var_name.data, type)
+        case TupleType():
+            return tuple_of([substitute(t, types) for t in type.types.data])
+        case FuncType():
+            own = {p.data for p in type.type_params.data}
+            outer = {name: t for name, t in types.items() if name not in own}
+            inputs = [substitute(t, outer) for t in type.inputs.data]
+            return FuncType.get(inputs, substitute(type.output, outer), [p.data for p in type.type_params.data])
+        case AdtType():
+            return AdtType.get(type.type_name.data, [substitute(t, types) for t in type.arguments.data])
+        case RefType():
+            return RefType(substitute(type.value_type, types))
+        case _:
+            return type

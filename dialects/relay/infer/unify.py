@@ -14,9 +14,8 @@ from xdsl.irdl import irdl_attr_definition, param_def
 
 from ....support.diagnostics import UNKNOWN_LOC, Diagnostic, MirError
 from ...tir.types import type_to_dtype
-from ..substitution import substitute
 from ..text import type_text
-from ..types import UNKNOWN, AdtType, FuncType, RefType, TypeVarType, UnknownType
+from ..types import UNKNOWN, AdtType, FuncType, RefType, TypeVarType, UnknownType, substitute
 
 
 @irdl_attr_definition

@@ -6,9 +6,11 @@ in the order in which they are searched, the most common first, so that a small 
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Container
+from collections.abc import Callable, Mapping
 from importlib import import_module
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
 
 TOPICS = (
     "elementwise.broadcast",
@@ -51,7 +53,7 @@ TOPICS = (
     "nn.bitserial",
     "conv.gemm_convolution",
 )
-"""Modules of this package; each registers the operators that it defines (`operator.register`)."""
+"""Modules of this package; each registers the operators that it defines (`operator.define`)."""
 
 GRADIENTS = ("common.gradients", "nn.layer_gradients", "shape.move_gradients")
 """Modules of this package; each registers the gradients that it defines (`gradient.gradient`)."""
@@ -59,16 +61,40 @@ GRADIENTS = ("common.gradients", "nn.layer_gradients", "shape.move_gradients")
 LAYOUT_RULES = ("common.layout_rules",)
 """Modules of this package; each registers the layout rules that it defines (`layouts.layout_rule`)."""
 
-_imported: Counter[tuple[str, ...]] = Counter()
 
+class Registry(Generic[T]):
+    """Entries by the name of an operator, which `modules` of this package add when they are imported."""
 
-def load(name: str, table: Container[str], modules: tuple[str, ...] = TOPICS) -> None:
-    """Imports `modules` in order until `table` holds the operator `name`; all of them for an unknown name."""
-    while name not in table and _imported[modules] < len(modules):
-        import_module(f"{__name__}.{modules[_imported[modules]]}")
-        _imported[modules] += 1
+    def __init__(self, what: str, modules: tuple[str, ...]):
+        self.what = what
+        self._modules = modules
+        self._imported = 0
+        self._entries: dict[str, T] = {}
 
+    def add(self, name: str, entry: T) -> None:
+        """Adds an entry. Raises ValueError where the operator has one."""
+        if name in self._entries:
+            raise ValueError(f"{self.what} {name} is defined twice")
+        self._entries[name] = entry
 
-def load_all(modules: tuple[str, ...] = TOPICS) -> None:
-    """Imports all of `modules`."""
-    load("", (), modules)
+    def of_operators(self, *names: str) -> Callable[[T], T]:
+        """Returns a decorator that adds a function for each of the operators."""
+
+        def add(entry: T) -> T:
+            for name in names:
+                self.add(name, entry)
+            return entry
+
+        return add
+
+    def find(self, name: str) -> T | None:
+        """Returns the entry of an operator, importing modules in order until one has it; None if none has."""
+        while name not in self._entries and self._imported < len(self._modules):
+            import_module(f"{__name__}.{self._modules[self._imported]}")
+            self._imported += 1
+        return self._entries.get(name)
+
+    def all(self) -> Mapping[str, T]:
+        """Returns all entries, every module imported."""
+        self.find("")
+        return self._entries

@@ -8,8 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute
 
 from ....dialects.relay.ir import TypeDataOp
-from ....dialects.relay.substitution import substitute
-from ....dialects.relay.types import AdtType
+from ....dialects.relay.types import AdtType, substitute
 
 
 class DataTypes:

@@ -9,8 +9,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.relay import ir
 from ....dialects.relay.infer.unify import Mismatch, Unifier
-from ....dialects.relay.substitution import substitute
-from ....dialects.relay.types import AdtType, FuncType, RefType, TypeVarType
+from ....dialects.relay.types import AdtType, FuncType, RefType, TypeVarType, substitute
 from ....support.diagnostics import error_at
 from ....support.edit import set_type
 from ....support.walk import walk_ops

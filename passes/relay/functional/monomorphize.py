@@ -17,8 +17,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from ....dialects.relay import ir as relay
-from ....dialects.relay.substitution import substitute
-from ....dialects.relay.types import AdtType, FuncType, RefType, TypeVarType, UnknownType
+from ....dialects.relay.types import AdtType, FuncType, RefType, TypeVarType, UnknownType, substitute
 from ....support.diagnostics import error_at
 from ....support.edit import erase_op, insert_op_after
 from ....support.walk import walk_ops

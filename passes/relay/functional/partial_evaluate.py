@@ -24,8 +24,7 @@ from ....dialects.relay import ir
 from ....dialects.relay.infer import infer_types
 from ....dialects.relay.infer.open_checks import is_open
 from ....dialects.relay.operator import OperatorOp
-from ....dialects.relay.substitution import substitute
-from ....dialects.relay.types import FuncType
+from ....dialects.relay.types import FuncType, substitute
 from ....dialects.tir.types import dtype_to_type
 from ....support.deep_stack import in_deep_stack
 from ....support.edit import erase_op

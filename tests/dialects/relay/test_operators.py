@@ -55,7 +55,7 @@ def test_simple_operators_need_no_case(name: str) -> None:
 def test_every_topic_is_listed() -> None:
     folder = Path(relations.__file__).parents[1]
     topics = {f: f"{f.parent.name}.{f.stem}" for f in folder.glob("*/*.py")}
-    registering = {name for f, name in topics.items() if "register(" in f.read_text() or name in TOPICS}
+    registering = {name for f, name in topics.items() if "define(" in f.read_text() or name in TOPICS}
     assert registering == set(TOPICS) and len(set(TOPICS)) == len(TOPICS)
 
 

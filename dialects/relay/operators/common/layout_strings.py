@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
 from .....support.text import natural
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from .numpy_meanings import Array
 from .relations import divide_dims, is_multiple, multiply_dims, rank_must_be, same_dim, shape_of, tensor_type
 from .sources import TVM
@@ -202,13 +202,11 @@ def _te_transform(attrs: Attrs, x: Tensor) -> Tensor:
     return te.compute(shape, lambda *i: x(*src.indices(dst.logical_indices(i))), name="T_layout_trans")
 
 
-register(
-    Operator(
-        "layout_transform", ("data",), _transform_relation, OpPattern.INJECTIVE,
-        numpy=_transform,
-        compute=lambda attrs, xs, out: [_te_transform(attrs, xs[0])],
-        attributes=(attr("src_layout", kind="str"), attr("dst_layout", kind="str")),
-        doc="The tensor in another layout; blocks (16c) are split off and merged.",
-        source=TVM.format("layout_transform"),
-    )
+define(
+    "layout_transform", ("data",), _transform_relation, OpPattern.INJECTIVE,
+    numpy=_transform,
+    compute=lambda attrs, xs, out: [_te_transform(attrs, xs[0])],
+    attributes=(attr("src_layout", kind="str"), attr("dst_layout", kind="str")),
+    doc="The tensor in another layout; blocks (16c) are split off and merged.",
+    source=TVM.format("layout_transform"),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, AttrSpec, OpPattern, Relation, attr, define
 from ..common.layout_strings import checked_layout, laid_out, layout, logical_sizes
 from ..common.numpy_meanings import Array, matmul, numpy_type
 from ..common.relations import add_dims, at_most, dtype_attr, is_multiple, multiply_dims, same_dim, show_argument
@@ -117,14 +117,12 @@ def transposed_attributes(rank: int) -> tuple[AttrSpec, ...]:
 
 
 def _register(rank: int) -> None:
-    register(
-        Operator(
-            f"nn.conv{rank}d_transpose", ("data", "weight"), TRANSPOSED_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
-            numpy=_meaning(rank), compute=transposed_compute(rank),
-            attributes=transposed_attributes(rank),
-            doc=f"The transposed convolution over {rank} spatial ax{'i' if rank == 1 else 'e'}s; `output_padding` enlarges the result behind.",
-            source=TVM_NN.format(f"conv{rank}d_transpose"),
-        )
+    define(
+        f"nn.conv{rank}d_transpose", ("data", "weight"), TRANSPOSED_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
+        numpy=_meaning(rank), compute=transposed_compute(rank),
+        attributes=transposed_attributes(rank),
+        doc=f"The transposed convolution over {rank} spatial ax{'i' if rank == 1 else 'e'}s; `output_padding` enlarges the result behind.",
+        source=TVM_NN.format(f"conv{rank}d_transpose"),
     )  # fmt: skip
 
 

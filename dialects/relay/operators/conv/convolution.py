@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import TensorType
 
-from ...operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, AttrSpec, OpPattern, Relation, attr, define
 from ..common.layout_strings import Layout, checked_layout, laid_out, layout, logical_sizes
 from ..common.numpy_meanings import Array, matmul, numpy_type
 from ..common.relations import (
@@ -327,12 +327,10 @@ def conv_attributes(rank: int, *extra: AttrSpec, kernel_layout: str | None = Non
 
 
 def _register_conv(name: str, rank: int, doc: str, relation: Any = None, *, source: str) -> None:
-    register(
-        Operator(
-            name, ("data", "weight"), relation or CONV_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
-            numpy=_numpy_conv(rank), compute=_te_conv(rank), attributes=conv_attributes(rank),
-            doc=doc, source=source,
-        )
+    define(
+        name, ("data", "weight"), relation or CONV_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
+        numpy=_numpy_conv(rank), compute=_te_conv(rank), attributes=conv_attributes(rank),
+        doc=doc, source=source,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.layout_strings import checked_layout, laid_out, layout, logical_sizes
 from ..common.numpy_meanings import Array, arange_along, matmul, numpy_type
 from ..common.relations import divide_dims, dtype_attr, is_multiple, multiply_dims, same_dim, show_argument
@@ -182,15 +182,13 @@ def _as_dtype(value: Any, dtype: str) -> Any:
     return te.const(value, dtype) if isinstance(value, int) else value.astype(dtype)
 
 
-register(
-    Operator(
-        "nn.deformable_conv2d", ("data", "offset", "weight"), _deformable_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_deformable_conv2d,
-        compute=_te_deformable_conv2d,
-        attributes=(*conv_attributes(2), attr("deformable_groups", 1)),
-        doc="A convolution whose taps are moved by `offset` (a row and a column each), bilinear between pixels.",
-        source=ARXIV.format("1703.06211"),
-    )
+define(
+    "nn.deformable_conv2d", ("data", "offset", "weight"), _deformable_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_deformable_conv2d,
+    compute=_te_deformable_conv2d,
+    attributes=(*conv_attributes(2), attr("deformable_groups", 1)),
+    doc="A convolution whose taps are moved by `offset` (a row and a column each), bilinear between pixels.",
+    source=ARXIV.format("1703.06211"),
 )  # fmt: skip
 
 
@@ -243,16 +241,14 @@ def _te_dilation2d(attrs: Attrs, x: Tensor, w: Tensor) -> Tensor:
     return te.compute(of.physical(new), body, name="dilation2d")
 
 
-register(
-    Operator(
-        "image.dilation2d", ("data", "weight"), _dilation_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_dilation2d,
-        compute=lambda attrs, xs, out: [_te_dilation2d(attrs, *xs)],
-        attributes=(
-            attr("strides", (1, 1)), attr("padding", (0, 0)), attr("dilations", (1, 1)), attr("data_layout", "NCHW"),
-            attr("kernel_layout", "IHW"), attr("out_dtype", None, "str"),
-        ),
-        doc="The largest sum of a pixel of the window and the weight at its place (grey-scale dilation).",
-        source=TVM_IMAGE.format("dilation2d"),
-    )
+define(
+    "image.dilation2d", ("data", "weight"), _dilation_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_dilation2d,
+    compute=lambda attrs, xs, out: [_te_dilation2d(attrs, *xs)],
+    attributes=(
+        attr("strides", (1, 1)), attr("padding", (0, 0)), attr("dilations", (1, 1)), attr("data_layout", "NCHW"),
+        attr("kernel_layout", "IHW"), attr("out_dtype", None, "str"),
+    ),
+    doc="The largest sum of a pixel of the window and the weight at its place (grey-scale dilation).",
+    source=TVM_IMAGE.format("dilation2d"),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.layout_strings import checked_layout, laid_out, layout, logical_sizes
 from ..common.numpy_meanings import Array, numpy_type
 from ..common.relations import (
@@ -83,15 +83,13 @@ def _te_transform(attrs: Attrs, w: Tensor) -> Tensor:
     return te.compute([tiles(outer, across), tiles(rows, 4 * depth) * 4, *tile], body, name="T_gemm_weight")
 
 
-register(
-    Operator(
-        "nn.contrib_conv2d_gemm_weight_transform", ("weights",), _transform_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_transform,
-        compute=lambda attrs, xs, out: [_te_transform(attrs, xs[0])],
-        attributes=(attr("tile_N", kind="int"), attr("tile_K", kind="int")),
-        doc="The weight (HWIO) of a convolution as the tiles of a matrix.",
-        source=TVM_NN.format("contrib_conv2d_gemm_weight_transform"),
-    )
+define(
+    "nn.contrib_conv2d_gemm_weight_transform", ("weights",), _transform_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_transform,
+    compute=lambda attrs, xs, out: [_te_transform(attrs, xs[0])],
+    attributes=(attr("tile_N", kind="int"), attr("tile_K", kind="int")),
+    doc="The weight (HWIO) of a convolution as the tiles of a matrix.",
+    source=TVM_NN.format("contrib_conv2d_gemm_weight_transform"),
 )  # fmt: skip
 
 
@@ -148,14 +146,12 @@ def _te_conv(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
     return compute_of("nn.conv2d")(Attrs({**attrs, "kernel_layout": "HWIO"}), [x, weight], out)
 
 
-register(
-    Operator(
-        "nn.contrib_conv2d_gemm_without_weight_transform", ("data", "weight"), _conv_relation,
-        OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_conv,
-        compute=_te_conv,
-        attributes=conv_attributes(2),
-        doc="`nn.conv2d` with a weight that `nn.contrib_conv2d_gemm_weight_transform` made.",
-        source=TVM_NN.format("contrib_conv2d_gemm_without_weight_transform"),
-    )
+define(
+    "nn.contrib_conv2d_gemm_without_weight_transform", ("data", "weight"), _conv_relation,
+    OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_conv,
+    compute=_te_conv,
+    attributes=conv_attributes(2),
+    doc="`nn.conv2d` with a weight that `nn.contrib_conv2d_gemm_weight_transform` made.",
+    source=TVM_NN.format("contrib_conv2d_gemm_without_weight_transform"),
 )  # fmt: skip

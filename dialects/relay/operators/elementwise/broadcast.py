@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ...operator import Attrs, Operator, OpPattern, Relation, register
+from ...operator import Attrs, Operator, OpPattern, Relation, define
 from ..common.numpy_meanings import Array, floor_divide, is_float, keep_dtype, trunc_divide
 from ..common.relations import TypeRelation, broadcast, broadcast_arguments, compare, same_dtype, tensor_type
 from ..common.sources import NUMPY, TVM, C
@@ -37,14 +37,12 @@ def binary(
     source: str,
 ) -> Operator:
     """Registers a broadcasting operator of two tensors without attributes."""
-    return register(
-        Operator(
-            name, ("lhs", "rhs"), relation, OpPattern.BROADCAST,
-            numpy=lambda attrs, a, b: numpy(a, b),
-            compute=lambda attrs, xs, out: [te_broadcast(compute, *xs, name=f"T_{name}")],
-            doc=doc, source=source,
-            commutative=commutative,
-        )
+    return define(
+        name, ("lhs", "rhs"), relation, OpPattern.BROADCAST,
+        numpy=lambda attrs, a, b: numpy(a, b),
+        compute=lambda attrs, xs, out: [te_broadcast(compute, *xs, name=f"T_{name}")],
+        doc=doc, source=source,
+        commutative=commutative,
     )  # fmt: skip
 
 
@@ -150,24 +148,20 @@ def _where_relation(rel: Relation) -> None:
     rel.set_result(tensor_type(broadcast_arguments(rel, 1, 2, 0), same_dtype(rel, 1, 2)))
 
 
-register(
-    Operator(
-        "where", ("condition", "x", "y"), _where_relation, OpPattern.BROADCAST,
-        numpy=_where,
-        compute=lambda attrs, xs, out: [
-            te_broadcast(lambda c, x, y: te.Select(_truth(c), x, y), xs[0], xs[1], xs[2], name="T_where")
-        ],
-        doc="The element of `x` where `condition` is true, else that of `y`; all three broadcast.",
-        source=NUMPY.format("where"),
-    )
+define(
+    "where", ("condition", "x", "y"), _where_relation, OpPattern.BROADCAST,
+    numpy=_where,
+    compute=lambda attrs, xs, out: [
+        te_broadcast(lambda c, x, y: te.Select(_truth(c), x, y), xs[0], xs[1], xs[2], name="T_where")
+    ],
+    doc="The element of `x` where `condition` is true, else that of `y`; all three broadcast.",
+    source=NUMPY.format("where"),
 )  # fmt: skip
 
-register(
-    Operator(
-        "ewise_fma", ("lhs", "rhs", "addend"), broadcast, OpPattern.BROADCAST,
-        numpy=lambda attrs, a, b, c: a * b + c,
-        compute=lambda attrs, xs, out: [te_broadcast(lambda a, b, c: a * b + c, *xs, name="T_fma")],
-        doc="lhs * rhs + addend, in one operation where the machine has it.",
-        source=C.format("fma"),
-    )
+define(
+    "ewise_fma", ("lhs", "rhs", "addend"), broadcast, OpPattern.BROADCAST,
+    numpy=lambda attrs, a, b, c: a * b + c,
+    compute=lambda attrs, xs, out: [te_broadcast(lambda a, b, c: a * b + c, *xs, name="T_fma")],
+    doc="lhs * rhs + addend, in one operation where the machine has it.",
+    source=C.format("fma"),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, Operator, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array, half_in_float32, normal_axes, trunc_divide
 from ..common.relations import ANY, TypeRelation, axes_of, can_expand, same_dtype, shape_of, show_argument, tensor_type
 from ..common.sources import NUMPY, TVM
@@ -77,14 +77,12 @@ def reduction(name: str, numpy: Callable[[Any, Any, Any], Any], reducer: Reducer
             return [te_whether(x, axes, attrs.keepdims, f"{name}_red", every=name in ("all", "prod", "min"))]
         return [te_reduce(reducer, x, axes, attrs.keepdims, f"{name}_red")]
 
-    return register(
-        Operator(
-            name, ("data",), reduced(), OpPattern.COMM_REDUCE,
-            numpy=half_in_float32(meaning),
-            compute=in_wide_dtype(compute),
-            attributes=REDUCE,
-            doc=doc, source=source,
-        )
+    return define(
+        name, ("data",), reduced(), OpPattern.COMM_REDUCE,
+        numpy=half_in_float32(meaning),
+        compute=in_wide_dtype(compute),
+        attributes=REDUCE,
+        doc=doc, source=source,
     )  # fmt: skip
 
 
@@ -167,17 +165,15 @@ def te_mean(x: Tensor, axes: Sequence[int], keepdims: bool) -> Tensor:
     return elementwise(lambda e: divide(e, element_count(x, axes, x.dtype)), total, "T_mean")
 
 
-register(
-    Operator(
-        "mean", ("data",), reduced(), OpPattern.COMM_REDUCE,
-        numpy=half_in_float32(_mean),
-        compute=in_wide_dtype(
-            lambda attrs, xs, out: [te_mean(xs[0], _axes(attrs, len(xs[0].shape)), attrs.keepdims)]
-        ),
-        attributes=REDUCE,
-        doc="The mean over axes; of integers rounded toward zero; of none NaN, or 0 of integers.",
-        source=NUMPY.format("mean"),
-    )
+define(
+    "mean", ("data",), reduced(), OpPattern.COMM_REDUCE,
+    numpy=half_in_float32(_mean),
+    compute=in_wide_dtype(
+        lambda attrs, xs, out: [te_mean(xs[0], _axes(attrs, len(xs[0].shape)), attrs.keepdims)]
+    ),
+    attributes=REDUCE,
+    doc="The mean over axes; of integers rounded toward zero; of none NaN, or 0 of integers.",
+    source=NUMPY.format("mean"),
 )  # fmt: skip
 
 
@@ -208,15 +204,13 @@ def _te_variance(attrs: Attrs, x: Tensor, mean: Tensor) -> Tensor:
     return elementwise(lambda e: divide(e, count), total, "T_variance")
 
 
-register(
-    Operator(
-        "variance", ("data", "with_mean"), _variance_relation, OpPattern.COMM_REDUCE,
-        numpy=half_in_float32(_variance),
-        compute=in_wide_dtype(lambda attrs, xs, out: [_te_variance(attrs, *xs)]),
-        attributes=(*REDUCE, attr("unbiased", False)),
-        doc="The mean square distance from the mean over axes; `with_mean` is the mean, its axes kept.",
-        source=TVM.format("variance"),
-    )
+define(
+    "variance", ("data", "with_mean"), _variance_relation, OpPattern.COMM_REDUCE,
+    numpy=half_in_float32(_variance),
+    compute=in_wide_dtype(lambda attrs, xs, out: [_te_variance(attrs, *xs)]),
+    attributes=(*REDUCE, attr("unbiased", False)),
+    doc="The mean square distance from the mean over axes; `with_mean` is the mean, its axes kept.",
+    source=TVM.format("variance"),
 )  # fmt: skip
 
 
@@ -286,14 +280,12 @@ def _te_arg(attrs: Attrs, x: Tensor, is_max: bool) -> Tensor:
 
 
 def _arg(name: str, is_max: bool, doc: str, *, source: str) -> None:
-    register(
-        Operator(
-            name, ("data",), _arg_relation, OpPattern.COMM_REDUCE,
-            numpy=lambda attrs, x: _arg_numpy(attrs, x, np.argmax if is_max else np.argmin),
-            compute=lambda attrs, xs, out: [_te_arg(attrs, xs[0], is_max)],
-            attributes=(*REDUCE, attr("select_last_index", False)),
-            doc=doc, source=source,
-        )
+    define(
+        name, ("data",), _arg_relation, OpPattern.COMM_REDUCE,
+        numpy=lambda attrs, x: _arg_numpy(attrs, x, np.argmax if is_max else np.argmin),
+        compute=lambda attrs, xs, out: [_te_arg(attrs, xs[0], is_max)],
+        attributes=(*REDUCE, attr("select_last_index", False)),
+        doc=doc, source=source,
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, Operator, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array, as_float, erf, is_float, keep_dtype, numpy_type, round_half_away
 from ..common.relations import (
     TypeRelation,
@@ -40,13 +40,11 @@ def unary(
     source: str,
 ) -> Operator:
     """Registers an elementwise operator without attributes."""
-    return register(
-        Operator(
-            name, ("data",), relation, OpPattern.ELEMWISE,
-            numpy=lambda attrs, x: numpy(x),
-            compute=lambda attrs, xs, out: [elementwise(compute, xs[0])],
-            doc=doc, source=source,
-        )
+    return define(
+        name, ("data",), relation, OpPattern.ELEMWISE,
+        numpy=lambda attrs, x: numpy(x),
+        compute=lambda attrs, xs, out: [elementwise(compute, xs[0])],
+        doc=doc, source=source,
     )  # fmt: skip
 
 
@@ -171,15 +169,13 @@ def _clip(attrs: Attrs, x: Expr) -> Expr:
     return te.max(te.min(x, high), low)
 
 
-register(
-    Operator(
-        "clip", ("data",), identity, OpPattern.ELEMWISE,
-        numpy=_numpy_clip,
-        compute=lambda attrs, xs, out: [elementwise(lambda x: _clip(attrs, x), xs[0])],
-        attributes=(attr("a_min", kind="float"), attr("a_max", kind="float")),
-        doc="Each element, at least `a_min` and at most `a_max`.",
-        source=NUMPY.format("clip"),
-    )
+define(
+    "clip", ("data",), identity, OpPattern.ELEMWISE,
+    numpy=_numpy_clip,
+    compute=lambda attrs, xs, out: [elementwise(lambda x: _clip(attrs, x), xs[0])],
+    attributes=(attr("a_min", kind="float"), attr("a_max", kind="float")),
+    doc="Each element, at least `a_min` and at most `a_max`.",
+    source=NUMPY.format("clip"),
 )  # fmt: skip
 
 
@@ -193,15 +189,13 @@ def convert(x: Array, dtype: str) -> Array:
     return numeric.convert(x, numpy_type(dtype))
 
 
-register(
-    Operator(
-        "cast", ("data",), _cast_relation, OpPattern.ELEMWISE,
-        numpy=lambda attrs, x: convert(x, attrs.dtype),
-        compute=lambda attrs, xs, out: [elementwise(lambda x: x.astype(attrs.dtype), xs[0], "T_cast")],
-        attributes=(attr("dtype", kind="str"),),
-        doc="Each element converted to `dtype`; floats to integers toward zero, to the nearest that there is, and NaN to 0.",
-        source=TVM.format("cast"),
-    )
+define(
+    "cast", ("data",), _cast_relation, OpPattern.ELEMWISE,
+    numpy=lambda attrs, x: convert(x, attrs.dtype),
+    compute=lambda attrs, xs, out: [elementwise(lambda x: x.astype(attrs.dtype), xs[0], "T_cast")],
+    attributes=(attr("dtype", kind="str"),),
+    doc="Each element converted to `dtype`; floats to integers toward zero, to the nearest that there is, and NaN to 0.",
+    source=TVM.format("cast"),
 )  # fmt: skip
 
 
@@ -209,14 +203,12 @@ def _cast_like_relation(rel: Relation) -> None:
     rel.set_result(tensor_type(shape_of(rel.tensor(0)), rel.tensor(1).element_type))
 
 
-register(
-    Operator(
-        "cast_like", ("data", "dtype_like"), _cast_like_relation, OpPattern.ELEMWISE,
-        numpy=lambda attrs, x, like: convert(x, like.dtype.name),
-        compute=lambda attrs, xs, out: [elementwise(lambda x: x.astype(xs[1].dtype), xs[0], "T_cast")],
-        doc="The first argument converted to the dtype of the second.",
-        source=TVM.format("cast_like"),
-    )
+define(
+    "cast_like", ("data", "dtype_like"), _cast_like_relation, OpPattern.ELEMWISE,
+    numpy=lambda attrs, x, like: convert(x, like.dtype.name),
+    compute=lambda attrs, xs, out: [elementwise(lambda x: x.astype(xs[1].dtype), xs[0], "T_cast")],
+    doc="The first argument converted to the dtype of the second.",
+    source=TVM.format("cast_like"),
 )  # fmt: skip
 
 
@@ -240,15 +232,13 @@ def bits(type: object) -> int:
     return type.bitwidth if isinstance(type, AnyFloat) else 0
 
 
-register(
-    Operator(
-        "reinterpret", ("data",), _reinterpret_relation, OpPattern.ELEMWISE,
-        numpy=lambda attrs, x: np.ascontiguousarray(x).view(numpy_type(attrs.dtype)).reshape(x.shape),
-        compute=lambda attrs, xs, out: [elementwise(lambda x: te.reinterpret(attrs.dtype, x), xs[0], "T_reinterpret")],
-        attributes=(attr("dtype", kind="str"),),
-        doc="Each element's bits read as `dtype`, which is as wide.",
-        source=TVM.format("reinterpret"),
-    )
+define(
+    "reinterpret", ("data",), _reinterpret_relation, OpPattern.ELEMWISE,
+    numpy=lambda attrs, x: np.ascontiguousarray(x).view(numpy_type(attrs.dtype)).reshape(x.shape),
+    compute=lambda attrs, xs, out: [elementwise(lambda x: te.reinterpret(attrs.dtype, x), xs[0], "T_reinterpret")],
+    attributes=(attr("dtype", kind="str"),),
+    doc="Each element's bits read as `dtype`, which is as wide.",
+    source=TVM.format("reinterpret"),
 )  # fmt: skip
 
 
@@ -257,16 +247,14 @@ def _full_like_relation(rel: Relation) -> None:
     identity(rel)
 
 
-register(
-    Operator(
-        "full_like", ("data", "fill_value"), _full_like_relation, OpPattern.ELEMWISE,
-        numpy=lambda attrs, x, value: np.full_like(x, convert(value, x.dtype.name)),
-        compute=lambda attrs, xs, out: [
-            te.compute(xs[0].shape, lambda *i: xs[1]().astype(xs[0].dtype), name="T_full_like")
-        ],
-        doc="A tensor of the first argument's type filled with the second, a scalar.",
-        source=NUMPY.format("full_like"),
-    )
+define(
+    "full_like", ("data", "fill_value"), _full_like_relation, OpPattern.ELEMWISE,
+    numpy=lambda attrs, x, value: np.full_like(x, convert(value, x.dtype.name)),
+    compute=lambda attrs, xs, out: [
+        te.compute(xs[0].shape, lambda *i: xs[1]().astype(xs[0].dtype), name="T_full_like")
+    ],
+    doc="A tensor of the first argument's type filled with the second, a scalar.",
+    source=NUMPY.format("full_like"),
 )  # fmt: skip
 
 
@@ -279,17 +267,15 @@ def fixed_point_multiply(x: Array, multiplier: int | Array, shift: int | Array) 
     return ((product + (np.int64(1) << (right - 1))) >> right).astype(np.int32)
 
 
-register(
-    Operator(
-        "fixed_point_multiply", ("data",), identity, OpPattern.ELEMWISE,
-        numpy=lambda attrs, x: fixed_point_multiply(x, attrs.multiplier, attrs.shift).astype(x.dtype),
-        compute=lambda attrs, xs, out: [
-            elementwise(lambda x: te_fixed_point_multiply(x, attrs.multiplier, attrs.shift), xs[0])
-        ],
-        attributes=(attr("multiplier", kind="int"), attr("shift", kind="int")),
-        doc="int32 data times a fixed-point number of 31 fractional bits and a power of two, rounded to nearest, halves upward.",
-        source=TVM.format("fixed_point_multiply"),
-    )
+define(
+    "fixed_point_multiply", ("data",), identity, OpPattern.ELEMWISE,
+    numpy=lambda attrs, x: fixed_point_multiply(x, attrs.multiplier, attrs.shift).astype(x.dtype),
+    compute=lambda attrs, xs, out: [
+        elementwise(lambda x: te_fixed_point_multiply(x, attrs.multiplier, attrs.shift), xs[0])
+    ],
+    attributes=(attr("multiplier", kind="int"), attr("shift", kind="int")),
+    doc="int32 data times a fixed-point number of 31 fractional bits and a power of two, rounded to nearest, halves upward.",
+    source=TVM.format("fixed_point_multiply"),
 )  # fmt: skip
 
 
@@ -320,13 +306,11 @@ def te_multiply_high(x: Expr, multiplier: Expr, right: Expr) -> Expr:
     return (high + (one << (right - te.const(2, "int32")))) >> (right - one)
 
 
-register(
-    Operator(
-        "device_copy", ("data",), identity, OpPattern.OPAQUE,
-        numpy=lambda attrs, x: x.copy(),
-        compute=lambda attrs, xs, out: [elementwise(lambda x: x, xs[0], "T_copy")],
-        attributes=(attr("src_virtual_device", None), attr("dst_virtual_device", None)),
-        doc="The tensor on another device; here both are the host.",
-        source=TVM.format("device_copy"),
-    )
+define(
+    "device_copy", ("data",), identity, OpPattern.OPAQUE,
+    numpy=lambda attrs, x: x.copy(),
+    compute=lambda attrs, xs, out: [elementwise(lambda x: x, xs[0], "T_copy")],
+    attributes=(attr("src_virtual_device", None), attr("dst_virtual_device", None)),
+    doc="The tensor on another device; here both are the host.",
+    source=TVM.format("device_copy"),
 )  # fmt: skip

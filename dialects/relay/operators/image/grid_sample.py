@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array, half_in_float32, is_float
 from ..common.relations import (
     add_dims,
@@ -76,15 +76,13 @@ def _te_affine(attrs: Attrs, x: Tensor) -> Tensor:
     return te.compute((x.shape[0], 2, *attrs.target_shape), body, name="T_affine_grid")
 
 
-register(
-    Operator(
-        "image.affine_grid", ("data",), _affine_relation, OpPattern.INJECTIVE,
-        numpy=_affine,
-        compute=lambda attrs, xs, out: [_te_affine(attrs, xs[0])],
-        attributes=(attr("target_shape", kind="ints"),),
-        doc="The grid of places (x, y from -1 to 1) of an image of `target_shape`, moved by affine maps (batch, 2, 3).",
-        source="https://arxiv.org/abs/1506.02025",
-    )
+define(
+    "image.affine_grid", ("data",), _affine_relation, OpPattern.INJECTIVE,
+    numpy=_affine,
+    compute=lambda attrs, xs, out: [_te_affine(attrs, xs[0])],
+    attributes=(attr("target_shape", kind="ints"),),
+    doc="The grid of places (x, y from -1 to 1) of an image of `target_shape`, moved by affine maps (batch, 2, 3).",
+    source="https://arxiv.org/abs/1506.02025",
 )  # fmt: skip
 
 PADDING = ("zeros", "border", "reflection")
@@ -228,18 +226,16 @@ def _te_grid_sample(attrs: Attrs, x: Tensor, grid: Tensor) -> Tensor:
     return te.compute([x.shape[0], x.shape[1], *grid.shape[2:]], body, name="T_grid_sample")
 
 
-register(
-    Operator(
-        "image.grid_sample", ("data", "grid"), _sample_relation, OpPattern.INJECTIVE,
-        numpy=_grid_sample,
-        compute=lambda attrs, xs, out: [_te_grid_sample(attrs, *xs)],
-        attributes=(
-            attr("method", "bilinear"), attr("layout", "NCHW"), attr("padding_mode", "zeros"), attr("align_corners", True),
-        ),
-        doc="The image at the places of a grid (x, y and perhaps z from -1 to 1), interpolated; beyond it zeros, its border or"
-        " its reflection.",
-        source="https://arxiv.org/abs/1506.02025",
-    )
+define(
+    "image.grid_sample", ("data", "grid"), _sample_relation, OpPattern.INJECTIVE,
+    numpy=_grid_sample,
+    compute=lambda attrs, xs, out: [_te_grid_sample(attrs, *xs)],
+    attributes=(
+        attr("method", "bilinear"), attr("layout", "NCHW"), attr("padding_mode", "zeros"), attr("align_corners", True),
+    ),
+    doc="The image at the places of a grid (x, y and perhaps z from -1 to 1), interpolated; beyond it zeros, its border or"
+    " its reflection.",
+    source="https://arxiv.org/abs/1506.02025",
 )  # fmt: skip
 
 
@@ -325,16 +321,14 @@ def _te_correlation(attrs: Attrs, x: Tensor, y: Tensor) -> list[Tensor]:
     return [te.compute(total.shape, lambda *i: total(*i) / scale, name="T_correlation_mean")]
 
 
-register(
-    Operator(
-        "nn.correlation", ("data1", "data2"), _correlation_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=half_in_float32(_correlation),
-        compute=in_wide_dtype(lambda attrs, xs, out: _te_correlation(attrs, *xs)),
-        attributes=(
-            attr("kernel_size", 1), attr("max_displacement", 1), attr("stride1", 1), attr("stride2", 1),
-            attr("padding", (0, 0)), attr("is_multiply", True), attr("layout", "NCHW"),
-        ),
-        doc="How alike the patches of one image are to the displaced patches of another: means of products, or of differences.",
-        source="https://arxiv.org/abs/1504.06852",
-    )
+define(
+    "nn.correlation", ("data1", "data2"), _correlation_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=half_in_float32(_correlation),
+    compute=in_wide_dtype(lambda attrs, xs, out: _te_correlation(attrs, *xs)),
+    attributes=(
+        attr("kernel_size", 1), attr("max_displacement", 1), attr("stride1", 1), attr("stride2", 1),
+        attr("padding", (0, 0)), attr("is_multiply", True), attr("layout", "NCHW"),
+    ),
+    doc="How alike the patches of one image are to the displaced patches of another: means of products, or of differences.",
+    source="https://arxiv.org/abs/1504.06852",
 )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, AttrSpec, OpPattern, Relation, attr, define
 from ..common.layout_strings import checked_layout, laid_out, layout, logical_sizes
 from ..common.numpy_meanings import Array
 from ..common.relations import ANY, dtype_attr, rank_must_be, same_dim, shape_of, show_argument, size_of
@@ -282,17 +282,15 @@ def _te_line(line: Line, place: Any) -> Any:
 
 def _register_resize(rank: int) -> None:
     axes = SPATIAL[rank]
-    register(
-        Operator(
-            f"image.resize{rank}d", ("data",), _resize_relation(rank), OpPattern.INJECTIVE,
-            numpy=lambda attrs, x: _resized(attrs, x, attrs.size, rank),
-            compute=lambda attrs, xs, out: [
-                te_resize(xs[0], layout(attrs.layout), axes, attrs.size, attrs, attrs.out_dtype or xs[0].dtype, "resize")
-            ],
-            attributes=(attr("size", kind="ints"), *resize_attributes(rank)),
-            doc="The image in another size, interpolated by `method` at the places that the coordinate mode names.",
-            source=TVM_IMAGE.format(f"resize{rank}d"),
-        )
+    define(
+        f"image.resize{rank}d", ("data",), _resize_relation(rank), OpPattern.INJECTIVE,
+        numpy=lambda attrs, x: _resized(attrs, x, attrs.size, rank),
+        compute=lambda attrs, xs, out: [
+            te_resize(xs[0], layout(attrs.layout), axes, attrs.size, attrs, attrs.out_dtype or xs[0].dtype, "resize")
+        ],
+        attributes=(attr("size", kind="ints"), *resize_attributes(rank)),
+        doc="The image in another size, interpolated by `method` at the places that the coordinate mode names.",
+        source=TVM_IMAGE.format(f"resize{rank}d"),
     )  # fmt: skip
 
 
@@ -377,15 +375,13 @@ def upsampling_attributes(rank: int) -> tuple[AttrSpec, ...]:
 
 
 def _register_upsampling(name: str, rank: int, *, source: str) -> None:
-    register(
-        Operator(
-            name, ("data",), _upsampling_relation(rank), OpPattern.INJECTIVE,
-            numpy=lambda attrs, x: upsampling(attrs, x, _scales(attrs, rank)),
-            compute=lambda attrs, xs, out: [_te_upsampling(attrs, xs[0], rank)],
-            attributes=upsampling_attributes(rank),
-            doc="The image enlarged by a factor along each axis, each pixel repeated or interpolated.",
-            source=source,
-        )
+    define(
+        name, ("data",), _upsampling_relation(rank), OpPattern.INJECTIVE,
+        numpy=lambda attrs, x: upsampling(attrs, x, _scales(attrs, rank)),
+        compute=lambda attrs, xs, out: [_te_upsampling(attrs, xs[0], rank)],
+        attributes=upsampling_attributes(rank),
+        doc="The image enlarged by a factor along each axis, each pixel repeated or interpolated.",
+        source=source,
     )  # fmt: skip
 
 
@@ -447,16 +443,14 @@ def _crop_and_resize(attrs: Attrs, x: Array, boxes: Array, indices: Array) -> Ar
     return of.from_logical(convert(result, attrs.out_dtype or x.dtype.name), "NCHW")
 
 
-register(
-    Operator(
-        "image.crop_and_resize", ("data", "boxes", "box_indices"), _crop_relation, OpPattern.INJECTIVE,
-        numpy=_crop_and_resize,
-        compute=lambda attrs, xs, out: [_te_crop_and_resize(attrs, *xs)],
-        attributes=(
-            attr("crop_size", kind="ints"), attr("layout", "NCHW"), attr("method", "bilinear"),
-            attr("extrapolation_value", 0.0), attr("out_dtype", None, "str"),
-        ),
-        doc="Boxes (y1, x1, y2, x2 in parts of the image) cut out of images and resized.",
-        source=TVM_IMAGE.format("crop_and_resize"),
-    )
+define(
+    "image.crop_and_resize", ("data", "boxes", "box_indices"), _crop_relation, OpPattern.INJECTIVE,
+    numpy=_crop_and_resize,
+    compute=lambda attrs, xs, out: [_te_crop_and_resize(attrs, *xs)],
+    attributes=(
+        attr("crop_size", kind="ints"), attr("layout", "NCHW"), attr("method", "bilinear"),
+        attr("extrapolation_value", 0.0), attr("out_dtype", None, "str"),
+    ),
+    doc="Boxes (y1, x1, y2, x2 in parts of the image) cut out of images and resized.",
+    source=TVM_IMAGE.format("crop_and_resize"),
 )  # fmt: skip

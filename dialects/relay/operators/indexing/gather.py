@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Attribute
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array, along, arange_along
 from ..common.relations import (
     ANY,
@@ -154,16 +154,14 @@ def indexed(x: Tensor, axes: Iterable[int], result: Tensor, name: str = "'data'"
     ]
 
 
-register(
-    Operator(
-        "take", ("data", "indices"), _take_relation, OpPattern.INJECTIVE,
-        numpy=_take,
-        compute=lambda attrs, xs, out: [_te_take(attrs, *xs)],
-        extents=_take_extents,
-        attributes=(attr("axis", None, "int"), attr("batch_dims", 0), attr("mode", "clip")),
-        doc="The slices of data at the indices along `axis` (without one, elements of the flattened data).",
-        source=NUMPY.format("take"),
-    )
+define(
+    "take", ("data", "indices"), _take_relation, OpPattern.INJECTIVE,
+    numpy=_take,
+    compute=lambda attrs, xs, out: [_te_take(attrs, *xs)],
+    extents=_take_extents,
+    attributes=(attr("axis", None, "int"), attr("batch_dims", 0), attr("mode", "clip")),
+    doc="The slices of data at the indices along `axis` (without one, elements of the flattened data).",
+    source=NUMPY.format("take"),
 )  # fmt: skip
 
 
@@ -200,16 +198,14 @@ def _gather_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> Resul
     return ResultShapes([result.shape], indexed(xs[0], [attrs.axis % len(xs[0].shape)], result))
 
 
-register(
-    Operator(
-        "gather", ("data", "indices"), _gather_relation, OpPattern.INJECTIVE,
-        numpy=lambda attrs, x, at: np.take_along_axis(x, numpy_from_end(at, x.shape[attrs.axis]), attrs.axis),
-        compute=lambda attrs, xs, out: [_te_gather(attrs, *xs)],
-        extents=_gather_extents,
-        attributes=(attr("axis", kind="int"),),
-        doc="result[…, j, …] = data[…, indices[…, j, …], …] along `axis`.",
-        source=TVM.format("gather"),
-    )
+define(
+    "gather", ("data", "indices"), _gather_relation, OpPattern.INJECTIVE,
+    numpy=lambda attrs, x, at: np.take_along_axis(x, numpy_from_end(at, x.shape[attrs.axis]), attrs.axis),
+    compute=lambda attrs, xs, out: [_te_gather(attrs, *xs)],
+    extents=_gather_extents,
+    attributes=(attr("axis", kind="int"),),
+    doc="result[…, j, …] = data[…, indices[…, j, …], …] along `axis`.",
+    source=TVM.format("gather"),
 )  # fmt: skip
 
 
@@ -265,16 +261,14 @@ def _te_gather_nd(attrs: Attrs, x: Tensor, indices: Tensor) -> Tensor:
     return te.compute([*indices.shape[1:], *x.shape[depth + batch :]], body, name="T_gather_nd")
 
 
-register(
-    Operator(
-        "gather_nd", ("data", "indices"), _gather_nd_relation, OpPattern.INJECTIVE,
-        numpy=_gather_nd,
-        compute=lambda attrs, xs, out: [_te_gather_nd(attrs, xs[0], xs[1])],
-        extents=_gather_nd_extents,
-        attributes=(attr("batch_dims", 0), attr("index_rank", None, "int")),
-        doc="The slices of data at the index vectors along the first axis of `indices`.",
-        source=TVM.format("gather_nd"),
-    )
+define(
+    "gather_nd", ("data", "indices"), _gather_nd_relation, OpPattern.INJECTIVE,
+    numpy=_gather_nd,
+    compute=lambda attrs, xs, out: [_te_gather_nd(attrs, xs[0], xs[1])],
+    extents=_gather_nd_extents,
+    attributes=(attr("batch_dims", 0), attr("index_rank", None, "int")),
+    doc="The slices of data at the index vectors along the first axis of `indices`.",
+    source=TVM.format("gather_nd"),
 )  # fmt: skip
 
 
@@ -309,15 +303,13 @@ def _te_one_hot(attrs: Attrs, indices: Tensor, on: Tensor, off: Tensor) -> Tenso
     return te.compute([*indices.shape[:axis], attrs.depth, *indices.shape[axis:]], body, name="T_one_hot")
 
 
-register(
-    Operator(
-        "one_hot", ("indices", "on_value", "off_value"), _one_hot_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_one_hot,
-        compute=lambda attrs, xs, out: [_te_one_hot(attrs, *xs)],
-        attributes=(attr("depth", 1, printed=True), attr("axis", -1), attr("dtype", None, "str")),
-        doc="A new axis of `depth` places, `on_value` at the index and `off_value` elsewhere.",
-        source=TVM.format("one_hot"),
-    )
+define(
+    "one_hot", ("indices", "on_value", "off_value"), _one_hot_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_one_hot,
+    compute=lambda attrs, xs, out: [_te_one_hot(attrs, *xs)],
+    attributes=(attr("depth", 1, printed=True), attr("axis", -1), attr("dtype", None, "str")),
+    doc="A new axis of `depth` places, `on_value` at the index and `off_value` elsewhere.",
+    source=TVM.format("one_hot"),
 )  # fmt: skip
 
 
@@ -341,25 +333,23 @@ def _sequence_mask(attrs: Attrs, x: Array, lengths: Array) -> Array:
     return np.where(keep, x, np.asarray(attrs.mask_value).astype(x.dtype))
 
 
-register(
-    Operator(
-        "sequence_mask", ("data", "valid_length"), _sequence_mask_relation, OpPattern.INJECTIVE,
-        numpy=_sequence_mask,
-        compute=lambda attrs, xs, out: [
-            te.compute(
-                xs[0].shape,
-                lambda *i: te.if_then_else(
-                    i[attrs.axis] < signed_index(xs[1](i[1 - attrs.axis])),
-                    xs[0](*i),
-                    te.const(attrs.mask_value, xs[0].dtype),
-                ),
-                name="T_sequence_mask",
-            )
-        ],
-        attributes=(attr("mask_value", 0.0), attr("axis", 0)),
-        doc="The steps of each sequence from its length on replaced by `mask_value`; `axis` counts steps, the other of 0 and 1 sequences.",
-        source=TVM.format("sequence_mask"),
-    )
+define(
+    "sequence_mask", ("data", "valid_length"), _sequence_mask_relation, OpPattern.INJECTIVE,
+    numpy=_sequence_mask,
+    compute=lambda attrs, xs, out: [
+        te.compute(
+            xs[0].shape,
+            lambda *i: te.if_then_else(
+                i[attrs.axis] < signed_index(xs[1](i[1 - attrs.axis])),
+                xs[0](*i),
+                te.const(attrs.mask_value, xs[0].dtype),
+            ),
+            name="T_sequence_mask",
+        )
+    ],
+    attributes=(attr("mask_value", 0.0), attr("axis", 0)),
+    doc="The steps of each sequence from its length on replaced by `mask_value`; `axis` counts steps, the other of 0 and 1 sequences.",
+    source=TVM.format("sequence_mask"),
 )  # fmt: skip
 
 
@@ -398,15 +388,13 @@ def _te_reverse_sequence(attrs: Attrs, x: Tensor, lengths: Tensor) -> Tensor:
     return te.compute(x.shape, body, name="T_reverse_sequence")
 
 
-register(
-    Operator(
-        "reverse_sequence", ("data", "seq_lengths"), _reverse_sequence_relation, OpPattern.INJECTIVE,
-        numpy=_reverse_sequence,
-        compute=lambda attrs, xs, out: [_te_reverse_sequence(attrs, *xs)],
-        attributes=(attr("seq_axis", 1), attr("batch_axis", 0)),
-        doc="The first steps of each sequence, as many as its length says, in reverse order.",
-        source=TVM.format("reverse_sequence"),
-    )
+define(
+    "reverse_sequence", ("data", "seq_lengths"), _reverse_sequence_relation, OpPattern.INJECTIVE,
+    numpy=_reverse_sequence,
+    compute=lambda attrs, xs, out: [_te_reverse_sequence(attrs, *xs)],
+    attributes=(attr("seq_axis", 1), attr("batch_axis", 0)),
+    doc="The first steps of each sequence, as many as its length says, in reverse order.",
+    source=TVM.format("reverse_sequence"),
 )  # fmt: skip
 
 
@@ -437,13 +425,11 @@ def _te_unravel(indices: Tensor, shape: Tensor) -> Tensor:
     return te.compute((rank, *indices.shape), body, name="T_unravel_index")
 
 
-register(
-    Operator(
-        "unravel_index", ("data", "shape"), _unravel_relation, OpPattern.INJECTIVE,
-        numpy=_unravel,
-        compute=lambda attrs, xs, out: [_te_unravel(*xs)],
-        attributes=(),
-        doc="The index vectors, along a new first axis, of row-major positions in a tensor of a given shape.",
-        source=NUMPY.format("unravel_index"),
-    )
+define(
+    "unravel_index", ("data", "shape"), _unravel_relation, OpPattern.INJECTIVE,
+    numpy=_unravel,
+    compute=lambda attrs, xs, out: [_te_unravel(*xs)],
+    attributes=(),
+    doc="The index vectors, along a new first axis, of row-major positions in a tensor of a given shape.",
+    source=NUMPY.format("unravel_index"),
 )  # fmt: skip

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
 from .....support.text import counted
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array, arange_along
 from ..common.relations import ANY, axis_of, rank_must_be, same_dim, shape_of, show_argument, tensor_type
 from ..common.result_sizes import Requirement, ResultShapes, with_sizes
@@ -87,15 +87,13 @@ def _scatter_elements(attrs: Attrs, x: Array, indices: Array, updates: Array) ->
     return _combine(x.copy(), at, updates, attrs.reduction, x)
 
 
-register(
-    Operator(
-        "scatter_elements", ("data", "indices", "updates"), _scatter_elements_relation, OpPattern.OPAQUE,
-        numpy=_scatter_elements,
-        compute=lambda attrs, xs, out: [computes.te_scatter_elements(attrs, *xs)],
-        attributes=(attr("axis", kind="int"), attr("reduction", "update")),
-        doc="data with data[…, indices[…, j, …], …] = updates[…, j, …] along `axis`, or added, multiplied, … as `reduction` says.",
-        source=TVM.format("scatter_elements"),
-    )
+define(
+    "scatter_elements", ("data", "indices", "updates"), _scatter_elements_relation, OpPattern.OPAQUE,
+    numpy=_scatter_elements,
+    compute=lambda attrs, xs, out: [computes.te_scatter_elements(attrs, *xs)],
+    attributes=(attr("axis", kind="int"), attr("reduction", "update")),
+    doc="data with data[…, indices[…, j, …], …] = updates[…, j, …] along `axis`, or added, multiplied, … as `reduction` says.",
+    source=TVM.format("scatter_elements"),
 )  # fmt: skip
 
 
@@ -116,15 +114,13 @@ def _scatter_nd_relation(rel: Relation) -> None:
     rel.set_result(data)
 
 
-register(
-    Operator(
-        "scatter_nd", ("data", "indices", "updates"), _scatter_nd_relation, OpPattern.OPAQUE,
-        numpy=lambda attrs, x, at, updates: _combine(x.copy(), at.astype(np.int64), updates, attrs.mode, x),
-        compute=lambda attrs, xs, out: [computes.te_scatter_nd(attrs, *xs)],
-        attributes=(attr("mode", "update"),),
-        doc="data with the slices at the index vectors along the first axis of `indices` replaced by, or combined with, updates.",
-        source=TVM.format("scatter_nd"),
-    )
+define(
+    "scatter_nd", ("data", "indices", "updates"), _scatter_nd_relation, OpPattern.OPAQUE,
+    numpy=lambda attrs, x, at, updates: _combine(x.copy(), at.astype(np.int64), updates, attrs.mode, x),
+    compute=lambda attrs, xs, out: [computes.te_scatter_nd(attrs, *xs)],
+    attributes=(attr("mode", "update"),),
+    doc="data with the slices at the index vectors along the first axis of `indices` replaced by, or combined with, updates.",
+    source=TVM.format("scatter_nd"),
 )  # fmt: skip
 
 
@@ -166,16 +162,14 @@ def sparse_to_dense(shape: Sequence[int], indices: Array, values: Array, default
     return _combine(result, at.T if at.ndim == 2 else [at], values, "update", result)
 
 
-register(
-    Operator(
-        "sparse_to_dense", ("sparse_indices", "sparse_values", "default_value"), _sparse_to_dense_relation,
-        OpPattern.OPAQUE,
-        numpy=lambda attrs, at, values, default: sparse_to_dense(attrs.output_shape, at, values, default),
-        compute=lambda attrs, xs, out: [computes.te_sparse_to_dense(attrs.output_shape, *xs)],
-        attributes=(attr("output_shape", kind="ints"),),
-        doc="A tensor of `default_value` with the values written at the indices (a scalar, a vector, or rows of index vectors).",
-        source=TVM.format("sparse_to_dense"),
-    )
+define(
+    "sparse_to_dense", ("sparse_indices", "sparse_values", "default_value"), _sparse_to_dense_relation,
+    OpPattern.OPAQUE,
+    numpy=lambda attrs, at, values, default: sparse_to_dense(attrs.output_shape, at, values, default),
+    compute=lambda attrs, xs, out: [computes.te_sparse_to_dense(attrs.output_shape, *xs)],
+    attributes=(attr("output_shape", kind="ints"),),
+    doc="A tensor of `default_value` with the values written at the indices (a scalar, a vector, or rows of index vectors).",
+    source=TVM.format("sparse_to_dense"),
 )  # fmt: skip
 
 
@@ -220,15 +214,13 @@ def _strided_set(attrs: Attrs, x: Array, v: Array, begin: Array, end: Array, str
     return result
 
 
-register(
-    Operator(
-        "strided_set", ("data", "v", "begin", "end", "strides"), _strided_set_relation, OpPattern.INJECTIVE,
-        numpy=_strided_set,
-        compute=lambda attrs, xs, out: [computes.te_strided_set(*xs)],
-        extents=lambda attrs, xs, out: computes.strided_set_extents(*xs),
-        doc="data with the elements begin:end:strides replaced by `v`.",
-        source=TVM.format("strided_set"),
-    )
+define(
+    "strided_set", ("data", "v", "begin", "end", "strides"), _strided_set_relation, OpPattern.INJECTIVE,
+    numpy=_strided_set,
+    compute=lambda attrs, xs, out: [computes.te_strided_set(*xs)],
+    extents=lambda attrs, xs, out: computes.strided_set_extents(*xs),
+    doc="data with the elements begin:end:strides replaced by `v`.",
+    source=TVM.format("strided_set"),
 )  # fmt: skip
 
 
@@ -285,16 +277,14 @@ def _set_diag(attrs: Attrs, x: Array, diagonal: Array) -> Array:
     return result
 
 
-register(
-    Operator(
-        "matrix_set_diag", ("input", "diagonal"), _set_diag_relation, OpPattern.INJECTIVE,
-        numpy=_set_diag,
-        compute=lambda attrs, xs, out: [computes.te_set_diag(attrs, *xs)],
-        extents=_set_diag_extents,
-        attributes=(
-            attr("k1", 0), attr("k2", 0), attr("super_diag_right_align", True), attr("sub_diag_right_align", False),
-        ),
-        doc="Matrices with their diagonals k1 to k2 replaced; shorter ones stand at the left or right of their row.",
-        source=TVM.format("matrix_set_diag"),
-    )
+define(
+    "matrix_set_diag", ("input", "diagonal"), _set_diag_relation, OpPattern.INJECTIVE,
+    numpy=_set_diag,
+    compute=lambda attrs, xs, out: [computes.te_set_diag(attrs, *xs)],
+    extents=_set_diag_extents,
+    attributes=(
+        attr("k1", 0), attr("k2", 0), attr("super_diag_right_align", True), attr("sub_diag_right_align", False),
+    ),
+    doc="Matrices with their diagonals k1 to k2 replaced; shorter ones stand at the left or right of their row.",
+    source=TVM.format("matrix_set_diag"),
 )  # fmt: skip

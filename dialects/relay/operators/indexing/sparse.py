@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array
 from ..common.relations import (
     ANY,
@@ -157,16 +157,14 @@ def _te_fill(xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
     return list(every[:3])
 
 
-register(
-    Operator(
-        "sparse_fill_empty_rows", ("sparse_indices", "sparse_values", "dense_shape", "default_value"), _fill_relation,
-        OpPattern.OPAQUE,
-        numpy=_fill,
-        compute=lambda attrs, xs, out: _te_fill(xs, out),
-        extents=lambda attrs, xs, out: _fill_extents(xs[0], xs[2]),
-        doc="A sparse tensor (places in row-major order, values) with a default value in every row that had none; which these were.",
-        source="https://www.tensorflow.org/api_docs/python/tf/sparse/fill_empty_rows",
-    )
+define(
+    "sparse_fill_empty_rows", ("sparse_indices", "sparse_values", "dense_shape", "default_value"), _fill_relation,
+    OpPattern.OPAQUE,
+    numpy=_fill,
+    compute=lambda attrs, xs, out: _te_fill(xs, out),
+    extents=lambda attrs, xs, out: _fill_extents(xs[0], xs[2]),
+    doc="A sparse tensor (places in row-major order, values) with a default value in every row that had none; which these were.",
+    source="https://www.tensorflow.org/api_docs/python/tf/sparse/fill_empty_rows",
 )  # fmt: skip
 
 
@@ -230,14 +228,12 @@ def _te_reshape(places: Tensor, old: Tensor, new: Tensor) -> list[Tensor]:
     return [result, te.compute((length,), lambda *i: shape(*i).astype(new.dtype), name="T_new_shape")]
 
 
-register(
-    Operator(
-        "sparse_reshape", ("sparse_indices", "prev_shape", "new_shape"), _reshape_relation, OpPattern.INJECTIVE,
-        numpy=_reshape,
-        compute=lambda attrs, xs, out: _te_reshape(*xs),
-        doc="The places of a sparse tensor in another shape, of which -1 stands for what is left, and that shape.",
-        source="https://www.tensorflow.org/api_docs/python/tf/sparse/reshape",
-    )
+define(
+    "sparse_reshape", ("sparse_indices", "prev_shape", "new_shape"), _reshape_relation, OpPattern.INJECTIVE,
+    numpy=_reshape,
+    compute=lambda attrs, xs, out: _te_reshape(*xs),
+    doc="The places of a sparse tensor in another shape, of which -1 stands for what is left, and that shape.",
+    source="https://www.tensorflow.org/api_docs/python/tf/sparse/reshape",
 )  # fmt: skip
 
 
@@ -281,17 +277,15 @@ def _adv_index_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> Re
     return ResultShapes([result.shape], indexed(xs[0], range(len(xs) - 1), result, "field 0 of 'inputs'"))
 
 
-register(
-    Operator(
-        "adv_index", ("*inputs",), _adv_index_relation, OpPattern.INJECTIVE,
-        numpy=lambda attrs, xs: np.asarray(
-            xs[0][tuple(numpy_from_end(x, size) for x, size in zip(xs[1:], xs[0].shape, strict=False))]
-        ),
-        compute=lambda attrs, xs, out: [_te_adv_index(xs)],
-        extents=_adv_index_extents,
-        doc="The elements (or slices) at index tensors that are broadcast against each other, along the first axes.",
-        source="https://numpy.org/doc/stable/user/basics.indexing.html",
-    )
+define(
+    "adv_index", ("*inputs",), _adv_index_relation, OpPattern.INJECTIVE,
+    numpy=lambda attrs, xs: np.asarray(
+        xs[0][tuple(numpy_from_end(x, size) for x, size in zip(xs[1:], xs[0].shape, strict=False))]
+    ),
+    compute=lambda attrs, xs, out: [_te_adv_index(xs)],
+    extents=_adv_index_extents,
+    doc="The elements (or slices) at index tensors that are broadcast against each other, along the first axes.",
+    source="https://numpy.org/doc/stable/user/basics.indexing.html",
 )  # fmt: skip
 
 
@@ -333,15 +327,13 @@ def _te_window(attrs: Attrs, x: Tensor) -> Tensor:
     return te.compute([*shape, *attrs.window_shape], body, name="T_sliding_window")
 
 
-register(
-    Operator(
-        "sliding_window", ("data",), _window_relation, OpPattern.OPAQUE,
-        numpy=_window,
-        compute=lambda attrs, xs, out: [_te_window(attrs, xs[0])],
-        attributes=(attr("axis", kind="int"), attr("window_shape", kind="ints"), attr("strides", kind="ints")),
-        doc="Every window over the axes from `axis` on: its places first, then its elements.",
-        source="https://numpy.org/doc/stable/reference/generated/numpy.lib.stride_tricks.sliding_window_view.html",
-    )
+define(
+    "sliding_window", ("data",), _window_relation, OpPattern.OPAQUE,
+    numpy=_window,
+    compute=lambda attrs, xs, out: [_te_window(attrs, xs[0])],
+    attributes=(attr("axis", kind="int"), attr("window_shape", kind="ints"), attr("strides", kind="ints")),
+    doc="Every window over the axes from `axis` on: its places first, then its elements.",
+    source="https://numpy.org/doc/stable/reference/generated/numpy.lib.stride_tricks.sliding_window_view.html",
 )  # fmt: skip
 
 
@@ -385,18 +377,16 @@ def _te_per_axis(attrs: Attrs, x: Tensor, multiplier: Tensor, left: Tensor, righ
     return te.compute(x.shape, body, name="T_fixed_point_multiply_per_axis")
 
 
-register(
-    Operator(
-        "fixed_point_multiply_per_axis", ("data", "multiplier", "lshift", "rshift"), _per_axis_relation,
-        OpPattern.ELEMWISE,
-        numpy=_per_axis,
-        compute=lambda attrs, xs, out: [_te_per_axis(attrs, *xs)],
-        attributes=(
-            attr("is_lshift_required", False), attr("is_rshift_required", False), attr("axes", kind="ints"),
-            attr("least_rshift", 0),
-        ),
-        doc="`fixed_point_multiply` by multipliers and shifts (one left, one right) that differ along `axes`; no shift to the right is "
-        "less than `least_rshift`, nor above 32 where that is 2.",
-        source=DOCUMENTATION,
-    )
+define(
+    "fixed_point_multiply_per_axis", ("data", "multiplier", "lshift", "rshift"), _per_axis_relation,
+    OpPattern.ELEMWISE,
+    numpy=_per_axis,
+    compute=lambda attrs, xs, out: [_te_per_axis(attrs, *xs)],
+    attributes=(
+        attr("is_lshift_required", False), attr("is_rshift_required", False), attr("axes", kind="ints"),
+        attr("least_rshift", 0),
+    ),
+    doc="`fixed_point_multiply` by multipliers and shifts (one left, one right) that differ along `axes`; no shift to the right is "
+    "less than `least_rshift`, nor above 32 where that is 2.",
+    source=DOCUMENTATION,
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, AttrSpec, OpPattern, Relation, attr, define
 from ...types import AdtType
 from ..common.numpy_meanings import Array, numpy_type
 from ..common.relations import check_dims, dtype_attr, identity_of_any, rank_must_be, tensor_type, tuple_type
@@ -26,11 +26,9 @@ def _copies(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:
 
 def _annotation(name: str, doc: str, *attributes: AttrSpec, pattern: OpPattern = OpPattern.OPAQUE, source: str) -> None:
     """Registers an operator whose value is that of its argument, whatever it is."""
-    register(
-        Operator(
-            name, ("data",), identity_of_any, pattern,
-            numpy=lambda attrs, x: x, compute=_copies, attributes=attributes, doc=doc, source=source,
-        )
+    define(
+        name, ("data",), identity_of_any, pattern,
+        numpy=lambda attrs, x: x, compute=_copies, attributes=attributes, doc=doc, source=source,
     )  # fmt: skip
 
 
@@ -60,15 +58,13 @@ def _alloc_storage_relation(rel: Relation) -> None:
     rel.set_result(STORAGE)
 
 
-register(
-    Operator(
-        "memory.alloc_storage", ("size", "shape", "alignment"), _alloc_storage_relation, OpPattern.OPAQUE,
-        numpy=lambda attrs, size, shape, alignment: np.zeros(int(size), np.uint8),
-        attributes=(attr("dtype", None, "str"), attr("virtual_device", None)),
-        doc="A piece of memory of `size` bytes.",
-        stateful=True,
-        source=TVM_DIALECT.format("virtual_machine"),
-    )
+define(
+    "memory.alloc_storage", ("size", "shape", "alignment"), _alloc_storage_relation, OpPattern.OPAQUE,
+    numpy=lambda attrs, size, shape, alignment: np.zeros(int(size), np.uint8),
+    attributes=(attr("dtype", None, "str"), attr("virtual_device", None)),
+    doc="A piece of memory of `size` bytes.",
+    stateful=True,
+    source=TVM_DIALECT.format("virtual_machine"),
 )  # fmt: skip
 
 
@@ -86,23 +82,19 @@ def _alloc_tensor(attrs: Any, storage: Array, offset: Array, shape: Array) -> Ar
     return storage[start : start + count * dtype.itemsize].view(dtype).reshape(shape.tolist())
 
 
-register(
-    Operator(
-        "memory.alloc_tensor", ("storage", "offset", "shape"), _alloc_tensor_relation, OpPattern.OPAQUE,
-        numpy=_alloc_tensor,
-        attributes=(attr("const_shape", None), attr("assert_shape", None, "ints"), attr("dtype", None, "str")),
-        doc="A tensor in a piece of memory.",
-        stateful=True,
-        source=TVM_DIALECT.format("virtual_machine"),
-    )
+define(
+    "memory.alloc_tensor", ("storage", "offset", "shape"), _alloc_tensor_relation, OpPattern.OPAQUE,
+    numpy=_alloc_tensor,
+    attributes=(attr("const_shape", None), attr("assert_shape", None, "ints"), attr("dtype", None, "str")),
+    doc="A tensor in a piece of memory.",
+    stateful=True,
+    source=TVM_DIALECT.format("virtual_machine"),
 )  # fmt: skip
 
-register(
-    Operator(
-        "memory.kill", ("data",), lambda rel: rel.set_result(tuple_type(())), OpPattern.OPAQUE,
-        numpy=lambda attrs, x: (),
-        doc="The value is not used any more.",
-        stateful=True,
-        source=TVM_DIALECT.format("virtual_machine"),
-    )
+define(
+    "memory.kill", ("data",), lambda rel: rel.set_result(tuple_type(())), OpPattern.OPAQUE,
+    numpy=lambda attrs, x: (),
+    doc="The value is not used any more.",
+    stateful=True,
+    source=TVM_DIALECT.format("virtual_machine"),
 )  # fmt: skip

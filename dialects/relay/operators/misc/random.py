@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.ir import Attribute
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array, numpy_type
 from ..common.relations import (
     at_most,
@@ -111,15 +111,13 @@ def _generate(attrs: Attrs, state: Array) -> tuple[Array, Array]:
     return state, words.reshape(attrs.out_shape)
 
 
-register(
-    Operator(
-        "random.threefry_generate", ("key",), _generate_relation, OpPattern.OPAQUE,
-        numpy=_generate,
-        compute=lambda attrs, xs, out: list(computes.te_generate(xs[0], attrs.out_shape)),
-        attributes=(attr("out_shape", kind="ints"),),
-        doc="The generator's next state, and random 64-bit words.",
-        source=SOURCE,
-    )
+define(
+    "random.threefry_generate", ("key",), _generate_relation, OpPattern.OPAQUE,
+    numpy=_generate,
+    compute=lambda attrs, xs, out: list(computes.te_generate(xs[0], attrs.out_shape)),
+    attributes=(attr("out_shape", kind="ints"),),
+    doc="The generator's next state, and random 64-bit words.",
+    source=SOURCE,
 )  # fmt: skip
 
 
@@ -143,14 +141,12 @@ def _split(attrs: Attrs, state: Array) -> tuple[Array, Array]:
     return left, right
 
 
-register(
-    Operator(
-        "random.threefry_split", ("key",), _split_relation, OpPattern.OPAQUE,
-        numpy=_split,
-        compute=lambda attrs, xs, out: list(computes.te_split(xs[0])),
-        doc="Two generators of independent numbers from one.",
-        source="https://doi.org/10.1145/2503778.2503784",
-    )
+define(
+    "random.threefry_split", ("key",), _split_relation, OpPattern.OPAQUE,
+    numpy=_split,
+    compute=lambda attrs, xs, out: list(computes.te_split(xs[0])),
+    doc="Two generators of independent numbers from one.",
+    source="https://doi.org/10.1145/2503778.2503784",
 )  # fmt: skip
 
 
@@ -196,15 +192,13 @@ def _register_distribution(
     doc: str,
     source: str,
 ) -> None:
-    register(
-        Operator(
-            name, arguments, _distribution_relation, OpPattern.OPAQUE,
-            numpy=cast("Callable[[Attrs, Any, Any, Any], Any]", meaning),
-            compute=lambda attrs, xs, out: list(compute(attrs.out_shape, attrs.out_dtype or "float32", *xs)),
-            attributes=(attr("out_shape", kind="ints"), attr("out_dtype", None, "str")),
-            doc=doc,
-            source=source,
-        )
+    define(
+        name, arguments, _distribution_relation, OpPattern.OPAQUE,
+        numpy=cast("Callable[[Attrs, Any, Any, Any], Any]", meaning),
+        compute=lambda attrs, xs, out: list(compute(attrs.out_shape, attrs.out_dtype or "float32", *xs)),
+        attributes=(attr("out_shape", kind="ints"), attr("out_dtype", None, "str")),
+        doc=doc,
+        source=source,
     )  # fmt: skip
 
 
@@ -235,13 +229,11 @@ def _multinomial(attrs: Attrs, state: Array, probabilities: Array) -> tuple[Arra
     return state, np.where(distance > 0, distance, np.float32(1)).argmin(-2).astype(np.int32)
 
 
-register(
-    Operator(
-        "random.multinomial", ("key", "probs"), _multinomial_relation, OpPattern.OPAQUE,
-        numpy=_multinomial,
-        compute=lambda attrs, xs, out: list(computes.te_multinomial(attrs.num_samples, *xs)),
-        attributes=(attr("num_samples", 1),),
-        doc="The generator's next state, and indices drawn with the probabilities that stand in the last axis.",
-        source="https://tvm.apache.org/docs/v0.16.0/reference/api/python/relay/random.html",
-    )
+define(
+    "random.multinomial", ("key", "probs"), _multinomial_relation, OpPattern.OPAQUE,
+    numpy=_multinomial,
+    compute=lambda attrs, xs, out: list(computes.te_multinomial(attrs.num_samples, *xs)),
+    attributes=(attr("num_samples", 1),),
+    doc="The generator's next state, and indices drawn with the probabilities that stand in the last axis.",
+    source="https://tvm.apache.org/docs/v0.16.0/reference/api/python/relay/random.html",
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import pi, sqrt
 from typing import TYPE_CHECKING, Any
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array, is_float
 from ..common.relations import (
     ANY,
@@ -151,15 +151,13 @@ def _te_dft(attrs: Attrs, real: Tensor, imaginary: Tensor) -> list[Tensor]:
     return [part(True), part(False)]
 
 
-register(
-    Operator(
-        "dft", ("re_data", "im_data"), _dft_relation, OpPattern.OPAQUE,
-        numpy=_dft,
-        compute=lambda attrs, xs, out: _te_dft(attrs, *xs),
-        attributes=(attr("inverse", False),),
-        doc="The discrete Fourier transform of a complex signal along the last axis, or the inverse: real and imaginary part.",
-        source="https://numpy.org/doc/stable/reference/routines.fft.html",
-    )
+define(
+    "dft", ("re_data", "im_data"), _dft_relation, OpPattern.OPAQUE,
+    numpy=_dft,
+    compute=lambda attrs, xs, out: _te_dft(attrs, *xs),
+    attributes=(attr("inverse", False),),
+    doc="The discrete Fourier transform of a complex signal along the last axis, or the inverse: real and imaginary part.",
+    source="https://numpy.org/doc/stable/reference/routines.fft.html",
 )  # fmt: skip
 
 
@@ -222,16 +220,14 @@ def _te_stft(attrs: Attrs, x: Tensor, window: Tensor) -> Tensor:
     return te.compute(shape, lambda *i: (total(*i) / scale).astype(x.dtype), name="T_stft_scaled")
 
 
-register(
-    Operator(
-        "stft", ("data", "window"), _stft_relation, OpPattern.OPAQUE,
-        numpy=_stft,
-        compute=lambda attrs, xs, out: [_te_stft(attrs, *xs)],
-        attributes=(
-            attr("n_fft", -1), attr("hop_length", -1), attr("win_length", -1), attr("normalized", False),
-            attr("onesided", True),
-        ),
-        doc="Fourier transforms of windows that begin `hop_length` apart: (frequency, window, real and imaginary part).",
-        source="https://pytorch.org/docs/stable/generated/torch.stft.html",
-    )
+define(
+    "stft", ("data", "window"), _stft_relation, OpPattern.OPAQUE,
+    numpy=_stft,
+    compute=lambda attrs, xs, out: [_te_stft(attrs, *xs)],
+    attributes=(
+        attr("n_fft", -1), attr("hop_length", -1), attr("win_length", -1), attr("normalized", False),
+        attr("onesided", True),
+    ),
+    doc="Fourier transforms of windows that begin `hop_length` apart: (frequency, window, real and imaginary part).",
+    source="https://pytorch.org/docs/stable/generated/torch.stft.html",
 )  # fmt: skip

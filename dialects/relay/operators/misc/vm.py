@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array, numpy_type
 from ..common.relations import ANY, dtype_attr, rank_must_be, same_dim, shape_of, show_argument, size_of, tensor_type
 from ..common.result_sizes import ResultShapes, number, result_shape
@@ -25,15 +25,13 @@ def _shape_relation(rel: Relation) -> None:
     rel.set_result(tensor_type([rel.tensor(0).get_num_dims()], dtype_attr(rel, "dtype", "int32")))
 
 
-register(
-    Operator(
-        "vm.shape_of", ("tensor",), _shape_relation, OpPattern.OPAQUE,
-        numpy=lambda attrs, x: np.array(x.shape, numpy_type(attrs.dtype or "int32")),
-        compute=lambda attrs, xs, out: compute_of("shape_of")(attrs, xs, out),
-        attributes=(attr("dtype", None, "str"),),
-        doc="The dimensions of a tensor, as a tensor.",
-        source=TVM_DIALECT.format("virtual_machine"),
-    )
+define(
+    "vm.shape_of", ("tensor",), _shape_relation, OpPattern.OPAQUE,
+    numpy=lambda attrs, x: np.array(x.shape, numpy_type(attrs.dtype or "int32")),
+    compute=lambda attrs, xs, out: compute_of("shape_of")(attrs, xs, out),
+    attributes=(attr("dtype", None, "str"),),
+    doc="The dimensions of a tensor, as a tensor.",
+    source=TVM_DIALECT.format("virtual_machine"),
 )  # fmt: skip
 
 
@@ -66,13 +64,11 @@ def _extents(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> ResultShapes:
     return ResultShapes([[dim if dim >= 0 else number(xs[1], axis) for axis, dim in enumerate(attrs.newshape)]])
 
 
-register(
-    Operator(
-        "vm.reshape_tensor", ("data", "shape"), _reshape_relation, OpPattern.OPAQUE,
-        numpy=_reshape,
-        compute=_te_reshape, extents=_extents,
-        attributes=(attr("newshape", kind="ints"),),
-        doc="The elements of a tensor in their order, in another shape.",
-        source=TVM_DIALECT.format("virtual_machine"),
-    )
+define(
+    "vm.reshape_tensor", ("data", "shape"), _reshape_relation, OpPattern.OPAQUE,
+    numpy=_reshape,
+    compute=_te_reshape, extents=_extents,
+    attributes=(attr("newshape", kind="ints"),),
+    doc="The elements of a tensor in their order, in another shape.",
+    source=TVM_DIALECT.format("virtual_machine"),
 )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ArrayAttr
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array, along
 from ..common.relations import axis_of, identity, rank_at_least, shape_of, size_of, tensor_type, tuple_type
 from ..common.sources import ARXIV, ONNX, TVM_NN
@@ -32,17 +32,15 @@ def _leaky_relu(attrs: Attrs, x: Array) -> Array:
     return np.where(x > 0, x, x * np.asarray(attrs.alpha).astype(x.dtype)).astype(x.dtype)
 
 
-register(
-    Operator(
-        "nn.leaky_relu", ("data",), identity, OpPattern.ELEMWISE,
-        numpy=_leaky_relu,
-        compute=lambda attrs, xs, out: [
-            elementwise(lambda x: te.Select(x > te.const(0, x.dtype), x, x * te.const(attrs.alpha, x.dtype)), xs[0])
-        ],
-        attributes=(attr("alpha", 0.25),),
-        doc="Each element where above 0, else `alpha` times it.",
-        source=TVM_NN.format("leaky_relu"),
-    )
+define(
+    "nn.leaky_relu", ("data",), identity, OpPattern.ELEMWISE,
+    numpy=_leaky_relu,
+    compute=lambda attrs, xs, out: [
+        elementwise(lambda x: te.Select(x > te.const(0, x.dtype), x, x * te.const(attrs.alpha, x.dtype)), xs[0])
+    ],
+    attributes=(attr("alpha", 0.25),),
+    doc="Each element where above 0, else `alpha` times it.",
+    source=TVM_NN.format("leaky_relu"),
 )  # fmt: skip
 
 
@@ -61,15 +59,13 @@ def te_per_channel(function: Callable[[Expr, Expr], Expr], x: Tensor, vector: Te
     return te.compute(x.shape, lambda *i: function(x(*i), vector(i[axis])), name=name)
 
 
-register(
-    Operator(
-        "nn.bias_add", ("data", "bias"), per_channel, OpPattern.BROADCAST,
-        numpy=lambda attrs, x, b: x + along(b, attrs.axis, x.ndim),
-        compute=lambda attrs, xs, out: [te_per_channel(lambda x, b: x + b, xs[0], xs[1], attrs.axis, "T_bias_add")],
-        attributes=(attr("axis", 1),),
-        doc="data plus a vector along `axis`.",
-        source=TVM_NN.format("bias_add"),
-    )
+define(
+    "nn.bias_add", ("data", "bias"), per_channel, OpPattern.BROADCAST,
+    numpy=lambda attrs, x, b: x + along(b, attrs.axis, x.ndim),
+    compute=lambda attrs, xs, out: [te_per_channel(lambda x, b: x + b, xs[0], xs[1], attrs.axis, "T_bias_add")],
+    attributes=(attr("axis", 1),),
+    doc="data plus a vector along `axis`.",
+    source=TVM_NN.format("bias_add"),
 )  # fmt: skip
 
 
@@ -77,19 +73,17 @@ def _prelu(attrs: Attrs, x: Array, alpha: Array) -> Array:
     return np.where(x > 0, x, x * along(alpha, attrs.axis, x.ndim)).astype(x.dtype)
 
 
-register(
-    Operator(
-        "nn.prelu", ("data", "alpha"), per_channel, OpPattern.BROADCAST,
-        numpy=_prelu,
-        compute=lambda attrs, xs, out: [
-            te_per_channel(
-                lambda x, a: te.Select(x > te.const(0, x.dtype), x, x * a), xs[0], xs[1], attrs.axis, "T_prelu"
-            )
-        ],
-        attributes=(attr("axis", 1),),
-        doc="Each element where above 0, else times the slope of its place along `axis`.",
-        source=ARXIV.format("1502.01852"),
-    )
+define(
+    "nn.prelu", ("data", "alpha"), per_channel, OpPattern.BROADCAST,
+    numpy=_prelu,
+    compute=lambda attrs, xs, out: [
+        te_per_channel(
+            lambda x, a: te.Select(x > te.const(0, x.dtype), x, x * a), xs[0], xs[1], attrs.axis, "T_prelu"
+        )
+    ],
+    attributes=(attr("axis", 1),),
+    doc="Each element where above 0, else times the slope of its place along `axis`.",
+    source=ARXIV.format("1502.01852"),
 )  # fmt: skip
 
 
@@ -132,14 +126,12 @@ def _te_softmax(attrs: Attrs, x: Tensor, log: bool) -> Tensor:
 
 
 def _register_softmax(name: str, log: bool, doc: str, *, source: str) -> None:
-    register(
-        Operator(
-            name, ("data",), _softmax_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-            numpy=_log_softmax if log else _softmax,
-            compute=in_wide_dtype(lambda attrs, xs, out: [_te_softmax(attrs, xs[0], log)]),
-            attributes=(attr("axis", -1),),
-            doc=doc, source=source,
-        )
+    define(
+        name, ("data",), _softmax_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+        numpy=_log_softmax if log else _softmax,
+        compute=in_wide_dtype(lambda attrs, xs, out: [_te_softmax(attrs, xs[0], log)]),
+        attributes=(attr("axis", -1),),
+        doc=doc, source=source,
     )  # fmt: skip
 
 
@@ -155,18 +147,16 @@ def _dropout_relation(rel: Relation) -> None:
     rel.set_result(tuple_type(ArrayAttr([data, data])))
 
 
-register(
-    Operator(
-        "nn.dropout", ("data",), _dropout_relation, OpPattern.OPAQUE,
-        numpy=lambda attrs, x: (x, np.ones_like(x)),
-        compute=lambda attrs, xs, out: [
-            elementwise(lambda x: x, xs[0], "T_dropout"),
-            elementwise(lambda x: te.const(1, x.dtype), xs[0], "T_dropout_mask"),
-        ],
-        attributes=(attr("rate", 0.5),),
-        doc="At inference the data itself, and the mask of what was kept (all of it).",
-        source=TVM_NN.format("dropout"),
-    )
+define(
+    "nn.dropout", ("data",), _dropout_relation, OpPattern.OPAQUE,
+    numpy=lambda attrs, x: (x, np.ones_like(x)),
+    compute=lambda attrs, xs, out: [
+        elementwise(lambda x: x, xs[0], "T_dropout"),
+        elementwise(lambda x: te.const(1, x.dtype), xs[0], "T_dropout_mask"),
+    ],
+    attributes=(attr("rate", 0.5),),
+    doc="At inference the data itself, and the mask of what was kept (all of it).",
+    source=TVM_NN.format("dropout"),
 )  # fmt: skip
 
 
@@ -184,12 +174,10 @@ def _te_batch_flatten(x: Tensor) -> Tensor:
     return te.compute((x.shape[0], size), lambda *i: x(i[0], *unflatten(i[1], rest)), name="T_batch_flatten")
 
 
-register(
-    Operator(
-        "nn.batch_flatten", ("data",), _batch_flatten_relation, OpPattern.INJECTIVE,
-        numpy=lambda attrs, x: x.reshape(x.shape[0], prod(x.shape[1:])),
-        compute=lambda attrs, xs, out: [_te_batch_flatten(xs[0])],
-        doc="All axes after the first as one.",
-        source=TVM_NN.format("batch_flatten"),
-    )
+define(
+    "nn.batch_flatten", ("data",), _batch_flatten_relation, OpPattern.INJECTIVE,
+    numpy=lambda attrs, x: x.reshape(x.shape[0], prod(x.shape[1:])),
+    compute=lambda attrs, xs, out: [_te_batch_flatten(xs[0])],
+    doc="All axes after the first as one.",
+    source=TVM_NN.format("batch_flatten"),
 )  # fmt: skip

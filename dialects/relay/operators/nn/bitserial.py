@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.layout_strings import layout
 from ..common.numpy_meanings import Array, numpy_type
 from ..common.relations import (
@@ -116,18 +116,16 @@ def _te_pack(attrs: Attrs, x: Tensor) -> Tensor:
     return te.compute(shape, body, name="T_bitpack")
 
 
-register(
-    Operator(
-        "nn.bitpack", ("data",), _pack_relation, OpPattern.INJECTIVE,
-        numpy=_pack,
-        compute=lambda attrs, xs, out: [_te_pack(attrs, xs[0])],
-        attributes=(
-            attr("bits", 1), attr("pack_axis", 1), attr("bit_axis", -1), attr("pack_type", None, "str"),
-            attr("name", "BitPack"),
-        ),
-        doc="The lowest `bits` bits of numbers, each bit of a row of them packed into words, the first number highest.",
-        source=SOURCE,
-    )
+define(
+    "nn.bitpack", ("data",), _pack_relation, OpPattern.INJECTIVE,
+    numpy=_pack,
+    compute=lambda attrs, xs, out: [_te_pack(attrs, xs[0])],
+    attributes=(
+        attr("bits", 1), attr("pack_axis", 1), attr("bit_axis", -1), attr("pack_type", None, "str"),
+        attr("name", "BitPack"),
+    ),
+    doc="The lowest `bits` bits of numbers, each bit of a row of them packed into words, the first number highest.",
+    source=SOURCE,
 )  # fmt: skip
 
 
@@ -218,18 +216,16 @@ def _te_dense(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
     return compute_of("nn.dense")(plain, [_te_values(xs[0], attrs.data_bits), weights], out)
 
 
-register(
-    Operator(
-        "nn.bitserial_dense", ("data", "weight"), _dense_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_dense,
-        compute=_te_dense,
-        attributes=(
-            attr("units", None, "int", printed=True), attr("data_bits", 1), attr("weight_bits", 1),
-            attr("pack_dtype", "uint32", printed=True), attr("out_dtype", "int16", printed=True), attr("unipolar", True),
-        ),
-        doc="`nn.dense` of numbers of few bits; the weight may be packed.",
-        source=SOURCE,
-    )
+define(
+    "nn.bitserial_dense", ("data", "weight"), _dense_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_dense,
+    compute=_te_dense,
+    attributes=(
+        attr("units", None, "int", printed=True), attr("data_bits", 1), attr("weight_bits", 1),
+        attr("pack_dtype", "uint32", printed=True), attr("out_dtype", "int16", printed=True), attr("unipolar", True),
+    ),
+    doc="`nn.dense` of numbers of few bits; the weight may be packed.",
+    source=SOURCE,
 )  # fmt: skip
 
 _KERNELS = {"NCHW": ("OIHW", 1), "NHWC": ("HWIO", 2)}
@@ -296,17 +292,15 @@ def _te_conv(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
     return compute_of("nn.conv2d")(_plain(attrs), [_te_values(xs[0], attrs.activation_bits), weights], out)
 
 
-register(
-    Operator(
-        "nn.bitserial_conv2d", ("data", "weight"), _conv_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_conv,
-        compute=_te_conv,
-        attributes=(
-            attr("strides", (1, 1)), attr("padding", (0, 0)), attr("kernel_size", (3, 3)), attr("channels", None, "int"),
-            attr("activation_bits", 1), attr("weight_bits", 1), attr("data_layout", "NCHW"), attr("kernel_layout", "OIHW"),
-            attr("pack_dtype", "uint32", printed=True), attr("out_dtype", "int16", printed=True), attr("unipolar", True),
-        ),
-        doc="`nn.conv2d` of numbers of few bits; the weight may be packed (bits last).",
-        source=SOURCE,
-    )
+define(
+    "nn.bitserial_conv2d", ("data", "weight"), _conv_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_conv,
+    compute=_te_conv,
+    attributes=(
+        attr("strides", (1, 1)), attr("padding", (0, 0)), attr("kernel_size", (3, 3)), attr("channels", None, "int"),
+        attr("activation_bits", 1), attr("weight_bits", 1), attr("data_layout", "NCHW"), attr("kernel_layout", "OIHW"),
+        attr("pack_dtype", "uint32", printed=True), attr("out_dtype", "int16", printed=True), attr("unipolar", True),
+    ),
+    doc="`nn.conv2d` of numbers of few bits; the weight may be packed (bits last).",
+    source=SOURCE,
 )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Attribute
 
-from ...operator import Attrs, Large, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, Large, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array, matmul, numpy_type
 from ..common.relations import (
     ANY,
@@ -108,30 +108,26 @@ def _rows(xs: Sequence[Tensor]) -> Dim | None:
     return xs[0].shape[0] if len(xs[0].shape) == 2 else None
 
 
-register(
-    Operator(
-        "nn.dense", ("data", "weight"), lambda rel: matmul_relation(rel, False, True), OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=lambda attrs, x, w: _matmul_numpy(x, w, attrs.out_dtype, False, True),
-        compute=lambda attrs, xs, out: [_te_matmul(xs[0], xs[1], attrs.out_dtype, False, True)],
-        large=Large(2 * ROWS, _rows, _by_blocks),
-        attributes=(UNITS, OUT_DTYPE),
-        doc="data · weightᵀ over the last axes: data (…, k), weight (units, k), result (…, units).",
-        source=TVM_NN.format("dense"),
-    )
+define(
+    "nn.dense", ("data", "weight"), lambda rel: matmul_relation(rel, False, True), OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=lambda attrs, x, w: _matmul_numpy(x, w, attrs.out_dtype, False, True),
+    compute=lambda attrs, xs, out: [_te_matmul(xs[0], xs[1], attrs.out_dtype, False, True)],
+    large=Large(2 * ROWS, _rows, _by_blocks),
+    attributes=(UNITS, OUT_DTYPE),
+    doc="data · weightᵀ over the last axes: data (…, k), weight (units, k), result (…, units).",
+    source=TVM_NN.format("dense"),
 )  # fmt: skip
 
-register(
-    Operator(
-        "nn.matmul", ("tensor_a", "tensor_b"),
-        lambda rel: matmul_relation(rel, rel.attrs.transpose_a, rel.attrs.transpose_b), OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=lambda attrs, a, b: _matmul_numpy(a, b, attrs.out_dtype, attrs.transpose_a, attrs.transpose_b),
-        compute=lambda attrs, xs, out: [_te_matmul(xs[0], xs[1], attrs.out_dtype, attrs.transpose_a, attrs.transpose_b)],
-        attributes=(
-            UNITS, OUT_DTYPE, attr("transpose_a", False), attr("transpose_b", False),
-        ),
-        doc="tensor_a · tensor_b, each transposed on demand.",
-        source=TVM_NN.format("matmul"),
-    )
+define(
+    "nn.matmul", ("tensor_a", "tensor_b"),
+    lambda rel: matmul_relation(rel, rel.attrs.transpose_a, rel.attrs.transpose_b), OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=lambda attrs, a, b: _matmul_numpy(a, b, attrs.out_dtype, attrs.transpose_a, attrs.transpose_b),
+    compute=lambda attrs, xs, out: [_te_matmul(xs[0], xs[1], attrs.out_dtype, attrs.transpose_a, attrs.transpose_b)],
+    attributes=(
+        UNITS, OUT_DTYPE, attr("transpose_a", False), attr("transpose_b", False),
+    ),
+    doc="tensor_a · tensor_b, each transposed on demand.",
+    source=TVM_NN.format("matmul"),
 )  # fmt: skip
 
 
@@ -186,15 +182,13 @@ def _batch_index(b: Expr, own: Dim, batch: Dim) -> Any:
     return 0 if is_one(own) else te.min(b, own - 1)
 
 
-register(
-    Operator(
-        "nn.batch_matmul", ("tensor_a", "tensor_b"), batch_matmul_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_batch_matmul,
-        compute=lambda attrs, xs, out: [_te_batch_matmul(attrs, *xs)],
-        attributes=(OUT_DTYPE, attr("transpose_a", False), attr("transpose_b", False)),
-        doc="The product of each pair of matrices of two batches (b, m, k) and (b, k, n); a batch of one serves all.",
-        source=TVM_NN.format("batch_matmul"),
-    )
+define(
+    "nn.batch_matmul", ("tensor_a", "tensor_b"), batch_matmul_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_batch_matmul,
+    compute=lambda attrs, xs, out: [_te_batch_matmul(attrs, *xs)],
+    attributes=(OUT_DTYPE, attr("transpose_a", False), attr("transpose_b", False)),
+    doc="The product of each pair of matrices of two batches (b, m, k) and (b, k, n); a batch of one serves all.",
+    source=TVM_NN.format("batch_matmul"),
 )  # fmt: skip
 
 
@@ -227,13 +221,11 @@ def _te_dense_pack(attrs: Attrs, x: Tensor, w: Tensor) -> Tensor:
     return sums_of_products((x.shape[0], w.shape[0] * width), factors, [k], dtype, "T_dense_pack")
 
 
-register(
-    Operator(
-        "nn.contrib_dense_pack", ("data", "weight"), dense_pack_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_dense_pack,
-        compute=lambda attrs, xs, out: [_te_dense_pack(attrs, *xs)],
-        attributes=(UNITS, OUT_DTYPE, attr("weight_layout", "NC")),
-        doc="`nn.dense` with a weight packed as (units / n, k, n), `weight_layout` NC{n}n.",
-        source=TVM_NN.format("contrib_dense_pack"),
-    )
+define(
+    "nn.contrib_dense_pack", ("data", "weight"), dense_pack_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_dense_pack,
+    compute=lambda attrs, xs, out: [_te_dense_pack(attrs, *xs)],
+    attributes=(UNITS, OUT_DTYPE, attr("weight_layout", "NC")),
+    doc="`nn.dense` with a weight packed as (units / n, k, n), `weight_layout` NC{n}n.",
+    source=TVM_NN.format("contrib_dense_pack"),
 )  # fmt: skip

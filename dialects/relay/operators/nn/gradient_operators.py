@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.layout_strings import checked_layout, laid_out, layout, logical_sizes
 from ..common.numpy_meanings import Array, numpy_type
 from ..common.relations import divide_dims, dtype_attr, is_multiple, same_dim, same_dtype, show_argument
@@ -149,15 +149,13 @@ def _te_pool(is_max: bool) -> Any:
 
 for _is_max in (True, False):
     _kind = "max" if _is_max else "avg"
-    register(
-        Operator(
-            f"nn.{_kind}_pool2d_grad", ("out_grad", "data"), _pool_relation, OpPattern.INJECTIVE,
-            numpy=_pool(_is_max), compute=_te_pool(_is_max),
-            attributes=(*POOL_ATTRIBUTES[2], *(() if _is_max else (attr("count_include_pad", False),))),
-            doc=f"The gradient of `nn.{_kind}_pool2d` to its data: "
-            + ("all of a window's goes to its first largest element." if _is_max else "a window's is spread evenly."),
-            source=DOCUMENTATION,
-        )
+    define(
+        f"nn.{_kind}_pool2d_grad", ("out_grad", "data"), _pool_relation, OpPattern.INJECTIVE,
+        numpy=_pool(_is_max), compute=_te_pool(_is_max),
+        attributes=(*POOL_ATTRIBUTES[2], *(() if _is_max else (attr("count_include_pad", False),))),
+        doc=f"The gradient of `nn.{_kind}_pool2d` to its data: "
+        + ("all of a window's goes to its first largest element." if _is_max else "a window's is spread evenly."),
+        source=DOCUMENTATION,
     )  # fmt: skip
 
 
@@ -247,13 +245,11 @@ def _te_weight(attrs: Attrs, gradient: Tensor, x: Tensor) -> Tensor:
     return te.compute(kernel.physical(sizes), body, name="T_conv2d_backward_weight")
 
 
-register(
-    Operator(
-        "nn.conv2d_backward_weight", ("grad", "data"), _weight_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_weight,
-        compute=lambda attrs, xs, out: [_te_weight(attrs, *xs)],
-        attributes=conv_attributes(2),
-        doc="The gradient of `nn.conv2d` to its weight: `data_layout` is the gradient's, `kernel_layout` the data's, `out_layout` the weight's.",
-        source=DOCUMENTATION,
-    )
+define(
+    "nn.conv2d_backward_weight", ("grad", "data"), _weight_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_weight,
+    compute=lambda attrs, xs, out: [_te_weight(attrs, *xs)],
+    attributes=conv_attributes(2),
+    doc="The gradient of `nn.conv2d` to its weight: `data_layout` is the gradient's, `kernel_layout` the data's, `out_layout` the weight's.",
+    source=DOCUMENTATION,
 )  # fmt: skip

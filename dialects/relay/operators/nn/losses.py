@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array
 from ..common.relations import (
     ANY,
@@ -69,14 +69,12 @@ def _register_cross_entropy(name: str, logits: bool, doc: str) -> None:
         count = te.const(float(rows), wide) if isinstance(rows, int) else rows.astype(wide)
         return te.compute((), lambda *_: (te.const(0.0, wide) - divide(total(), count)).astype(x.dtype), name="T_loss")
 
-    register(
-        Operator(
-            name, ("x", "y"), _cross_entropy_relation, OpPattern.OPAQUE,
-            numpy=meaning,
-            compute=lambda attrs, xs, out: [compute(attrs, *xs)],
-            doc=doc,
-            source=DOCUMENTATION,
-        )
+    define(
+        name, ("x", "y"), _cross_entropy_relation, OpPattern.OPAQUE,
+        numpy=meaning,
+        compute=lambda attrs, xs, out: [compute(attrs, *xs)],
+        doc=doc,
+        source=DOCUMENTATION,
     )  # fmt: skip
 
 
@@ -153,15 +151,13 @@ def _te_nll(attrs: Attrs, x: Tensor, targets: Tensor, weights: Tensor) -> list[T
     return [te.compute((), lambda *_: losses() / count(), name="T_mean")]
 
 
-register(
-    Operator(
-        "nn.nll_loss", ("predictions", "targets", "weights"), _nll_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_nll,
-        compute=lambda attrs, xs, out: _te_nll(attrs, *xs),
-        attributes=(attr("reduction", "mean"), attr("ignore_index", kind="int")),
-        doc="Minus the prediction of each target's class times the class's weight; their weighted mean, sum, or each.",
-        source="https://pytorch.org/docs/stable/generated/torch.nn.NLLLoss.html",
-    )
+define(
+    "nn.nll_loss", ("predictions", "targets", "weights"), _nll_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_nll,
+    compute=lambda attrs, xs, out: _te_nll(attrs, *xs),
+    attributes=(attr("reduction", "mean"), attr("ignore_index", kind="int")),
+    doc="Minus the prediction of each target's class times the class's weight; their weighted mean, sum, or each.",
+    source="https://pytorch.org/docs/stable/generated/torch.nn.NLLLoss.html",
 )  # fmt: skip
 
 
@@ -195,15 +191,13 @@ def _te_dilate(attrs: Attrs, x: Tensor) -> Tensor:
     return te.compute(shape, body, name="T_dilate")
 
 
-register(
-    Operator(
-        "nn.dilate", ("x",), _dilate_relation, OpPattern.INJECTIVE,
-        numpy=_dilate,
-        compute=lambda attrs, xs, out: [_te_dilate(attrs, xs[0])],
-        attributes=(attr("strides", (1, 1)), attr("dilation_value", 0.0)),
-        doc="The elements `strides` places apart along each axis, `dilation_value` between them.",
-        source=DOCUMENTATION,
-    )
+define(
+    "nn.dilate", ("x",), _dilate_relation, OpPattern.INJECTIVE,
+    numpy=_dilate,
+    compute=lambda attrs, xs, out: [_te_dilate(attrs, xs[0])],
+    attributes=(attr("strides", (1, 1)), attr("dilation_value", 0.0)),
+    doc="The elements `strides` places apart along each axis, `dilation_value` between them.",
+    source=DOCUMENTATION,
 )  # fmt: skip
 
 
@@ -248,13 +242,11 @@ def _te_fifo(attrs: Attrs, x: Tensor, buffer: Tensor) -> Tensor:
     return te.compute(buffer.shape, body, name="T_fifo_buffer")
 
 
-register(
-    Operator(
-        "nn.fifo_buffer", ("data", "buffer"), _fifo_relation, OpPattern.OPAQUE,
-        numpy=_fifo,
-        compute=lambda attrs, xs, out: [_te_fifo(attrs, *xs)],
-        attributes=(attr("axis", 0),),
-        doc="The buffer with the data put behind its last values along `axis`, and as many of its first values dropped.",
-        source=DOCUMENTATION,
-    )
+define(
+    "nn.fifo_buffer", ("data", "buffer"), _fifo_relation, OpPattern.OPAQUE,
+    numpy=_fifo,
+    compute=lambda attrs, xs, out: [_te_fifo(attrs, *xs)],
+    attributes=(attr("axis", 0),),
+    doc="The buffer with the data put behind its last values along `axis`, and as many of its first values dropped.",
+    source=DOCUMENTATION,
 )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import ArrayAttr
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array, along, normal_axes, widened
 from ..common.relations import (
     axes_of,
@@ -82,16 +82,14 @@ def _te_batch_norm(attrs: Attrs, xs: Sequence[Tensor]) -> list[Tensor]:
     ]
 
 
-register(
-    Operator(
-        "nn.batch_norm", ("data", "gamma", "beta", "moving_mean", "moving_var"), _batch_norm_relation,
-        OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_batch_norm,
-        compute=in_wide_dtype(lambda attrs, xs, out: _te_batch_norm(attrs, xs)),
-        attributes=(attr("axis", 1), *AFFINE),
-        doc="(x - mean) / sqrt(var + epsilon) * gamma + beta along `axis`; with it the mean and the variance, as given.",
-        source=ARXIV.format("1502.03167"),
-    )
+define(
+    "nn.batch_norm", ("data", "gamma", "beta", "moving_mean", "moving_var"), _batch_norm_relation,
+    OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_batch_norm,
+    compute=in_wide_dtype(lambda attrs, xs, out: _te_batch_norm(attrs, xs)),
+    attributes=(attr("axis", 1), *AFFINE),
+    doc="(x - mean) / sqrt(var + epsilon) * gamma + beta along `axis`; with it the mean and the variance, as given.",
+    source=ARXIV.format("1502.03167"),
 )  # fmt: skip
 
 
@@ -146,11 +144,9 @@ def _normalization(name: str, axis: int, over: Callable[[int, int], tuple[int, .
 
         return [te.compute(x.shape, body, name=f"T_{name.removeprefix('nn.')}")]
 
-    register(
-        Operator(
-            name, ("data", "gamma", "beta"), relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-            numpy=meaning, compute=in_wide_dtype(compute), attributes=(attr("axis", axis), *AFFINE), doc=doc, source=source,
-        )
+    define(
+        name, ("data", "gamma", "beta"), relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+        numpy=meaning, compute=in_wide_dtype(compute), attributes=(attr("axis", axis), *AFFINE), doc=doc, source=source,
     )  # fmt: skip
 
 
@@ -204,15 +200,13 @@ def _te_group_norm(attrs: Attrs, xs: Sequence[Tensor]) -> Tensor:
     return te.compute(x.shape, body, name="T_group_norm")
 
 
-register(
-    Operator(
-        "nn.group_norm", ("data", "gamma", "beta"), _group_norm_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_group_norm,
-        compute=in_wide_dtype(lambda attrs, xs, out: [_te_group_norm(attrs, xs)]),
-        attributes=(attr("num_groups", kind="int"), attr("axis", 1), *AFFINE),
-        doc="Mean 0 and variance 1 over each image's axes for each group of channels, then times gamma plus beta.",
-        source=ARXIV.format("1803.08494"),
-    )
+define(
+    "nn.group_norm", ("data", "gamma", "beta"), _group_norm_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_group_norm,
+    compute=in_wide_dtype(lambda attrs, xs, out: [_te_group_norm(attrs, xs)]),
+    attributes=(attr("num_groups", kind="int"), attr("axis", 1), *AFFINE),
+    doc="Mean 0 and variance 1 over each image's axes for each group of channels, then times gamma plus beta.",
+    source=ARXIV.format("1803.08494"),
 )  # fmt: skip
 
 
@@ -285,15 +279,13 @@ def _lrn_power(x: Expr, beta: float) -> Expr:
     return root * te.sqrt(root) if beta == 0.75 else te.power(x, te.const(beta, x.dtype))
 
 
-register(
-    Operator(
-        "nn.lrn", ("data",), _lrn_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_lrn,
-        compute=in_wide_dtype(lambda attrs, xs, out: [_te_lrn(attrs, xs[0])]),
-        attributes=(attr("size", 5), attr("axis", 1), attr("bias", 2.0), attr("alpha", 0.0001), attr("beta", 0.75)),
-        doc="x / (bias + alpha / size * (the sum of squares of the `size` neighbours along `axis`)) ^ beta.",
-        source=ONNX.format("LRN"),
-    )
+define(
+    "nn.lrn", ("data",), _lrn_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_lrn,
+    compute=in_wide_dtype(lambda attrs, xs, out: [_te_lrn(attrs, xs[0])]),
+    attributes=(attr("size", 5), attr("axis", 1), attr("bias", 2.0), attr("alpha", 0.0001), attr("beta", 0.75)),
+    doc="x / (bias + alpha / size * (the sum of squares of the `size` neighbours along `axis`)) ^ beta.",
+    source=ONNX.format("LRN"),
 )  # fmt: skip
 
 
@@ -320,13 +312,11 @@ def _te_l2_normalize(attrs: Attrs, x: Tensor) -> Tensor:
     )
 
 
-register(
-    Operator(
-        "nn.l2_normalize", ("data",), _l2_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_l2_normalize,
-        compute=in_wide_dtype(lambda attrs, xs, out: [_te_l2_normalize(attrs, xs[0])]),
-        attributes=(attr("eps", kind="float"), attr("axis", None, "ints")),
-        doc="x / sqrt(max(sum(x^2), eps)), the sum over `axis`.",
-        source=TVM_NN.format("l2_normalize"),
-    )
+define(
+    "nn.l2_normalize", ("data",), _l2_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_l2_normalize,
+    compute=in_wide_dtype(lambda attrs, xs, out: [_te_l2_normalize(attrs, xs[0])]),
+    attributes=(attr("eps", kind="float"), attr("axis", None, "ints")),
+    doc="x / sqrt(max(sum(x^2), eps)), the sum over `axis`.",
+    source=TVM_NN.format("l2_normalize"),
 )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array
 from ..common.relations import (
     ANY,
@@ -145,18 +145,16 @@ def _pad_extents(mode: str, attrs: Attrs, x: Tensor) -> ResultShapes:
     return ResultShapes([_padded_shape(attrs.pad_width, x)], needed)
 
 
-register(
-    Operator(
-        "nn.pad", ("data", "pad_value"), _pad_relation, OpPattern.INJECTIVE,
-        numpy=_pad,
-        compute=lambda attrs, xs, out: [
-            _te_pad(attrs.pad_mode, attrs.pad_width, xs[0], xs[1] if attrs.pad_mode == "constant" else None)
-        ],
-        extents=lambda attrs, xs, out: _pad_extents(attrs.pad_mode, attrs, xs[0]),
-        attributes=(attr("pad_width", kind="ints"), attr("pad_mode", "constant")),
-        doc="Elements before and after each axis: `pad_value`, the edge's, or the reflection about the edge.",
-        source=TVM_NN.format("pad"),
-    )
+define(
+    "nn.pad", ("data", "pad_value"), _pad_relation, OpPattern.INJECTIVE,
+    numpy=_pad,
+    compute=lambda attrs, xs, out: [
+        _te_pad(attrs.pad_mode, attrs.pad_width, xs[0], xs[1] if attrs.pad_mode == "constant" else None)
+    ],
+    extents=lambda attrs, xs, out: _pad_extents(attrs.pad_mode, attrs, xs[0]),
+    attributes=(attr("pad_width", kind="ints"), attr("pad_mode", "constant")),
+    doc="Elements before and after each axis: `pad_value`, the edge's, or the reflection about the edge.",
+    source=TVM_NN.format("pad"),
 )  # fmt: skip
 
 
@@ -167,16 +165,14 @@ def _mirror_relation(rel: Relation) -> None:
     _check_repeated(rel)
 
 
-register(
-    Operator(
-        "nn.mirror_pad", ("data",), _mirror_relation, OpPattern.INJECTIVE,
-        numpy=lambda attrs, x: np.pad(x, attrs.pad_width, mode=attrs.mode.lower()),
-        compute=lambda attrs, xs, out: [_te_pad(attrs.mode.lower(), attrs.pad_width, xs[0], None)],
-        extents=lambda attrs, xs, out: _pad_extents(attrs.mode.lower(), attrs, xs[0]),
-        attributes=(attr("mode", "SYMMETRIC"), attr("pad_width", kind="ints")),
-        doc="The tensor reflected at its edges; SYMMETRIC repeats the edge elements, REFLECT does not.",
-        source=TVM_NN.format("mirror_pad"),
-    )
+define(
+    "nn.mirror_pad", ("data",), _mirror_relation, OpPattern.INJECTIVE,
+    numpy=lambda attrs, x: np.pad(x, attrs.pad_width, mode=attrs.mode.lower()),
+    compute=lambda attrs, xs, out: [_te_pad(attrs.mode.lower(), attrs.pad_width, xs[0], None)],
+    extents=lambda attrs, xs, out: _pad_extents(attrs.mode.lower(), attrs, xs[0]),
+    attributes=(attr("mode", "SYMMETRIC"), attr("pad_width", kind="ints")),
+    doc="The tensor reflected at its edges; SYMMETRIC repeats the edge elements, REFLECT does not.",
+    source=TVM_NN.format("mirror_pad"),
 )  # fmt: skip
 
 
@@ -245,15 +241,13 @@ def _te_space_to_batch(attrs: Attrs, x: Tensor) -> Tensor:
     return te.compute(shape, body, name="T_space_to_batch")
 
 
-register(
-    Operator(
-        "nn.space_to_batch_nd", ("data",), _space_to_batch_relation, OpPattern.INJECTIVE,
-        numpy=_space_to_batch,
-        compute=lambda attrs, xs, out: [_te_space_to_batch(attrs, xs[0])],
-        attributes=(attr("block_shape", kind="ints"), attr("paddings", kind="ints"), attr("pad_value", 0.0)),
-        doc="Pads the spatial axes and moves the places within blocks of `block_shape` into the batch axis.",
-        source=TVM_NN.format("space_to_batch_nd"),
-    )
+define(
+    "nn.space_to_batch_nd", ("data",), _space_to_batch_relation, OpPattern.INJECTIVE,
+    numpy=_space_to_batch,
+    compute=lambda attrs, xs, out: [_te_space_to_batch(attrs, xs[0])],
+    attributes=(attr("block_shape", kind="ints"), attr("paddings", kind="ints"), attr("pad_value", 0.0)),
+    doc="Pads the spatial axes and moves the places within blocks of `block_shape` into the batch axis.",
+    source=TVM_NN.format("space_to_batch_nd"),
 )  # fmt: skip
 
 
@@ -305,15 +299,13 @@ def _te_batch_to_space(attrs: Attrs, x: Tensor) -> Tensor:
     return te.compute(shape, body, name="T_batch_to_space")
 
 
-register(
-    Operator(
-        "nn.batch_to_space_nd", ("data",), _batch_to_space_relation, OpPattern.INJECTIVE,
-        numpy=_batch_to_space,
-        compute=lambda attrs, xs, out: [_te_batch_to_space(attrs, xs[0])],
-        attributes=(attr("block_shape", kind="ints"), attr("crops", kind="ints")),
-        doc="The inverse of `nn.space_to_batch_nd`: places within blocks come from the batch axis, then `crops` are cut off.",
-        source=TVM_NN.format("batch_to_space_nd"),
-    )
+define(
+    "nn.batch_to_space_nd", ("data",), _batch_to_space_relation, OpPattern.INJECTIVE,
+    numpy=_batch_to_space,
+    compute=lambda attrs, xs, out: [_te_batch_to_space(attrs, xs[0])],
+    attributes=(attr("block_shape", kind="ints"), attr("crops", kind="ints")),
+    doc="The inverse of `nn.space_to_batch_nd`: places within blocks come from the batch axis, then `crops` are cut off.",
+    source=TVM_NN.format("batch_to_space_nd"),
 )  # fmt: skip
 
 
@@ -392,24 +384,20 @@ def _te_depth(attrs: Attrs, x: Tensor, to_depth: bool) -> Tensor:
     return te.compute(of.physical(new), body, name="T_space_to_depth" if to_depth else "T_depth_to_space")
 
 
-register(
-    Operator(
-        "nn.space_to_depth", ("data",), _depth_relation(True), OpPattern.INJECTIVE,
-        numpy=_space_to_depth,
-        compute=lambda attrs, xs, out: [_te_depth(attrs, xs[0], True)],
-        attributes=(attr("block_size", kind="int"), attr("layout", "NCHW"), attr("mode", "")),
-        doc="Moves the places within blocks of the image into the channels.",
-        source=TVM_NN.format("space_to_depth"),
-    )
+define(
+    "nn.space_to_depth", ("data",), _depth_relation(True), OpPattern.INJECTIVE,
+    numpy=_space_to_depth,
+    compute=lambda attrs, xs, out: [_te_depth(attrs, xs[0], True)],
+    attributes=(attr("block_size", kind="int"), attr("layout", "NCHW"), attr("mode", "")),
+    doc="Moves the places within blocks of the image into the channels.",
+    source=TVM_NN.format("space_to_depth"),
 )  # fmt: skip
 
-register(
-    Operator(
-        "nn.depth_to_space", ("data",), _depth_relation(False), OpPattern.INJECTIVE,
-        numpy=_depth_to_space,
-        compute=lambda attrs, xs, out: [_te_depth(attrs, xs[0], False)],
-        attributes=(attr("block_size", kind="int"), attr("layout", "NCHW"), attr("mode", "DCR")),
-        doc="Moves channels into places within blocks of the image; mode DCR: the place is the outer part of the channel.",
-        source=TVM_NN.format("depth_to_space"),
-    )
+define(
+    "nn.depth_to_space", ("data",), _depth_relation(False), OpPattern.INJECTIVE,
+    numpy=_depth_to_space,
+    compute=lambda attrs, xs, out: [_te_depth(attrs, xs[0], False)],
+    attributes=(attr("block_size", kind="int"), attr("layout", "NCHW"), attr("mode", "DCR")),
+    doc="Moves channels into places within blocks of the image; mode DCR: the place is the outer part of the channel.",
+    source=TVM_NN.format("depth_to_space"),
 )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ...operator import Attrs, AttrSpec, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, AttrSpec, OpPattern, Relation, attr, define
 from ..common.layout_strings import checked_layout, laid_out, layout, logical_sizes
 from ..common.numpy_meanings import Array, numpy_type
 from ..common.sources import TVM_NN
@@ -291,15 +291,13 @@ def _register_pool(rank: int, is_max: bool) -> None:
     word = "largest element" if is_max else "mean"
     extra = () if is_max else (attr("count_include_pad", False),)
     name = f"{'max' if is_max else 'avg'}_pool{rank}d"
-    register(
-        Operator(
-            f"nn.{name}", ("data",), POOL_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
-            numpy=_numpy_pool(rank, is_max),
-            compute=_te_pool(rank, True) if is_max else in_wide_dtype(_te_pool(rank, False), _summing_dtype),
-            attributes=(*POOL_ATTRIBUTES[rank], *extra),
-            doc=f"The {word} of each window. With ceil_mode the last window may begin inside and end outside.",
-            source=TVM_NN.format(name),
-        )
+    define(
+        f"nn.{name}", ("data",), POOL_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
+        numpy=_numpy_pool(rank, is_max),
+        compute=_te_pool(rank, True) if is_max else in_wide_dtype(_te_pool(rank, False), _summing_dtype),
+        attributes=(*POOL_ATTRIBUTES[rank], *extra),
+        doc=f"The {word} of each window. With ceil_mode the last window may begin inside and end outside.",
+        source=TVM_NN.format(name),
     )  # fmt: skip
 
 
@@ -417,16 +415,14 @@ def _register_adaptive(rank: int, is_max: bool, is_global: bool) -> None:
         "the whole image" if is_global else "each of `output_size` equal parts of the image (which may overlap by one)"
     )
     name = f"{'global' if is_global else 'adaptive'}_{'max' if is_max else 'avg'}_pool{rank}d"
-    register(
-        Operator(
-            f"nn.{name}", ("data",),
-            _adaptive_relation(rank, is_global), OpPattern.OUT_ELEMWISE_FUSABLE,
-            numpy=_numpy_adaptive(rank, is_max),
-            compute=_te_adaptive(rank, True) if is_max else in_wide_dtype(_te_adaptive(rank, False), _summing_dtype),
-            attributes=(*size, attr("layout", "NC" + axes), attr("out_layout", "")),
-            doc=f"The {word} of {places}.",
-            source=TVM_NN.format(name),
-        )
+    define(
+        f"nn.{name}", ("data",),
+        _adaptive_relation(rank, is_global), OpPattern.OUT_ELEMWISE_FUSABLE,
+        numpy=_numpy_adaptive(rank, is_max),
+        compute=_te_adaptive(rank, True) if is_max else in_wide_dtype(_te_adaptive(rank, False), _summing_dtype),
+        attributes=(*size, attr("layout", "NC" + axes), attr("out_layout", "")),
+        doc=f"The {word} of {places}.",
+        source=TVM_NN.format(name),
     )  # fmt: skip
 
 

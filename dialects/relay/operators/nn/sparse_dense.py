@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.layout_strings import checked_layout, layout, logical_sizes
 from ..common.numpy_meanings import Array
 from ..common.relations import (
@@ -159,15 +159,13 @@ def _te_dense(attrs: Attrs, dense: Tensor, *sparse: Tensor) -> Tensor:
     )
 
 
-register(
-    Operator(
-        "nn.sparse_dense", ("dense_data", *_SPARSE), _dense_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_dense,
-        compute=lambda attrs, xs, out: [_te_dense(attrs, *xs)],
-        attributes=(attr("sparse_lhs", False),),
-        doc="dense · sparseᵀ, or with `sparse_lhs` sparse · denseᵀ, of a matrix in compressed rows.",
-        source=TVM_NN.format("sparse_dense"),
-    )
+define(
+    "nn.sparse_dense", ("dense_data", *_SPARSE), _dense_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_dense,
+    compute=lambda attrs, xs, out: [_te_dense(attrs, *xs)],
+    attributes=(attr("sparse_lhs", False),),
+    doc="dense · sparseᵀ, or with `sparse_lhs` sparse · denseᵀ, of a matrix in compressed rows.",
+    source=TVM_NN.format("sparse_dense"),
 )  # fmt: skip
 
 
@@ -227,14 +225,12 @@ def _te_transpose(data: Tensor, columns: Tensor, starts: Tensor) -> list[Tensor]
     return list(results[:3])
 
 
-register(
-    Operator(
-        "nn.sparse_transpose", _SPARSE, _transpose_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_transpose,
-        compute=lambda attrs, xs, out: _te_transpose(*xs),
-        doc="The transpose of a square matrix in compressed rows; zeros behind its entries, where more is stored.",
-        source=TVM_NN.format("sparse_transpose"),
-    )
+define(
+    "nn.sparse_transpose", _SPARSE, _transpose_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_transpose,
+    compute=lambda attrs, xs, out: _te_transpose(*xs),
+    doc="The transpose of a square matrix in compressed rows; zeros behind its entries, where more is stored.",
+    source=TVM_NN.format("sparse_transpose"),
 )  # fmt: skip
 
 
@@ -272,14 +268,12 @@ def _te_add(dense: Tensor, data: Tensor, columns: Tensor, starts: Tensor) -> Ten
     return te.extern(dense.shape, [dense, data, columns, starts], statements, name="sparse_add", dtype=dense.dtype)
 
 
-register(
-    Operator(
-        "nn.sparse_add", ("dense_data", *_SPARSE), _add_relation, OpPattern.OPAQUE,
-        numpy=_add,
-        compute=lambda attrs, xs, out: [_te_add(*xs)],
-        doc="dense + sparse, of a matrix in compressed rows.",
-        source=TVM_NN.format("sparse_add"),
-    )
+define(
+    "nn.sparse_add", ("dense_data", *_SPARSE), _add_relation, OpPattern.OPAQUE,
+    numpy=_add,
+    compute=lambda attrs, xs, out: [_te_add(*xs)],
+    doc="dense + sparse, of a matrix in compressed rows.",
+    source=TVM_NN.format("sparse_add"),
 )  # fmt: skip
 
 
@@ -313,13 +307,11 @@ def _te_conv(attrs: Attrs, x: Tensor, *sparse: Tensor) -> Tensor:
     return _te_product(x, sparse, sizes["C"], [sizes[axis] for axis in "NHW"], at, at, shape)
 
 
-register(
-    Operator(
-        "nn.sparse_conv2d", ("dense_data", *_SPARSE), _conv_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_conv,
-        compute=lambda attrs, xs, out: [_te_conv(attrs, *xs)],
-        attributes=(attr("layout", "NHWC"), attr("kernel_size", (1, 1))),
-        doc="`nn.conv2d` by a weight of one place, a sparse matrix in rows of blocks.",
-        source=TVM_NN.format("sparse_dense"),
-    )
+define(
+    "nn.sparse_conv2d", ("dense_data", *_SPARSE), _conv_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_conv,
+    compute=lambda attrs, xs, out: [_te_conv(attrs, *xs)],
+    attributes=(attr("layout", "NHWC"), attr("kernel_size", (1, 1))),
+    doc="`nn.conv2d` by a weight of one place, a sparse matrix in rows of blocks.",
+    source=TVM_NN.format("sparse_dense"),
 )  # fmt: skip

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from xdsl.dialects.builtin import TupleType
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.layout_strings import layout
 from ..common.numpy_meanings import Array, along, matmul, numpy_type, round_half_away
 from ..common.relations import (
@@ -134,9 +134,10 @@ def requantize(
     return saturate(shifted.astype(np.int64) + out_zero_point, dtype)
 
 
-def _quantize_relation(rel: Relation) -> None:
+def _scaled_relation(rel: Relation, default: str) -> None:
+    """Types (data, scale, zero point) -> data of `out_dtype`, or of the default dtype."""
     quantization(rel, 1, _axis_size(rel))
-    rel.set_result(tensor_type(shape_of(rel.tensor(0)), dtype_attr(rel, "out_dtype", "int8")))
+    rel.set_result(tensor_type(shape_of(rel.tensor(0)), dtype_attr(rel, "out_dtype", default)))
 
 
 def _quantize(attrs: Attrs, x: Array, scale: Array, zero_point: Array) -> Array:
@@ -144,21 +145,15 @@ def _quantize(attrs: Attrs, x: Array, scale: Array, zero_point: Array) -> Array:
     return quantize(x, scale, zero_point, numpy_type(attrs.out_dtype or "int8"))
 
 
-register(
-    Operator(
-        "qnn.quantize", ("data", "output_scale", "output_zero_point"), _quantize_relation, OpPattern.ELEMWISE,
-        numpy=_quantize,
-        compute=lambda attrs, xs, out: [computes.te_quantize(attrs, *xs)],
-        attributes=(attr("out_dtype", None, "str"), attr("axis", -1)),
-        doc="round(data / scale) + zero_point, saturated to `out_dtype`; vectors of parameters go along `axis`.",
-        source=ONNX.format("QuantizeLinear"),
-    )
+define(
+    "qnn.quantize", ("data", "output_scale", "output_zero_point"),
+    lambda rel: _scaled_relation(rel, "int8"), OpPattern.ELEMWISE,
+    numpy=_quantize,
+    compute=lambda attrs, xs, out: [computes.te_quantize(attrs, *xs)],
+    attributes=(attr("out_dtype", None, "str"), attr("axis", -1)),
+    doc="round(data / scale) + zero_point, saturated to `out_dtype`; vectors of parameters go along `axis`.",
+    source=ONNX.format("QuantizeLinear"),
 )  # fmt: skip
-
-
-def _dequantize_relation(rel: Relation) -> None:
-    quantization(rel, 1, _axis_size(rel))
-    rel.set_result(tensor_type(shape_of(rel.tensor(0)), dtype_attr(rel, "out_dtype", "float32")))
 
 
 def _dequantize(attrs: Attrs, x: Array, scale: Array, zero_point: Array) -> Array:
@@ -166,15 +161,14 @@ def _dequantize(attrs: Attrs, x: Array, scale: Array, zero_point: Array) -> Arra
     return real.astype(numpy_type(attrs.out_dtype or "float32"))
 
 
-register(
-    Operator(
-        "qnn.dequantize", ("data", "input_scale", "input_zero_point"), _dequantize_relation, OpPattern.ELEMWISE,
-        numpy=_dequantize,
-        compute=lambda attrs, xs, out: [computes.te_dequantize(attrs, *xs)],
-        attributes=(attr("out_dtype", None, "str"), attr("axis", -1)),
-        doc="(data - zero_point) * scale; vectors of parameters go along `axis`.",
-        source=ONNX.format("DequantizeLinear"),
-    )
+define(
+    "qnn.dequantize", ("data", "input_scale", "input_zero_point"),
+    lambda rel: _scaled_relation(rel, "float32"), OpPattern.ELEMWISE,
+    numpy=_dequantize,
+    compute=lambda attrs, xs, out: [computes.te_dequantize(attrs, *xs)],
+    attributes=(attr("out_dtype", None, "str"), attr("axis", -1)),
+    doc="(data - zero_point) * scale; vectors of parameters go along `axis`.",
+    source=ONNX.format("DequantizeLinear"),
 )  # fmt: skip
 
 
@@ -196,19 +190,17 @@ def _requantize(
     return requantize(x, scale, zero_point, target, attrs.rounding, attrs.compute_dtype)
 
 
-register(
-    Operator(
-        "qnn.requantize",
-        ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
-        _requantize_relation, OpPattern.ELEMWISE,
-        numpy=_requantize,
-        compute=lambda attrs, xs, out: [computes.te_requantize(attrs, *xs)],
-        attributes=(
-            attr("axis", -1), attr("rounding", "None"), attr("compute_dtype", "None"), attr("out_dtype", None, "str"),
-        ),
-        doc="Quantized data in another scale and zero point. UPWARD rounds halves up, TONEAREST away from zero.",
-        source=ARXIV.format("1712.05877"),
-    )
+define(
+    "qnn.requantize",
+    ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
+    _requantize_relation, OpPattern.ELEMWISE,
+    numpy=_requantize,
+    compute=lambda attrs, xs, out: [computes.te_requantize(attrs, *xs)],
+    attributes=(
+        attr("axis", -1), attr("rounding", "None"), attr("compute_dtype", "None"), attr("out_dtype", None, "str"),
+    ),
+    doc="Quantized data in another scale and zero point. UPWARD rounds halves up, TONEAREST away from zero.",
+    source=ARXIV.format("1712.05877"),
 )  # fmt: skip
 
 Quantized: TypeAlias = "tuple[Array, Array, Array]"
@@ -255,13 +247,11 @@ def _register_binary(
         b_scale, b_zero = (per_axis(p, attrs.rhs_axis, b.ndim) for p in parameters[2:4])
         return combine((a, a_scale, a_zero), (b, b_scale, b_zero), (parameters[4], parameters[5], a.dtype))
 
-    register(
-        Operator(
-            name, _BINARY, _binary_relation, OpPattern.BROADCAST,
-            numpy=meaning,
-            compute=lambda attrs, xs, out: [computes.te_binary(attrs, xs, compute, f"T_{name.replace('.', '_')}")],
-            attributes=(attr("lhs_axis", -1), attr("rhs_axis", -1)), doc=doc, source=source,
-        )
+    define(
+        name, _BINARY, _binary_relation, OpPattern.BROADCAST,
+        numpy=meaning,
+        compute=lambda attrs, xs, out: [computes.te_binary(attrs, xs, compute, f"T_{name.replace('.', '_')}")],
+        attributes=(attr("lhs_axis", -1), attr("rhs_axis", -1)), doc=doc, source=source,
     )  # fmt: skip
 
 
@@ -334,15 +324,13 @@ def _attributes_in_int32(attributes: Sequence[Any]) -> tuple[Any, ...]:
     return tuple(attr("out_dtype", "int32", printed=True) if a.name == "out_dtype" else a for a in attributes)
 
 
-register(
-    Operator(
-        "qnn.dense", _PRODUCT, _dense_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_dense,
-        compute=computes.te_dense,
-        attributes=_attributes_in_int32((UNITS, OUT_DTYPE)),
-        doc="`nn.dense` of quantized tensors: the sums of (data - its zero point) * (weight - its zero point), unscaled.",
-        source=ARXIV.format("1712.05877"),
-    )
+define(
+    "qnn.dense", _PRODUCT, _dense_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_dense,
+    compute=computes.te_dense,
+    attributes=_attributes_in_int32((UNITS, OUT_DTYPE)),
+    doc="`nn.dense` of quantized tensors: the sums of (data - its zero point) * (weight - its zero point), unscaled.",
+    source=ARXIV.format("1712.05877"),
 )  # fmt: skip
 
 
@@ -351,15 +339,13 @@ def _dense_pack(attrs: Attrs, x: Array, w: Array, x_zero: Array, w_zero: Array, 
     return _dense(attrs, x, flat, x_zero, w_zero)
 
 
-register(
-    Operator(
-        "qnn.contrib_dense_pack", _PRODUCT, _product_relation(dense_pack_relation), OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_dense_pack,
-        compute=computes.te_dense_pack,
-        attributes=_attributes_in_int32((UNITS, OUT_DTYPE, attr("weight_layout", "NC"))),
-        doc="`qnn.dense` with a weight packed as (units / n, k, n).",
-        source=ARXIV.format("1712.05877"),
-    )
+define(
+    "qnn.contrib_dense_pack", _PRODUCT, _product_relation(dense_pack_relation), OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_dense_pack,
+    compute=computes.te_dense_pack,
+    attributes=_attributes_in_int32((UNITS, OUT_DTYPE, attr("weight_layout", "NC"))),
+    doc="`qnn.dense` with a weight packed as (units / n, k, n).",
+    source=ARXIV.format("1712.05877"),
 )  # fmt: skip
 
 
@@ -370,16 +356,14 @@ def _batch_matmul(attrs: Attrs, x: Array, y: Array, x_zero: Array, y_zero: Array
     return matmul(x, y, numpy_type(attrs.out_dtype or "int32"))
 
 
-register(
-    Operator(
-        "qnn.batch_matmul", ("x", "y", "x_zero_point", "y_zero_point", "x_scale", "y_scale"),
-        _product_relation(batch_matmul_relation), OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_batch_matmul,
-        compute=computes.te_batch_matmul,
-        attributes=_attributes_in_int32((OUT_DTYPE, attr("transpose_a", False), attr("transpose_b", False))),
-        doc="`nn.batch_matmul` of quantized tensors: the sums of products of integers less their zero points, unscaled.",
-        source=ARXIV.format("1712.05877"),
-    )
+define(
+    "qnn.batch_matmul", ("x", "y", "x_zero_point", "y_zero_point", "x_scale", "y_scale"),
+    _product_relation(batch_matmul_relation), OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_batch_matmul,
+    compute=computes.te_batch_matmul,
+    attributes=_attributes_in_int32((OUT_DTYPE, attr("transpose_a", False), attr("transpose_b", False))),
+    doc="`nn.batch_matmul` of quantized tensors: the sums of products of integers less their zero points, unscaled.",
+    source=ARXIV.format("1712.05877"),
 )  # fmt: skip
 
 
@@ -394,15 +378,13 @@ def _conv2d(attrs: Attrs, x: Array, w: Array, x_zero: Array, w_zero: Array, *sca
     return layout(attrs.out_layout or attrs.data_layout).from_logical(result, "NCHW")
 
 
-register(
-    Operator(
-        "qnn.conv2d", _PRODUCT, _product_relation(CONV_RELATION[2]), OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_conv2d,
-        compute=computes.te_conv2d,
-        attributes=_attributes_in_int32(conv_attributes(2)),
-        doc="`nn.conv2d` of quantized tensors: the sums of products of integers less their zero points, unscaled.",
-        source=ARXIV.format("1712.05877"),
-    )
+define(
+    "qnn.conv2d", _PRODUCT, _product_relation(CONV_RELATION[2]), OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_conv2d,
+    compute=computes.te_conv2d,
+    attributes=_attributes_in_int32(conv_attributes(2)),
+    doc="`nn.conv2d` of quantized tensors: the sums of products of integers less their zero points, unscaled.",
+    source=ARXIV.format("1712.05877"),
 )  # fmt: skip
 
 
@@ -413,15 +395,13 @@ def _conv2d_transpose(attrs: Attrs, x: Array, w: Array, x_zero: Array, w_zero: A
     return layout(attrs.out_layout or attrs.data_layout).from_logical(result, "NCHW")
 
 
-register(
-    Operator(
-        "qnn.conv2d_transpose", _PRODUCT, _product_relation(TRANSPOSED_RELATION[2]), OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_conv2d_transpose,
-        compute=computes.te_conv2d_transpose,
-        attributes=_attributes_in_int32(transposed_attributes(2)),
-        doc="`nn.conv2d_transpose` of quantized tensors, unscaled.",
-        source=ARXIV.format("1712.05877"),
-    )
+define(
+    "qnn.conv2d_transpose", _PRODUCT, _product_relation(TRANSPOSED_RELATION[2]), OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_conv2d_transpose,
+    compute=computes.te_conv2d_transpose,
+    attributes=_attributes_in_int32(transposed_attributes(2)),
+    doc="`nn.conv2d_transpose` of quantized tensors, unscaled.",
+    source=ARXIV.format("1712.05877"),
 )  # fmt: skip
 
 
@@ -440,16 +420,14 @@ def _avg_pool2d(attrs: Attrs, x: Array, scale: Array, zero_point: Array, out_sca
     return layout(attrs.out_layout or attrs.layout).from_logical(result, "NCHW")
 
 
-register(
-    Operator(
-        "qnn.avg_pool2d", ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
-        _avg_pool_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_avg_pool2d,
-        compute=lambda attrs, xs, out: [computes.te_avg_pool2d(attrs, xs, out)],
-        attributes=(*POOL_ATTRIBUTES[2], attr("count_include_pad", False)),
-        doc="`nn.avg_pool2d` of a quantized tensor: the elements are requantized, their mean is rounded toward zero.",
-        source=ARXIV.format("1712.05877"),
-    )
+define(
+    "qnn.avg_pool2d", ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
+    _avg_pool_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_avg_pool2d,
+    compute=lambda attrs, xs, out: [computes.te_avg_pool2d(attrs, xs, out)],
+    attributes=(*POOL_ATTRIBUTES[2], attr("count_include_pad", False)),
+    doc="`nn.avg_pool2d` of a quantized tensor: the elements are requantized, their mean is rounded toward zero.",
+    source=ARXIV.format("1712.05877"),
 )  # fmt: skip
 
 
@@ -476,14 +454,12 @@ def _concatenate(attrs: Attrs, xs: Sequence[Array], scales: Any, zero_points: An
     return np.concatenate(parts, attrs.axis)
 
 
-register(
-    Operator(
-        "qnn.concatenate", ("*data", "*input_scales", "*input_zero_points", "output_scale", "output_zero_point"),
-        _concatenate_relation, OpPattern.INJECTIVE,
-        numpy=_concatenate,
-        compute=computes.te_concatenate,
-        attributes=(attr("axis", 0),),
-        doc="Quantized tensors one after the other along `axis`, each requantized where its parameters differ.",
-        source=ARXIV.format("1712.05877"),
-    )
+define(
+    "qnn.concatenate", ("*data", "*input_scales", "*input_zero_points", "output_scale", "output_zero_point"),
+    _concatenate_relation, OpPattern.INJECTIVE,
+    numpy=_concatenate,
+    compute=computes.te_concatenate,
+    attributes=(attr("axis", 0),),
+    doc="Quantized tensors one after the other along `axis`, each requantized where its parameters differ.",
+    source=ARXIV.format("1712.05877"),
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array, erf, round_half_away
 from ..common.relations import axis_of
 from ..common.sources import ARXIV, NUMPY, ONNX, TVM, C
@@ -50,13 +50,11 @@ def _register_unary(
         real = function(given) if steps else elementary.in_float64(function)(given)
         return quantize(np.nan_to_num(real, nan=0.0), out_scale, out_zero, x.dtype)
 
-    register(
-        Operator(
-            name, ("x", "scale", "zero_point", "output_scale", "output_zero_point"), _unary_relation, OpPattern.ELEMWISE,
-            numpy=meaning,
-            compute=lambda attrs, xs, out: [computes.te_unary(xs, compute, f"T_{name.replace('.', '_')}")],
-            doc=doc, source=source,
-        )
+    define(
+        name, ("x", "scale", "zero_point", "output_scale", "output_zero_point"), _unary_relation, OpPattern.ELEMWISE,
+        numpy=meaning,
+        compute=lambda attrs, xs, out: [computes.te_unary(xs, compute, f"T_{name.replace('.', '_')}")],
+        doc=doc, source=source,
     )  # fmt: skip
 
 
@@ -84,16 +82,14 @@ def _leaky_relu(attrs: Attrs, x: Array, scale: Array, zero_point: Array, out_sca
     return saturate(np.where(x.astype(np.int32) < zero_point, small + rest, moved).astype(np.int64), x.dtype)
 
 
-register(
-    Operator(
-        "qnn.leaky_relu", ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
-        _unary_relation, OpPattern.ELEMWISE,
-        numpy=_leaky_relu,
-        compute=lambda attrs, xs, out: [computes.te_leaky_relu(attrs.alpha, xs)],
-        attributes=(attr("alpha", 0.25),),
-        doc="`nn.leaky_relu` of a quantized tensor: requantized, then times `alpha` in fixed point where it was negative.",
-        source=TVM_QNN.format("leaky_relu"),
-    )
+define(
+    "qnn.leaky_relu", ("data", "input_scale", "input_zero_point", "output_scale", "output_zero_point"),
+    _unary_relation, OpPattern.ELEMWISE,
+    numpy=_leaky_relu,
+    compute=lambda attrs, xs, out: [computes.te_leaky_relu(attrs.alpha, xs)],
+    attributes=(attr("alpha", 0.25),),
+    doc="`nn.leaky_relu` of a quantized tensor: requantized, then times `alpha` in fixed point where it was negative.",
+    source=TVM_QNN.format("leaky_relu"),
 )  # fmt: skip
 
 
@@ -118,14 +114,12 @@ def _softmax(attrs: Attrs, x: Array, scale: Array, zero_point: Array, out_scale:
     return requantize(share, eighth, np.zeros((), np.int32), (out_scale, out_zero, x.dtype), None, None)
 
 
-register(
-    Operator(
-        "qnn.softmax", ("data", "scale", "zero_point", "output_scale", "output_zero_point"),
-        _softmax_relation, OpPattern.OPAQUE,
-        numpy=_softmax,
-        compute=lambda attrs, xs, out: [computes.te_softmax(attrs.axis, xs)],
-        attributes=(attr("axis", -1),),
-        doc="`nn.softmax` of a quantized tensor in integers: powers of two with a linear fraction; the scale must not be above 1.",
-        source="https://arxiv.org/abs/2207.01405",
-    )
+define(
+    "qnn.softmax", ("data", "scale", "zero_point", "output_scale", "output_zero_point"),
+    _softmax_relation, OpPattern.OPAQUE,
+    numpy=_softmax,
+    compute=lambda attrs, xs, out: [computes.te_softmax(attrs.axis, xs)],
+    attributes=(attr("axis", -1),),
+    doc="`nn.softmax` of a quantized tensor in integers: powers of two with a linear fraction; the scale must not be above 1.",
+    source="https://arxiv.org/abs/2207.01405",
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array, along, round_half_away
 from ..common.relations import dtype_of, is_number, same_dim, shape_of, show_argument
 
@@ -97,23 +97,19 @@ def _te_dequantize(value: Expr, code: Expr, scale: Expr, zero_point: Expr) -> Ex
     return te.Select(known, (value - zero_point) * scale, value)
 
 
-register(
-    Operator(
-        "qnn.simulated_quantize", ("data", "out_dtype", "output_scale", "output_zero_point"), _relation,
-        OpPattern.ELEMWISE,
-        numpy=_quantize, compute=_compute(_te_quantize), attributes=(attr("axis", -1),),
-        doc="round(data / scale) + zero_point within the range of a dtype, as floating-point numbers; the dtype's number is"
-        " 1 for int8, 2 for uint8, 3 for int32, another for none.",
-        source="https://arxiv.org/abs/1712.05877",
-    )
+define(
+    "qnn.simulated_quantize", ("data", "out_dtype", "output_scale", "output_zero_point"), _relation,
+    OpPattern.ELEMWISE,
+    numpy=_quantize, compute=_compute(_te_quantize), attributes=(attr("axis", -1),),
+    doc="round(data / scale) + zero_point within the range of a dtype, as floating-point numbers; the dtype's number is"
+    " 1 for int8, 2 for uint8, 3 for int32, another for none.",
+    source="https://arxiv.org/abs/1712.05877",
 )  # fmt: skip
 
-register(
-    Operator(
-        "qnn.simulated_dequantize", ("data", "in_dtype", "input_scale", "input_zero_point"), _relation,
-        OpPattern.ELEMWISE,
-        numpy=_dequantize, compute=_compute(_te_dequantize), attributes=(attr("axis", -1),),
-        doc="(data - zero_point) * scale of numbers that `qnn.simulated_quantize` gave.",
-        source="https://arxiv.org/abs/1712.05877",
-    )
+define(
+    "qnn.simulated_dequantize", ("data", "in_dtype", "input_scale", "input_zero_point"), _relation,
+    OpPattern.ELEMWISE,
+    numpy=_dequantize, compute=_compute(_te_dequantize), attributes=(attr("axis", -1),),
+    doc="(data - zero_point) * scale of numbers that `qnn.simulated_quantize` gave.",
+    source="https://arxiv.org/abs/1712.05877",
 )  # fmt: skip

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Attribute
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array, is_float, numpy_type
 from ..common.relations import ANY, check_dims, dtype_attr, rank_must_be, shape_of, tensor_type
 from ..common.result_sizes import Requirement, ResultShapes, result_shape
@@ -43,17 +43,15 @@ def _filled(name: str, value: int, *, source: str) -> None:
     def dtype(attrs: Attrs) -> str:
         return attrs.dtype or "float32"
 
-    register(
-        Operator(
-            name, (), relation, OpPattern.ELEMWISE,
-            numpy=lambda attrs: np.full(attrs.shape, value, numpy_type(dtype(attrs))),
-            compute=lambda attrs, xs, out: [
-                te.compute(attrs.shape, lambda *i: te.const(value, dtype(attrs)), name=f"T_{name}")
-            ],
-            attributes=SHAPE_AND_DTYPE,
-            doc=f"A tensor of {name}.",
-            source=source,
-        )
+    define(
+        name, (), relation, OpPattern.ELEMWISE,
+        numpy=lambda attrs: np.full(attrs.shape, value, numpy_type(dtype(attrs))),
+        compute=lambda attrs, xs, out: [
+            te.compute(attrs.shape, lambda *i: te.const(value, dtype(attrs)), name=f"T_{name}")
+        ],
+        attributes=SHAPE_AND_DTYPE,
+        doc=f"A tensor of {name}.",
+        source=source,
     )  # fmt: skip
 
 
@@ -66,17 +64,15 @@ def _full_relation(rel: Relation) -> None:
     rel.set_result(tensor_type(check_shape(rel), dtype_attr(rel, "dtype", value.element_type)))
 
 
-register(
-    Operator(
-        "full", ("fill_value",), _full_relation, OpPattern.ELEMWISE,
-        numpy=lambda attrs, x: np.full(attrs.shape, convert(x, attrs.dtype or x.dtype.name)),
-        compute=lambda attrs, xs, out: [
-            te.compute(attrs.shape, lambda *i: xs[0]().astype(attrs.dtype or xs[0].dtype), name="T_full")
-        ],
-        attributes=SHAPE_AND_DTYPE,
-        doc="A tensor filled with a scalar.",
-        source=NUMPY.format("full"),
-    )
+define(
+    "full", ("fill_value",), _full_relation, OpPattern.ELEMWISE,
+    numpy=lambda attrs, x: np.full(attrs.shape, convert(x, attrs.dtype or x.dtype.name)),
+    compute=lambda attrs, xs, out: [
+        te.compute(attrs.shape, lambda *i: xs[0]().astype(attrs.dtype or xs[0].dtype), name="T_full")
+    ],
+    attributes=SHAPE_AND_DTYPE,
+    doc="A tensor filled with a scalar.",
+    source=NUMPY.format("full"),
 )  # fmt: skip
 
 
@@ -121,19 +117,17 @@ def _arange_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> Resul
     return ResultShapes([[te.max(count, te.const(0, "int64"))]], refused)
 
 
-register(
-    Operator(
-        "arange", ("start", "stop", "step"), _arange_relation, OpPattern.OPAQUE,
-        numpy=_arange,
-        compute=lambda attrs, xs, out: [_te_arange(attrs, out, *xs)],
-        extents=_arange_extents,
-        # The first three repeat the arguments, as expressions.
-        attributes=(
-            attr("start", None, "any"), attr("stop", None, "any"), attr("step", None, "any"), attr("dtype", None, "str"),
-        ),
-        doc="The numbers from `start` up to, not including, `stop`, `step` apart.",
-        source=NUMPY.format("arange"),
-    )
+define(
+    "arange", ("start", "stop", "step"), _arange_relation, OpPattern.OPAQUE,
+    numpy=_arange,
+    compute=lambda attrs, xs, out: [_te_arange(attrs, out, *xs)],
+    extents=_arange_extents,
+    # The first three repeat the arguments, as expressions.
+    attributes=(
+        attr("start", None, "any"), attr("stop", None, "any"), attr("step", None, "any"), attr("dtype", None, "str"),
+    ),
+    doc="The numbers from `start` up to, not including, `stop`, `step` apart.",
+    source=NUMPY.format("arange"),
 )  # fmt: skip
 
 
@@ -155,15 +149,13 @@ def _te_shape_of(attrs: Attrs, x: Tensor) -> Tensor:
     return te.compute((len(x.shape),), element, name="T_shape_of")
 
 
-register(
-    Operator(
-        "shape_of", ("data",), _shape_of_relation, OpPattern.OPAQUE,
-        numpy=lambda attrs, x: np.array(x.shape, numpy_type(attrs.dtype or "int32")),
-        compute=lambda attrs, xs, out: [_te_shape_of(attrs, xs[0])],
-        attributes=(attr("dtype", None, "str"),),
-        doc="The dimensions of a tensor, as a tensor.",
-        source=TVM.format("shape_of"),
-    )
+define(
+    "shape_of", ("data",), _shape_of_relation, OpPattern.OPAQUE,
+    numpy=lambda attrs, x: np.array(x.shape, numpy_type(attrs.dtype or "int32")),
+    compute=lambda attrs, xs, out: [_te_shape_of(attrs, xs[0])],
+    attributes=(attr("dtype", None, "str"),),
+    doc="The dimensions of a tensor, as a tensor.",
+    source=TVM.format("shape_of"),
 )  # fmt: skip
 
 
@@ -184,13 +176,11 @@ def _te_size(attrs: Attrs, x: Tensor) -> Tensor:
     return te.compute((), element, name="T_ndarray_size")
 
 
-register(
-    Operator(
-        "ndarray_size", ("data",), _size_relation, OpPattern.INJECTIVE,
-        numpy=lambda attrs, x: np.array(x.size, numpy_type(attrs.dtype or "int32")),
-        compute=lambda attrs, xs, out: [_te_size(attrs, xs[0])],
-        attributes=(attr("dtype", None, "str"),),
-        doc="The number of elements of a tensor, as a scalar.",
-        source=TVM.format("ndarray_size"),
-    )
+define(
+    "ndarray_size", ("data",), _size_relation, OpPattern.INJECTIVE,
+    numpy=lambda attrs, x: np.array(x.size, numpy_type(attrs.dtype or "int32")),
+    compute=lambda attrs, xs, out: [_te_size(attrs, xs[0])],
+    attributes=(attr("dtype", None, "str"),),
+    doc="The number of elements of a tensor, as a scalar.",
+    source=TVM.format("ndarray_size"),
 )  # fmt: skip

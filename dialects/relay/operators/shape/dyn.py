@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from xdsl.ir import Attribute
 
 from .....support.text import counted
-from ...operator import Attrs, AttrSpec, Compute, Extents, Meaning, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, AttrSpec, Compute, Extents, Meaning, OpPattern, Relation, attr, define
 from ..common.layout_strings import checked_layout, laid_out, layout, logical_sizes
 from ..common.numpy_meanings import Array, numpy_type
 from ..common.relations import ANY, axis_of, dtype_attr, rank_must_be, shape_of, show_argument, tensor_type
@@ -59,11 +59,9 @@ def _register(
     *attributes: AttrSpec,
     source: str,
 ) -> None:
-    register(
-        Operator(
-            name, arguments, relation, OpPattern.OPAQUE, numpy=numpy, compute=compute, extents=shapes,
-            attributes=attributes, doc=doc, source=source,
-        )
+    define(
+        name, arguments, relation, OpPattern.OPAQUE, numpy=numpy, compute=compute, extents=shapes,
+        attributes=attributes, doc=doc, source=source,
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.relations import ANY, axes_of, axis_of, same_dim, shape_of, show_argument, size_of, tensor_type
 from ..common.result_sizes import ResultShapes, same_elements
 from ..common.sources import NUMPY, TVM
@@ -186,15 +186,13 @@ def _fitting(x: Tensor, shape: Sequence[Any]) -> ResultShapes:
 
 
 def _register_reshape(name: str, resolve: Resolve, doc: str, *, source: str) -> None:
-    register(
-        Operator(
-            name, ("data",), _reshape_relation(resolve), OpPattern.INJECTIVE,
-            numpy=lambda attrs, x: x.reshape(resolve(x.shape, attrs.newshape, attrs.allowzero)),
-            compute=lambda attrs, xs, out: [te_reshape(xs[0], resolve(xs[0].shape, attrs.newshape, attrs.allowzero))],
-            extents=lambda attrs, xs, out: _fitting(xs[0], resolve(xs[0].shape, attrs.newshape, attrs.allowzero)),
-            attributes=(attr("newshape", kind="ints"), attr("allowzero", False)),
-            doc=doc, source=source,
-        )
+    define(
+        name, ("data",), _reshape_relation(resolve), OpPattern.INJECTIVE,
+        numpy=lambda attrs, x: x.reshape(resolve(x.shape, attrs.newshape, attrs.allowzero)),
+        compute=lambda attrs, xs, out: [te_reshape(xs[0], resolve(xs[0].shape, attrs.newshape, attrs.allowzero))],
+        extents=lambda attrs, xs, out: _fitting(xs[0], resolve(xs[0].shape, attrs.newshape, attrs.allowzero)),
+        attributes=(attr("newshape", kind="ints"), attr("allowzero", False)),
+        doc=doc, source=source,
     )  # fmt: skip
 
 
@@ -224,18 +222,16 @@ def _reshape_like_relation(rel: Relation) -> None:
     rel.set_result(tensor_type(new, data.element_type))
 
 
-register(
-    Operator(
-        "reshape_like", ("data", "shape_like"), _reshape_like_relation, OpPattern.INJECTIVE,
-        numpy=lambda attrs, x, like: x.reshape(_like_shape(attrs, x.shape, like.shape)),
-        compute=lambda attrs, xs, out: [te_reshape(xs[0], _like_shape(attrs, xs[0].shape, xs[1].shape))],
-        extents=lambda attrs, xs, out: _fitting(xs[0], _like_shape(attrs, xs[0].shape, xs[1].shape)),
-        attributes=(
-            attr("lhs_begin", 0), attr("lhs_end", None, "int"), attr("rhs_begin", 0), attr("rhs_end", None, "int"),
-        ),
-        doc="The dimensions lhs_begin:lhs_end replaced by the other tensor's rhs_begin:rhs_end.",
-        source=TVM.format("reshape_like"),
-    )
+define(
+    "reshape_like", ("data", "shape_like"), _reshape_like_relation, OpPattern.INJECTIVE,
+    numpy=lambda attrs, x, like: x.reshape(_like_shape(attrs, x.shape, like.shape)),
+    compute=lambda attrs, xs, out: [te_reshape(xs[0], _like_shape(attrs, xs[0].shape, xs[1].shape))],
+    extents=lambda attrs, xs, out: _fitting(xs[0], _like_shape(attrs, xs[0].shape, xs[1].shape)),
+    attributes=(
+        attr("lhs_begin", 0), attr("lhs_end", None, "int"), attr("rhs_begin", 0), attr("rhs_end", None, "int"),
+    ),
+    doc="The dimensions lhs_begin:lhs_end replaced by the other tensor's rhs_begin:rhs_end.",
+    source=TVM.format("reshape_like"),
 )  # fmt: skip
 
 
@@ -273,15 +269,13 @@ def _te_squeeze(attrs: Attrs, x: Tensor) -> Tensor:
     return te.compute([x.shape[a] for a in kept], body, name="T_squeeze")
 
 
-register(
-    Operator(
-        "squeeze", ("data",), _squeeze_relation, OpPattern.INJECTIVE,
-        numpy=lambda attrs, x: np.squeeze(x, None if attrs.axis is None else attrs.axis),
-        compute=lambda attrs, xs, out: [_te_squeeze(attrs, xs[0])],
-        attributes=(attr("axis", None, "ints"),),
-        doc="Without the axes of size 1 (those named, else all).",
-        source=NUMPY.format("squeeze"),
-    )
+define(
+    "squeeze", ("data",), _squeeze_relation, OpPattern.INJECTIVE,
+    numpy=lambda attrs, x: np.squeeze(x, None if attrs.axis is None else attrs.axis),
+    compute=lambda attrs, xs, out: [_te_squeeze(attrs, xs[0])],
+    attributes=(attr("axis", None, "ints"),),
+    doc="Without the axes of size 1 (those named, else all).",
+    source=NUMPY.format("squeeze"),
 )  # fmt: skip
 
 
@@ -308,13 +302,11 @@ def _te_expand_dims(attrs: Attrs, x: Tensor) -> Tensor:
     )
 
 
-register(
-    Operator(
-        "expand_dims", ("data",), _expand_dims_relation, OpPattern.BROADCAST,
-        numpy=lambda attrs, x: x.reshape(_expanded(x.shape, attrs.axis, attrs.num_newaxis)),
-        compute=lambda attrs, xs, out: [_te_expand_dims(attrs, xs[0])],
-        attributes=(attr("axis", kind="int"), attr("num_newaxis", 1)),
-        doc="With `num_newaxis` axes of size 1 inserted before `axis`.",
-        source=NUMPY.format("expand_dims"),
-    )
+define(
+    "expand_dims", ("data",), _expand_dims_relation, OpPattern.BROADCAST,
+    numpy=lambda attrs, x: x.reshape(_expanded(x.shape, attrs.axis, attrs.num_newaxis)),
+    compute=lambda attrs, xs, out: [_te_expand_dims(attrs, xs[0])],
+    attributes=(attr("axis", kind="int"), attr("num_newaxis", 1)),
+    doc="With `num_newaxis` axes of size 1 inserted before `axis`.",
+    source=NUMPY.format("expand_dims"),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Attribute
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array
 from ..common.relations import ANY, axes_of, shape_of, show_argument, tensor_type
 from ..common.result_sizes import Requirement, ResultShapes
@@ -148,15 +148,13 @@ SLICE = (
     attr("axes", None, "ints", printed=True),
 )
 
-register(
-    Operator(
-        "strided_slice", ("data",), _slice_relation, OpPattern.INJECTIVE,
-        numpy=lambda attrs, x: np.asarray(x[numpy_slice(attrs, x.shape)], order="C"),
-        compute=lambda attrs, xs, out: [_te_slice(attrs, xs[0])],
-        attributes=SLICE,
-        doc="The elements begin:end:strides along each axis (of `axes`); with slice_mode 'size', `end` counts elements.",
-        source=TVM.format("strided_slice"),
-    )
+define(
+    "strided_slice", ("data",), _slice_relation, OpPattern.INJECTIVE,
+    numpy=lambda attrs, x: np.asarray(x[numpy_slice(attrs, x.shape)], order="C"),
+    compute=lambda attrs, xs, out: [_te_slice(attrs, xs[0])],
+    attributes=SLICE,
+    doc="The elements begin:end:strides along each axis (of `axes`); with slice_mode 'size', `end` counts elements.",
+    source=TVM.format("strided_slice"),
 )  # fmt: skip
 
 
@@ -213,14 +211,12 @@ def _slice_like_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> R
     return ResultShapes([_te_slice_like(attrs, x, like).shape], needed)
 
 
-register(
-    Operator(
-        "slice_like", ("data", "slice_like"), _slice_like_relation, OpPattern.INJECTIVE,
-        numpy=_slice_like,
-        compute=lambda attrs, xs, out: [_te_slice_like(attrs, *xs)],
-        extents=_slice_like_extents,
-        attributes=(attr("axes", None, "ints"),),
-        doc="The first elements along `axes` (all by default), as many as the second tensor has.",
-        source=TVM.format("slice_like"),
-    )
+define(
+    "slice_like", ("data", "slice_like"), _slice_like_relation, OpPattern.INJECTIVE,
+    numpy=_slice_like,
+    compute=lambda attrs, xs, out: [_te_slice_like(attrs, *xs)],
+    extents=_slice_like_extents,
+    attributes=(attr("axes", None, "ints"),),
+    doc="The first elements along `axes` (all by default), as many as the second tensor has.",
+    source=TVM.format("slice_like"),
 )  # fmt: skip

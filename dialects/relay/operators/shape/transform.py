@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ...text import type_text
 from ..common.numpy_meanings import Array, numpy_type, widened
 from ..common.relations import (
@@ -67,15 +67,13 @@ def _te_transpose(attrs: Attrs, x: Tensor) -> Tensor:
     )
 
 
-register(
-    Operator(
-        "transpose", ("data",), _transpose_relation, OpPattern.INJECTIVE,
-        numpy=lambda attrs, x: np.ascontiguousarray(x.transpose(_order(attrs, x.ndim))).reshape([x.shape[a] for a in _order(attrs, x.ndim)]),
-        compute=lambda attrs, xs, out: [_te_transpose(attrs, xs[0])],
-        attributes=(attr("axes", None, "ints", printed=True),),
-        doc="The axes in the order `axes`; reversed when that is None.",
-        source=NUMPY.format("transpose"),
-    )
+define(
+    "transpose", ("data",), _transpose_relation, OpPattern.INJECTIVE,
+    numpy=lambda attrs, x: np.ascontiguousarray(x.transpose(_order(attrs, x.ndim))).reshape([x.shape[a] for a in _order(attrs, x.ndim)]),
+    compute=lambda attrs, xs, out: [_te_transpose(attrs, xs[0])],
+    attributes=(attr("axes", None, "ints", printed=True),),
+    doc="The axes in the order `axes`; reversed when that is None.",
+    source=NUMPY.format("transpose"),
 )  # fmt: skip
 
 
@@ -140,15 +138,13 @@ def _te_concatenate(attrs: Attrs, xs: Sequence[Tensor]) -> Tensor:
     return te.compute(shape, body, name="T_concat")
 
 
-register(
-    Operator(
-        "concatenate", ("*data",), concatenate_relation, OpPattern.INJECTIVE,
-        numpy=lambda attrs, xs: np.concatenate(xs, axis=attrs.axis),
-        compute=lambda attrs, xs, out: [_te_concatenate(attrs, xs)],
-        attributes=(attr("axis", 0),),
-        doc="The tensors of a tuple one after the other along `axis`.",
-        source=NUMPY.format("concatenate"),
-    )
+define(
+    "concatenate", ("*data",), concatenate_relation, OpPattern.INJECTIVE,
+    numpy=lambda attrs, xs: np.concatenate(xs, axis=attrs.axis),
+    compute=lambda attrs, xs, out: [_te_concatenate(attrs, xs)],
+    attributes=(attr("axis", 0),),
+    doc="The tensors of a tuple one after the other along `axis`.",
+    source=NUMPY.format("concatenate"),
 )  # fmt: skip
 
 
@@ -177,15 +173,13 @@ def _te_stack(attrs: Attrs, xs: Sequence[Tensor]) -> Tensor:
     return te.compute([*xs[0].shape[:axis], len(xs), *xs[0].shape[axis:]], body, name="T_stack")
 
 
-register(
-    Operator(
-        "stack", ("*data",), _stack_relation, OpPattern.INJECTIVE,
-        numpy=lambda attrs, xs: np.stack(xs, axis=attrs.axis),
-        compute=lambda attrs, xs, out: [_te_stack(attrs, xs)],
-        attributes=(attr("axis", 0),),
-        doc="The tensors of a tuple along a new axis.",
-        source=NUMPY.format("stack"),
-    )
+define(
+    "stack", ("*data",), _stack_relation, OpPattern.INJECTIVE,
+    numpy=lambda attrs, xs: np.stack(xs, axis=attrs.axis),
+    compute=lambda attrs, xs, out: [_te_stack(attrs, xs)],
+    attributes=(attr("axis", 0),),
+    doc="The tensors of a tuple along a new axis.",
+    source=NUMPY.format("stack"),
 )  # fmt: skip
 
 
@@ -255,19 +249,17 @@ def _split_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> Result
     return ResultShapes([part.shape for part in _te_split(attrs, x)], [needed])
 
 
-register(
-    Operator(
-        "split", ("data",), _split_relation, OpPattern.INJECTIVE,
-        numpy=lambda attrs, x: tuple(
-            np.ascontiguousarray(x[(slice(None),) * (attrs.axis % x.ndim) + (slice(low, high),)])
-            for low, high in sections(attrs, x.shape[attrs.axis])
-        ),
-        compute=lambda attrs, xs, out: _te_split(attrs, xs[0]),
-        extents=_split_extents,
-        attributes=(attr("indices_or_sections", kind="any"), attr("axis", 0)),
-        doc="A tuple of parts along `axis`: so many equal ones, or cut at the positions of a list.",
-        source=NUMPY.format("split"),
-    )
+define(
+    "split", ("data",), _split_relation, OpPattern.INJECTIVE,
+    numpy=lambda attrs, x: tuple(
+        np.ascontiguousarray(x[(slice(None),) * (attrs.axis % x.ndim) + (slice(low, high),)])
+        for low, high in sections(attrs, x.shape[attrs.axis])
+    ),
+    compute=lambda attrs, xs, out: _te_split(attrs, xs[0]),
+    extents=_split_extents,
+    attributes=(attr("indices_or_sections", kind="any"), attr("axis", 0)),
+    doc="A tuple of parts along `axis`: so many equal ones, or cut at the positions of a list.",
+    source=NUMPY.format("split"),
 )  # fmt: skip
 
 
@@ -301,15 +293,13 @@ def _modulo(index: Any, dim: Any) -> Any:
     return 0 if is_one(dim) else te.floormod(index, dim)
 
 
-register(
-    Operator(
-        "tile", ("data",), _tile_relation, OpPattern.BROADCAST,
-        numpy=lambda attrs, x: np.tile(x, attrs.reps),
-        compute=lambda attrs, xs, out: [_te_tile(attrs, xs[0])],
-        attributes=(attr("reps", kind="ints"),),
-        doc="The tensor repeated as a whole, reps[k] times along axis k.",
-        source=NUMPY.format("tile"),
-    )
+define(
+    "tile", ("data",), _tile_relation, OpPattern.BROADCAST,
+    numpy=lambda attrs, x: np.tile(x, attrs.reps),
+    compute=lambda attrs, xs, out: [_te_tile(attrs, xs[0])],
+    attributes=(attr("reps", kind="ints"),),
+    doc="The tensor repeated as a whole, reps[k] times along axis k.",
+    source=NUMPY.format("tile"),
 )  # fmt: skip
 
 
@@ -342,15 +332,13 @@ def _te_repeat(attrs: Attrs, x: Tensor) -> Tensor:
     )
 
 
-register(
-    Operator(
-        "repeat", ("data",), _repeat_relation, OpPattern.BROADCAST,
-        numpy=lambda attrs, x: np.repeat(x, attrs.repeats, attrs.axis),
-        compute=lambda attrs, xs, out: [_te_repeat(attrs, xs[0])],
-        attributes=(attr("repeats", kind="int"), attr("axis", None, "int")),
-        doc="Each element `repeats` times in a row along `axis`; without an axis, of the flattened tensor.",
-        source=NUMPY.format("repeat"),
-    )
+define(
+    "repeat", ("data",), _repeat_relation, OpPattern.BROADCAST,
+    numpy=lambda attrs, x: np.repeat(x, attrs.repeats, attrs.axis),
+    compute=lambda attrs, xs, out: [_te_repeat(attrs, xs[0])],
+    attributes=(attr("repeats", kind="int"), attr("axis", None, "int")),
+    doc="Each element `repeats` times in a row along `axis`; without an axis, of the flattened tensor.",
+    source=NUMPY.format("repeat"),
 )  # fmt: skip
 
 
@@ -365,15 +353,13 @@ def _te_reverse(attrs: Attrs, x: Tensor) -> Tensor:
     return te.compute(x.shape, lambda *i: x(*i[:axis], x.shape[axis] - 1 - i[axis], *i[axis + 1 :]), name="T_reverse")
 
 
-register(
-    Operator(
-        "reverse", ("data",), _reverse_relation, OpPattern.INJECTIVE,
-        numpy=lambda attrs, x: np.ascontiguousarray(np.flip(x, attrs.axis)),
-        compute=lambda attrs, xs, out: [_te_reverse(attrs, xs[0])],
-        attributes=(attr("axis", kind="int"),),
-        doc="The elements in reverse order along `axis`.",
-        source=NUMPY.format("flip"),
-    )
+define(
+    "reverse", ("data",), _reverse_relation, OpPattern.INJECTIVE,
+    numpy=lambda attrs, x: np.ascontiguousarray(np.flip(x, attrs.axis)),
+    compute=lambda attrs, xs, out: [_te_reverse(attrs, xs[0])],
+    attributes=(attr("axis", kind="int"),),
+    doc="The elements in reverse order along `axis`.",
+    source=NUMPY.format("flip"),
 )  # fmt: skip
 
 
@@ -406,27 +392,23 @@ def te_stretch(x: Tensor, shape: Sequence[Any], name: str = "T_broadcast_to") ->
     return te.compute(shape, lambda *i: broadcast_index(x, i, shape), name=name)
 
 
-register(
-    Operator(
-        "broadcast_to", ("data",), _broadcast_to_relation, OpPattern.BROADCAST,
-        numpy=lambda attrs, x: np.broadcast_to(x, attrs.shape).copy(),
-        compute=lambda attrs, xs, out: [te_stretch(xs[0], attrs.shape)],
-        extents=lambda attrs, xs, out: ResultShapes([attrs.shape], stretches_to(xs[0], attrs.shape)),
-        attributes=SHAPE_AND_DTYPE,
-        doc="The tensor stretched to `shape`.",
-        source=NUMPY.format("broadcast_to"),
-    )
+define(
+    "broadcast_to", ("data",), _broadcast_to_relation, OpPattern.BROADCAST,
+    numpy=lambda attrs, x: np.broadcast_to(x, attrs.shape).copy(),
+    compute=lambda attrs, xs, out: [te_stretch(xs[0], attrs.shape)],
+    extents=lambda attrs, xs, out: ResultShapes([attrs.shape], stretches_to(xs[0], attrs.shape)),
+    attributes=SHAPE_AND_DTYPE,
+    doc="The tensor stretched to `shape`.",
+    source=NUMPY.format("broadcast_to"),
 )  # fmt: skip
 
-register(
-    Operator(
-        "broadcast_to_like", ("data", "broadcast_type"), _broadcast_to_like_relation, OpPattern.BROADCAST,
-        numpy=lambda attrs, x, like: np.broadcast_to(x, like.shape).astype(like.dtype),
-        compute=lambda attrs, xs, out: [in_dtype(te_stretch(xs[0], xs[1].shape), xs[1].dtype)],
-        extents=lambda attrs, xs, out: ResultShapes([xs[1].shape], stretches_to(xs[0], xs[1].shape)),
-        doc="The first tensor stretched to the shape of the second, and cast to its type.",
-        source=TVM.format("broadcast_to_like"),
-    )
+define(
+    "broadcast_to_like", ("data", "broadcast_type"), _broadcast_to_like_relation, OpPattern.BROADCAST,
+    numpy=lambda attrs, x, like: np.broadcast_to(x, like.shape).astype(like.dtype),
+    compute=lambda attrs, xs, out: [in_dtype(te_stretch(xs[0], xs[1].shape), xs[1].dtype)],
+    extents=lambda attrs, xs, out: ResultShapes([xs[1].shape], stretches_to(xs[0], xs[1].shape)),
+    doc="The first tensor stretched to the shape of the second, and cast to its type.",
+    source=TVM.format("broadcast_to_like"),
 )  # fmt: skip
 
 
@@ -499,24 +481,20 @@ def _collapse_like_relation(rel: Relation) -> None:
     rel.set_result(like)
 
 
-register(
-    Operator(
-        "collapse_sum_to", ("data", "shape"), _collapse_to_relation, OpPattern.COMM_REDUCE,
-        numpy=lambda attrs, x, shape: _collapse(x, attrs.shape, numpy_type(attrs.dtype) if attrs.dtype else x.dtype),
-        compute=lambda attrs, xs, out: [in_dtype(_te_collapse(xs[0], attrs.shape), attrs.dtype or xs[0].dtype)],
-        attributes=SHAPE_AND_DTYPE,
-        doc="The tensor summed down to the attribute `shape`, which the second argument repeats; the reverse of stretching it.",
-        source=TVM.format("collapse_sum_to"),
-    )
+define(
+    "collapse_sum_to", ("data", "shape"), _collapse_to_relation, OpPattern.COMM_REDUCE,
+    numpy=lambda attrs, x, shape: _collapse(x, attrs.shape, numpy_type(attrs.dtype) if attrs.dtype else x.dtype),
+    compute=lambda attrs, xs, out: [in_dtype(_te_collapse(xs[0], attrs.shape), attrs.dtype or xs[0].dtype)],
+    attributes=SHAPE_AND_DTYPE,
+    doc="The tensor summed down to the attribute `shape`, which the second argument repeats; the reverse of stretching it.",
+    source=TVM.format("collapse_sum_to"),
 )  # fmt: skip
 
-register(
-    Operator(
-        "collapse_sum_like", ("data", "collapse_type"), _collapse_like_relation, OpPattern.COMM_REDUCE,
-        numpy=lambda attrs, x, like: _collapse(x, like.shape, like.dtype),
-        compute=lambda attrs, xs, out: [in_dtype(_te_collapse(xs[0], xs[1].shape), xs[1].dtype)],
-        extents=lambda attrs, xs, out: ResultShapes([xs[1].shape], stretches_to(xs[1], xs[0].shape, "collapse_type")),
-        doc="The tensor summed down to the shape of the second, the reverse of stretching it from there, and cast to its type.",
-        source=TVM.format("collapse_sum_like"),
-    )
+define(
+    "collapse_sum_like", ("data", "collapse_type"), _collapse_like_relation, OpPattern.COMM_REDUCE,
+    numpy=lambda attrs, x, like: _collapse(x, like.shape, like.dtype),
+    compute=lambda attrs, xs, out: [in_dtype(_te_collapse(xs[0], xs[1].shape), xs[1].dtype)],
+    extents=lambda attrs, xs, out: ResultShapes([xs[1].shape], stretches_to(xs[1], xs[0].shape, "collapse_type")),
+    doc="The tensor summed down to the shape of the second, the reverse of stretching it from there, and cast to its type.",
+    source=TVM.format("collapse_sum_like"),
 )  # fmt: skip

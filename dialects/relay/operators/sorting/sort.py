@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Attribute
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array, arange_along, is_float, numpy_type, widened
 from ..common.relations import (
     ANY,
@@ -59,26 +59,22 @@ def order(x: Array, axis: int, ascending: bool) -> Array:
     return x.shape[axis] - 1 - flipped
 
 
-register(
-    Operator(
-        "sort", ("data",), _sort_relation(False), OpPattern.OPAQUE,
-        numpy=lambda attrs, x: np.take_along_axis(x, order(x, attrs.axis, attrs.is_ascend), attrs.axis),
-        compute=lambda attrs, xs, out: [computes.te_sort(attrs, xs[0])],
-        attributes=(attr("axis", -1), attr("is_ascend", True)),
-        doc="The elements in ascending or descending order along `axis`.",
-        source=NUMPY.format("sort"),
-    )
+define(
+    "sort", ("data",), _sort_relation(False), OpPattern.OPAQUE,
+    numpy=lambda attrs, x: np.take_along_axis(x, order(x, attrs.axis, attrs.is_ascend), attrs.axis),
+    compute=lambda attrs, xs, out: [computes.te_sort(attrs, xs[0])],
+    attributes=(attr("axis", -1), attr("is_ascend", True)),
+    doc="The elements in ascending or descending order along `axis`.",
+    source=NUMPY.format("sort"),
 )  # fmt: skip
 
-register(
-    Operator(
-        "argsort", ("data",), _sort_relation(True), OpPattern.OPAQUE,
-        numpy=lambda attrs, x: order(x, attrs.axis, attrs.is_ascend).astype(numpy_type(attrs.dtype or "int32")),
-        compute=lambda attrs, xs, out: [computes.te_argsort(attrs, xs[0])],
-        attributes=(attr("axis", -1), attr("is_ascend", True), attr("dtype", None, "str")),
-        doc="The indices that sort the elements along `axis`; equal elements keep their order.",
-        source=NUMPY.format("argsort"),
-    )
+define(
+    "argsort", ("data",), _sort_relation(True), OpPattern.OPAQUE,
+    numpy=lambda attrs, x: order(x, attrs.axis, attrs.is_ascend).astype(numpy_type(attrs.dtype or "int32")),
+    compute=lambda attrs, xs, out: [computes.te_argsort(attrs, xs[0])],
+    attributes=(attr("axis", -1), attr("is_ascend", True), attr("dtype", None, "str")),
+    doc="The indices that sort the elements along `axis`; equal elements keep their order.",
+    source=NUMPY.format("argsort"),
 )  # fmt: skip
 
 
@@ -132,16 +128,14 @@ TOPK = (
     attr("dtype", None, "str"),
 )  # fmt: skip
 
-register(
-    Operator(
-        "topk", ("data",), lambda rel: topk_type(rel, 1 if rel.attrs.k is None else rel.attrs.k), OpPattern.OPAQUE,
-        numpy=lambda attrs, x: topk(attrs, x, 1 if attrs.k is None else attrs.k),
-        compute=lambda attrs, xs, out: te_topk(attrs, xs[0]),
-        extents=_topk_extents,
-        attributes=TOPK,
-        doc="The `k` largest (or smallest) elements along `axis` in order, with their indices; all for k below 1.",
-        source=TVM.format("topk"),
-    )
+define(
+    "topk", ("data",), lambda rel: topk_type(rel, 1 if rel.attrs.k is None else rel.attrs.k), OpPattern.OPAQUE,
+    numpy=lambda attrs, x: topk(attrs, x, 1 if attrs.k is None else attrs.k),
+    compute=lambda attrs, xs, out: te_topk(attrs, xs[0]),
+    extents=_topk_extents,
+    attributes=TOPK,
+    doc="The `k` largest (or smallest) elements along `axis` in order, with their indices; all for k below 1.",
+    source=TVM.format("topk"),
 )  # fmt: skip
 
 
@@ -166,14 +160,12 @@ def _register_scan(name: str, is_sum: bool, doc: str, *, source: str) -> None:
             result = np.where(first, np.asarray(0 if is_sum else 1, dtype), shifted)
         return result
 
-    register(
-        Operator(
-            name, ("data",), _scan_relation, OpPattern.OPAQUE,
-            numpy=meaning,
-            compute=lambda attrs, xs, out: [computes.te_running(attrs, xs[0], is_sum)],
-            attributes=(attr("axis", None, "int"), attr("dtype", None, "str"), attr("exclusive", False)),
-            doc=doc, source=source,
-        )
+    define(
+        name, ("data",), _scan_relation, OpPattern.OPAQUE,
+        numpy=meaning,
+        compute=lambda attrs, xs, out: [computes.te_running(attrs, xs[0], is_sum)],
+        attributes=(attr("axis", None, "int"), attr("dtype", None, "str"), attr("exclusive", False)),
+        doc=doc, source=source,
     )  # fmt: skip
 
 
@@ -189,15 +181,13 @@ def _argwhere_relation(rel: Relation) -> None:
     rel.set_result(tensor_type([ANY, rel.tensor(0).get_num_dims()], "int32"))
 
 
-register(
-    Operator(
-        "argwhere", ("condition",), _argwhere_relation, OpPattern.OPAQUE,
-        numpy=lambda attrs, x: np.argwhere(x).astype(np.int32),
-        compute=lambda attrs, xs, out: [te_argwhere(xs[0], out)],
-        extents=lambda attrs, xs, out: argwhere_extents(xs[0]),
-        doc="The index vectors of the elements that are true, in row-major order.",
-        source=NUMPY.format("argwhere"),
-    )
+define(
+    "argwhere", ("condition",), _argwhere_relation, OpPattern.OPAQUE,
+    numpy=lambda attrs, x: np.argwhere(x).astype(np.int32),
+    compute=lambda attrs, xs, out: [te_argwhere(xs[0], out)],
+    extents=lambda attrs, xs, out: argwhere_extents(xs[0]),
+    doc="The index vectors of the elements that are true, in row-major order.",
+    source=NUMPY.format("argwhere"),
 )  # fmt: skip
 
 
@@ -229,15 +219,13 @@ def _comes_first(a: Array, b: Array) -> Array:
     return np.asarray((a < b) | ((b != b) & (a == a)))
 
 
-register(
-    Operator(
-        "searchsorted", ("sorted_sequence", "values"), _searchsorted_relation, OpPattern.OPAQUE,
-        numpy=_searchsorted,
-        compute=lambda attrs, xs, out: [computes.te_searchsorted(attrs, *xs)],
-        attributes=(attr("right", False), attr("dtype", None, "str")),
-        doc="Where each value would be inserted into its sorted row: before equal elements, or with `right` behind them.",
-        source=NUMPY.format("searchsorted"),
-    )
+define(
+    "searchsorted", ("sorted_sequence", "values"), _searchsorted_relation, OpPattern.OPAQUE,
+    numpy=_searchsorted,
+    compute=lambda attrs, xs, out: [computes.te_searchsorted(attrs, *xs)],
+    attributes=(attr("right", False), attr("dtype", None, "str")),
+    doc="Where each value would be inserted into its sorted row: before equal elements, or with `right` behind them.",
+    source=NUMPY.format("searchsorted"),
 )  # fmt: skip
 
 
@@ -260,16 +248,14 @@ def _unique(attrs: Attrs, x: Array) -> tuple[Array, ...]:
     return values, *(p.astype(np.int32) for p in parts)
 
 
-register(
-    Operator(
-        "unique", ("data",), _unique_relation, OpPattern.OPAQUE,
-        numpy=_unique,
-        compute=lambda attrs, xs, out: te_unique(attrs, xs[0], out),
-        extents=lambda attrs, xs, out: unique_extents(attrs, xs[0]),
-        attributes=(attr("sorted", True), attr("return_counts", False)),
-        doc="The distinct elements, where each is first, which of them each element is, how many there are, and how often each is.",
-        source=NUMPY.format("unique"),
-    )
+define(
+    "unique", ("data",), _unique_relation, OpPattern.OPAQUE,
+    numpy=_unique,
+    compute=lambda attrs, xs, out: te_unique(attrs, xs[0], out),
+    extents=lambda attrs, xs, out: unique_extents(attrs, xs[0]),
+    attributes=(attr("sorted", True), attr("return_counts", False)),
+    doc="The distinct elements, where each is first, which of them each element is, how many there are, and how often each is.",
+    source=NUMPY.format("unique"),
 )  # fmt: skip
 
 
@@ -278,14 +264,12 @@ def _permutation(rel: Relation) -> None:
     identity(rel)
 
 
-register(
-    Operator(
-        "invert_permutation", ("data",), _permutation, OpPattern.INJECTIVE,
-        numpy=lambda attrs, x: np.argsort(x, kind="stable").astype(x.dtype),
-        compute=lambda attrs, xs, out: [computes.te_invert_permutation(xs[0])],
-        doc="The permutation that undoes a permutation.",
-        source=TVM.format("invert_permutation"),
-    )
+define(
+    "invert_permutation", ("data",), _permutation, OpPattern.INJECTIVE,
+    numpy=lambda attrs, x: np.argsort(x, kind="stable").astype(x.dtype),
+    compute=lambda attrs, xs, out: [computes.te_invert_permutation(xs[0])],
+    doc="The permutation that undoes a permutation.",
+    source=TVM.format("invert_permutation"),
 )  # fmt: skip
 
 
@@ -313,15 +297,13 @@ def _te_meshgrid(attrs: Attrs, xs: Sequence[Tensor]) -> list[Tensor]:
     return [grid(x, place) for x, place in zip(xs, places, strict=True)]
 
 
-register(
-    Operator(
-        "meshgrid", ("*data",), _meshgrid_relation, OpPattern.INJECTIVE,
-        numpy=lambda attrs, xs: tuple(g.copy() for g in np.meshgrid(*xs, indexing=attrs.indexing)),
-        compute=lambda attrs, xs, out: _te_meshgrid(attrs, xs),
-        attributes=(attr("indexing", "ij"),),
-        doc="The grids of coordinates that vectors span.",
-        source=NUMPY.format("meshgrid"),
-    )
+define(
+    "meshgrid", ("*data",), _meshgrid_relation, OpPattern.INJECTIVE,
+    numpy=lambda attrs, xs: tuple(g.copy() for g in np.meshgrid(*xs, indexing=attrs.indexing)),
+    compute=lambda attrs, xs, out: _te_meshgrid(attrs, xs),
+    attributes=(attr("indexing", "ij"),),
+    doc="The grids of coordinates that vectors span.",
+    source=NUMPY.format("meshgrid"),
 )  # fmt: skip
 
 
@@ -413,15 +395,13 @@ def _te_einsum(attrs: Attrs, xs: Sequence[Tensor]) -> Tensor:
     return in_dtype(total, dtype)
 
 
-register(
-    Operator(
-        "einsum", ("*data",), _einsum_relation, OpPattern.INJECTIVE,
-        numpy=_einsum,
-        compute=lambda attrs, xs, out: [_te_einsum(attrs, xs)],
-        attributes=(attr("equation", kind="str"),),
-        doc="Products of elements summed over the indices that the equation's right side leaves out (numpy's einsum).",
-        source=NUMPY.format("einsum"),
-    )
+define(
+    "einsum", ("*data",), _einsum_relation, OpPattern.INJECTIVE,
+    numpy=_einsum,
+    compute=lambda attrs, xs, out: [_te_einsum(attrs, xs)],
+    attributes=(attr("equation", kind="str"),),
+    doc="Products of elements summed over the indices that the equation's right side leaves out (numpy's einsum).",
+    source=NUMPY.format("einsum"),
 )  # fmt: skip
 
 
@@ -441,13 +421,11 @@ def _te_trilu(attrs: Attrs, x: Tensor, k: Tensor) -> Tensor:
     return te.compute(x.shape, body, name="T_trilu")
 
 
-register(
-    Operator(
-        "trilu", ("data", "k"), _trilu_relation, OpPattern.ELEMWISE,
-        numpy=lambda attrs, x, k: (np.triu if attrs.upper else np.tril)(x, int(k)),
-        compute=lambda attrs, xs, out: [_te_trilu(attrs, *xs)],
-        attributes=(attr("upper", True),),
-        doc="Matrices with zeros below (or above) the diagonal `k`.",
-        source=ONNX.format("Trilu"),
-    )
+define(
+    "trilu", ("data", "k"), _trilu_relation, OpPattern.ELEMWISE,
+    numpy=lambda attrs, x, k: (np.triu if attrs.upper else np.tril)(x, int(k)),
+    compute=lambda attrs, xs, out: [_te_trilu(attrs, *xs)],
+    attributes=(attr("upper", True),),
+    doc="Matrices with zeros below (or above) the diagonal `k`.",
+    source=ONNX.format("Trilu"),
 )  # fmt: skip

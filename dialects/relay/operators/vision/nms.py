@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array
 from ..common.relations import (
     ANY,
@@ -83,17 +83,15 @@ def _valid_counts(attrs: Attrs, x: Array, threshold: Array) -> tuple[Array, ...]
     return valid.sum(1, dtype=np.int32), data, places
 
 
-register(
-    Operator(
-        "vision.get_valid_counts", ("data", "score_threshold"), _valid_counts_relation, OpPattern.OPAQUE,
-        numpy=_valid_counts,
-        compute=lambda attrs, xs, out: computes.te_valid_counts(attrs, *xs),
-        attributes=(
-            attr("score_threshold", None, "float", printed=True), attr("id_index", 0), attr("score_index", 1),
-        ),
-        doc="How many boxes have a score above the threshold; these boxes first, then boxes of -1; where each was.",
-        source=DOCUMENTATION,
-    )
+define(
+    "vision.get_valid_counts", ("data", "score_threshold"), _valid_counts_relation, OpPattern.OPAQUE,
+    numpy=_valid_counts,
+    compute=lambda attrs, xs, out: computes.te_valid_counts(attrs, *xs),
+    attributes=(
+        attr("score_threshold", None, "float", printed=True), attr("id_index", 0), attr("score_index", 1),
+    ),
+    doc="How many boxes have a score above the threshold; these boxes first, then boxes of -1; where each was.",
+    source=DOCUMENTATION,
 )  # fmt: skip
 
 
@@ -167,19 +165,17 @@ def _first(x: Array, wanted: Array) -> tuple[Array, Array]:
     return result, wanted.sum(1, dtype=np.int32).reshape(-1, 1)
 
 
-register(
-    Operator(
-        "vision.non_max_suppression", ("data", "valid_count", "indices", "max_output_size", "iou_threshold"),
-        _nms_relation, OpPattern.OPAQUE,
-        numpy=_nms,
-        compute=lambda attrs, xs, out: computes.te_nms(attrs, *xs),
-        attributes=(
-            attr("force_suppress", False), attr("top_k", -1), attr("coord_start", 2), attr("score_index", 1),
-            attr("id_index", 0), attr("return_indices", True), attr("invalid_to_bottom", False),
-        ),
-        doc="The boxes that share less than `iou_threshold` with every better one of their class; others become -1.",
-        source=DOCUMENTATION,
-    )
+define(
+    "vision.non_max_suppression", ("data", "valid_count", "indices", "max_output_size", "iou_threshold"),
+    _nms_relation, OpPattern.OPAQUE,
+    numpy=_nms,
+    compute=lambda attrs, xs, out: computes.te_nms(attrs, *xs),
+    attributes=(
+        attr("force_suppress", False), attr("top_k", -1), attr("coord_start", 2), attr("score_index", 1),
+        attr("id_index", 0), attr("return_indices", True), attr("invalid_to_bottom", False),
+    ),
+    doc="The boxes that share less than `iou_threshold` with every better one of their class; others become -1.",
+    source=DOCUMENTATION,
 )  # fmt: skip
 
 
@@ -253,18 +249,16 @@ def _all_class_nms(
     return indices, values, counts
 
 
-register(
-    Operator(
-        "vision.all_class_non_max_suppression",
-        ("boxes", "scores", "max_output_boxes_per_class", "iou_threshold", "score_threshold"),
-        _all_class_relation, OpPattern.OPAQUE,
-        numpy=_all_class_nms,
-        compute=lambda attrs, xs, out: computes.te_all_class_nms(attrs, *xs),
-        attributes=(attr("output_format", "onnx"),),
-        doc="Non-maximum suppression for each class apart: rows (batch, class, box), zeros after them, and how many there are;"
-        " for tensorflow (class, box) and scores of each batch.",
-        source="https://onnx.ai/onnx/operators/onnx__NonMaxSuppression.html",
-    )
+define(
+    "vision.all_class_non_max_suppression",
+    ("boxes", "scores", "max_output_boxes_per_class", "iou_threshold", "score_threshold"),
+    _all_class_relation, OpPattern.OPAQUE,
+    numpy=_all_class_nms,
+    compute=lambda attrs, xs, out: computes.te_all_class_nms(attrs, *xs),
+    attributes=(attr("output_format", "onnx"),),
+    doc="Non-maximum suppression for each class apart: rows (batch, class, box), zeros after them, and how many there are;"
+    " for tensorflow (class, box) and scores of each batch.",
+    source="https://onnx.ai/onnx/operators/onnx__NonMaxSuppression.html",
 )  # fmt: skip
 
 
@@ -311,16 +305,14 @@ def _regular_nms(attrs: Attrs, boxes: Array, scores: Array) -> tuple[Array, ...]
     return result, kinds, values, counts
 
 
-register(
-    Operator(
-        "vision.regular_non_max_suppression", ("boxes", "scores"), _regular_relation, OpPattern.OPAQUE,
-        numpy=_regular_nms,
-        compute=lambda attrs, xs, out: computes.te_regular_nms(attrs, *xs),
-        attributes=(
-            attr("max_detections_per_class", kind="int"), attr("max_detections", kind="int"),
-            attr("num_classes", kind="int"), attr("iou_threshold", kind="float"), attr("score_threshold", kind="float"),
-        ),
-        doc="Non-maximum suppression for each class apart, then the best of all: boxes, classes, scores and their number.",
-        source=DOCUMENTATION,
-    )
+define(
+    "vision.regular_non_max_suppression", ("boxes", "scores"), _regular_relation, OpPattern.OPAQUE,
+    numpy=_regular_nms,
+    compute=lambda attrs, xs, out: computes.te_regular_nms(attrs, *xs),
+    attributes=(
+        attr("max_detections_per_class", kind="int"), attr("max_detections", kind="int"),
+        attr("num_classes", kind="int"), attr("iou_threshold", kind="float"), attr("score_threshold", kind="float"),
+    ),
+    doc="Non-maximum suppression for each class apart, then the best of all: boxes, classes, scores and their number.",
+    source=DOCUMENTATION,
 )  # fmt: skip

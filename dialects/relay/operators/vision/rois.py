@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import floor, sqrt
 from typing import TYPE_CHECKING, Any
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.layout_strings import checked_layout, laid_out, layout, logical_sizes
 from ..common.numpy_meanings import Array, round_half_away
 from ..common.relations import (
@@ -105,18 +105,16 @@ def _te_prior(attrs: Attrs, x: Tensor) -> Tensor:
     return te.compute((1, height * width * count, 4), body, name="T_multibox_prior")
 
 
-register(
-    Operator(
-        "vision.multibox_prior", ("data",), _prior_relation, OpPattern.OPAQUE,
-        numpy=_prior,
-        compute=lambda attrs, xs, out: [_te_prior(attrs, xs[0])],
-        attributes=(
-            attr("sizes", (1.0,)), attr("ratios", (1.0,)), attr("steps", (-1.0, -1.0)), attr("offsets", (0.5, 0.5)),
-            attr("clip", False),
-        ),
-        doc="For each cell of the data's grid, boxes (left, top, right, bottom in parts of the image) of sizes and aspect ratios.",
-        source="https://arxiv.org/abs/1512.02325",
-    )
+define(
+    "vision.multibox_prior", ("data",), _prior_relation, OpPattern.OPAQUE,
+    numpy=_prior,
+    compute=lambda attrs, xs, out: [_te_prior(attrs, xs[0])],
+    attributes=(
+        attr("sizes", (1.0,)), attr("ratios", (1.0,)), attr("steps", (-1.0, -1.0)), attr("offsets", (0.5, 0.5)),
+        attr("clip", False),
+    ),
+    doc="For each cell of the data's grid, boxes (left, top, right, bottom in parts of the image) of sizes and aspect ratios.",
+    source="https://arxiv.org/abs/1512.02325",
 )  # fmt: skip
 
 
@@ -212,18 +210,16 @@ def _te_transform(attrs: Attrs, classes: Tensor, moves: Tensor, anchors: Tensor)
     return [result, valid]
 
 
-register(
-    Operator(
-        "vision.multibox_transform_loc", ("cls_prob", "loc_pred", "anchor"), _transform_relation, OpPattern.OPAQUE,
-        numpy=_transform,
-        compute=lambda attrs, xs, out: _te_transform(attrs, *xs),
-        attributes=(
-            attr("clip", True), attr("threshold", 0.01), attr("variances", (0.1, 0.1, 0.2, 0.2)),
-            attr("keep_background", False),
-        ),
-        doc="Anchors moved by predicted offsets: rows (class, score, box) of those with a class, then rows of -1; their number.",
-        source="https://arxiv.org/abs/1512.02325",
-    )
+define(
+    "vision.multibox_transform_loc", ("cls_prob", "loc_pred", "anchor"), _transform_relation, OpPattern.OPAQUE,
+    numpy=_transform,
+    compute=lambda attrs, xs, out: _te_transform(attrs, *xs),
+    attributes=(
+        attr("clip", True), attr("threshold", 0.01), attr("variances", (0.1, 0.1, 0.2, 0.2)),
+        attr("keep_background", False),
+    ),
+    doc="Anchors moved by predicted offsets: rows (class, score, box) of those with a class, then rows of -1; their number.",
+    source="https://arxiv.org/abs/1512.02325",
 )  # fmt: skip
 
 
@@ -321,18 +317,16 @@ def _roi_align(attrs: Attrs, x: Array, rois: Array) -> Array:
     return of.from_logical(result.astype(x.dtype), "NCHW")
 
 
-register(
-    Operator(
-        "vision.roi_align", ("data", "rois"), _rois_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_roi_align,
-        compute=lambda attrs, xs, out: [computes.te_roi_align(attrs, *xs)],
-        attributes=(
-            attr("pooled_size", kind="ints"), attr("spatial_scale", kind="float"), attr("sample_ratio", -1),
-            attr("layout", "NCHW"), attr("mode", "avg"),
-        ),
-        doc="Regions (batch, left, top, right, bottom) of the data, each as a grid of means or maxima of interpolated samples.",
-        source="https://arxiv.org/abs/1703.06870",
-    )
+define(
+    "vision.roi_align", ("data", "rois"), _rois_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_roi_align,
+    compute=lambda attrs, xs, out: [computes.te_roi_align(attrs, *xs)],
+    attributes=(
+        attr("pooled_size", kind="ints"), attr("spatial_scale", kind="float"), attr("sample_ratio", -1),
+        attr("layout", "NCHW"), attr("mode", "avg"),
+    ),
+    doc="Regions (batch, left, top, right, bottom) of the data, each as a grid of means or maxima of interpolated samples.",
+    source="https://arxiv.org/abs/1703.06870",
 )  # fmt: skip
 
 
@@ -363,15 +357,13 @@ def _roi_pool(attrs: Attrs, x: Array, rois: Array) -> Array:
     return result
 
 
-register(
-    Operator(
-        "vision.roi_pool", ("data", "rois"), _rois_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_roi_pool,
-        compute=lambda attrs, xs, out: [computes.te_roi_pool(attrs, *xs)],
-        attributes=(attr("pooled_size", kind="ints"), attr("spatial_scale", kind="float"), attr("layout", "NCHW")),
-        doc="Regions (batch, left, top, right, bottom) of the data, each as a grid of maxima of pixels; 0 where there are none.",
-        source="https://arxiv.org/abs/1504.08083",
-    )
+define(
+    "vision.roi_pool", ("data", "rois"), _rois_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_roi_pool,
+    compute=lambda attrs, xs, out: [computes.te_roi_pool(attrs, *xs)],
+    attributes=(attr("pooled_size", kind="ints"), attr("spatial_scale", kind="float"), attr("layout", "NCHW")),
+    doc="Regions (batch, left, top, right, bottom) of the data, each as a grid of maxima of pixels; 0 where there are none.",
+    source="https://arxiv.org/abs/1504.08083",
 )  # fmt: skip
 
 
@@ -469,19 +461,17 @@ def _proposal(attrs: Attrs, probabilities: Array, deltas: Array, info: Array) ->
     return result.reshape(-1, 5)
 
 
-register(
-    Operator(
-        "vision.proposal", ("cls_prob", "bbox_pred", "im_info"), _proposal_relation, OpPattern.OPAQUE,
-        numpy=_proposal,
-        compute=lambda attrs, xs, out: [computes.te_proposal(attrs, anchors_of(attrs), xs, out)],
-        attributes=(
-            attr("scales", (4.0, 8.0, 16.0, 32.0)), attr("ratios", (0.5, 1.0, 2.0)), attr("feature_stride", 16),
-            attr("threshold", 0.7), attr("rpn_pre_nms_top_n", 6000), attr("rpn_post_nms_top_n", 300),
-            attr("rpn_min_size", 16), attr("iou_loss", False),
-        ),
-        doc="Regions that a region proposal network finds: anchors moved by its offsets, the best that do not overlap.",
-        source="https://arxiv.org/abs/1506.01497",
-    )
+define(
+    "vision.proposal", ("cls_prob", "bbox_pred", "im_info"), _proposal_relation, OpPattern.OPAQUE,
+    numpy=_proposal,
+    compute=lambda attrs, xs, out: [computes.te_proposal(attrs, anchors_of(attrs), xs, out)],
+    attributes=(
+        attr("scales", (4.0, 8.0, 16.0, 32.0)), attr("ratios", (0.5, 1.0, 2.0)), attr("feature_stride", 16),
+        attr("threshold", 0.7), attr("rpn_pre_nms_top_n", 6000), attr("rpn_post_nms_top_n", 300),
+        attr("rpn_min_size", 16), attr("iou_loss", False),
+    ),
+    doc="Regions that a region proposal network finds: anchors moved by its offsets, the best that do not overlap.",
+    source="https://arxiv.org/abs/1506.01497",
 )  # fmt: skip
 
 
@@ -515,13 +505,11 @@ def _te_reorg(attrs: Attrs, x: Tensor) -> Tensor:
     return computes.te_reorg(attrs, x, [batch, channels * (stride * stride), *sides])
 
 
-register(
-    Operator(
-        "vision.yolo_reorg", ("data",), _reorg_relation, OpPattern.INJECTIVE,
-        numpy=_reorg,
-        compute=lambda attrs, xs, out: [_te_reorg(attrs, xs[0])],
-        attributes=(attr("stride", 1),),
-        doc="The elements in another order, `stride` times fewer rows and columns, as darknet's reorg layer has them.",
-        source=DOCUMENTATION,
-    )
+define(
+    "vision.yolo_reorg", ("data",), _reorg_relation, OpPattern.INJECTIVE,
+    numpy=_reorg,
+    compute=lambda attrs, xs, out: [_te_reorg(attrs, xs[0])],
+    attributes=(attr("stride", 1),),
+    doc="The elements in another order, `stride` times fewer rows and columns, as darknet's reorg layer has them.",
+    source=DOCUMENTATION,
 )  # fmt: skip

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array, numpy_type
 from ..common.relations import ANY, at_most, dtype_attr, rank_must_be, shape_of, show_argument, tensor_type
 from ..conv.convolution import SPATIAL, check_window, conv_attributes, spatial_padding, window_count
@@ -250,25 +250,21 @@ def _te_conv(attrs: Attrs, x: Tensor, w: Tensor) -> Tensor:
 
 def _register(rank: int) -> None:
     name = f"nn.contrib_conv{rank}d_winograd"
-    register(
-        Operator(
-            f"{name}_weight_transform", ("weight",), _weight_relation(rank), OpPattern.OUT_ELEMWISE_FUSABLE,
-            numpy=_weight,
-            compute=lambda attrs, xs, out: [_te_weight(attrs, xs[0])],
-            attributes=(attr("tile_size", kind="int"),),
-            doc="The weight of a convolution as Winograd's algorithm multiplies by it.",
-            source=SOURCE,
-        )
+    define(
+        f"{name}_weight_transform", ("weight",), _weight_relation(rank), OpPattern.OUT_ELEMWISE_FUSABLE,
+        numpy=_weight,
+        compute=lambda attrs, xs, out: [_te_weight(attrs, xs[0])],
+        attributes=(attr("tile_size", kind="int"),),
+        doc="The weight of a convolution as Winograd's algorithm multiplies by it.",
+        source=SOURCE,
     )  # fmt: skip
-    register(
-        Operator(
-            f"{name}_without_weight_transform", ("data", "weight"), _conv_relation(rank), OpPattern.OUT_ELEMWISE_FUSABLE,
-            numpy=_conv,
-            compute=lambda attrs, xs, out: [_te_conv(attrs, *xs)],
-            attributes=(attr("tile_size", kind="int"), *conv_attributes(rank)),
-            doc=f"`nn.conv{rank}d` by Winograd's algorithm, with a weight that `{name}_weight_transform` made.",
-            source=SOURCE,
-        )
+    define(
+        f"{name}_without_weight_transform", ("data", "weight"), _conv_relation(rank), OpPattern.OUT_ELEMWISE_FUSABLE,
+        numpy=_conv,
+        compute=lambda attrs, xs, out: [_te_conv(attrs, *xs)],
+        attributes=(attr("tile_size", kind="int"), *conv_attributes(rank)),
+        doc=f"`nn.conv{rank}d` by Winograd's algorithm, with a weight that `{name}_weight_transform` made.",
+        source=SOURCE,
     )  # fmt: skip
 
 

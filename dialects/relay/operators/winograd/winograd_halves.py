@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects.builtin import AnyFloat
 
-from ...operator import Attrs, Operator, OpPattern, Relation, attr, register
+from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common.numpy_meanings import Array
 from ..common.relations import ANY, rank_must_be, shape_of, show_argument, tensor_type
 from ..conv.convolution import check_window, spatial_padding, window_count
@@ -140,23 +140,19 @@ def _te_output_of(attrs: Attrs, products: Tensor) -> Tensor:
     return te_output(found, tiling, products, products.shape[0], attrs.output_size, products.dtype)
 
 
-register(
-    Operator(
-        PRODUCTS, ("data", "weight"), _products_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_products,
-        compute=lambda attrs, xs, out: [_te_products_of(attrs, *xs)],
-        attributes=(attr("tile_size", kind="int"), attr("padding", (0, 0), kind="ints")),
-        doc="The products of `nn.conv2d` by Winograd's algorithm, of stride 1: (N, n, n, tiles, O).",
-        source=SOURCE,
-    )
+define(
+    PRODUCTS, ("data", "weight"), _products_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_products,
+    compute=lambda attrs, xs, out: [_te_products_of(attrs, *xs)],
+    attributes=(attr("tile_size", kind="int"), attr("padding", (0, 0), kind="ints")),
+    doc="The products of `nn.conv2d` by Winograd's algorithm, of stride 1: (N, n, n, tiles, O).",
+    source=SOURCE,
 )  # fmt: skip
-register(
-    Operator(
-        OUTPUT, ("products",), _output_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-        numpy=_output,
-        compute=lambda attrs, xs, out: [_te_output_of(attrs, *xs)],
-        attributes=(attr("tile_size", kind="int"), attr("output_size", kind="ints")),
-        doc=f"The results of a convolution from what `{PRODUCTS}` gives.",
-        source=SOURCE,
-    )
+define(
+    OUTPUT, ("products",), _output_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
+    numpy=_output,
+    compute=lambda attrs, xs, out: [_te_output_of(attrs, *xs)],
+    attributes=(attr("tile_size", kind="int"), attr("output_size", kind="ints")),
+    doc=f"The results of a convolution from what `{PRODUCTS}` gives.",
+    source=SOURCE,
 )  # fmt: skip

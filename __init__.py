@@ -62,7 +62,12 @@ __all__ = [
 
 
 class _Finder:
-    """Hands imports of `mirstack.relay` and the like on to `mirstack.api`; what makes the specs is imported when there is such an import."""
+    """Finds `mirstack.relay` and the like under `mirstack.api`.
+
+        import mirstack.relay  →  the module mirstack.api.relay
+
+    The machinery of import specs is itself imported only when such an import occurs.
+    """
 
     @staticmethod
     def find_spec(fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:

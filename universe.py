@@ -1,4 +1,7 @@
-"""The plugin by which stock `xdsl-opt` finds mirstack's dialects and passes (entry point group `xdsl.universe`)."""
+"""The plugin by which stock `xdsl-opt` finds mirstack's dialects and passes.
+
+Its entry point group is `xdsl.universe`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the benchmarks named on the command line, by default all: each prints what was measured and the ratio."""
+"""Runs the benchmarks named on the command line, by default all; prints each measurement and ratio."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a call of a tiny compiled function costs in Python, against a bare ctypes call of a C function."""
+"""Measures a call of a tiny compiled function from Python against a bare ctypes call of a C function."""
 
 from __future__ import annotations
 

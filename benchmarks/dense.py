@@ -1,4 +1,4 @@
-"""A Relay dense of 1024×1024×1024 on one thread against numpy's BLAS on one thread; no schedule in the program."""
+"""Times a 1024×1024×1024 Relay dense without a schedule against numpy's BLAS; one thread each."""
 
 from __future__ import annotations
 

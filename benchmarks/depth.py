@@ -1,7 +1,7 @@
-"""Compile time against depth: ResNets of bottleneck units, from text to machine code by stage, as the units double.
+"""Compile time against depth: ResNets of bottleneck units, by stage, as the units double.
 
-Units of a stage have the same shapes, so that their kernels are compiled once however many they are: what grows is the
-text, its typing, fusion, and the function that calls the kernels. Each of these should at most double. CPU seconds.
+Units of a stage have the same shapes, so that their kernels are compiled once however many units there are: what grows is
+the text, its typing, fusion, and the function that calls the kernels. Each of these should at most double. CPU seconds.
 """
 
 from __future__ import annotations

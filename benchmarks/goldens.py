@@ -1,4 +1,4 @@
-"""Writes what the commands print for the repository's own programs, to compare two states of the compiler.
+"""Writes what the commands print for the repository's programs, to compare two states of the compiler.
 
     python -m benchmarks.goldens before/        # then change the compiler
     python -m benchmarks.goldens after/

@@ -1,4 +1,4 @@
-"""Where a compiled Relay model spends its time: each of its kernels called alone, on random data.
+"""Measures the time of each kernel of a compiled Relay model, called alone on random data.
 
 `python -m mirstack.benchmarks.kernels MODEL.mir [--threads 1] [--cpu …] [--top 20]` prints for each kernel how often the model calls it, its
 median time, its share of all of them, and what it reaches: GFLOP/s of its multiply-adds, GB/s of what goes in and out.
@@ -102,7 +102,7 @@ def alone(function: te.FuncOp, call: CallTirOp) -> ModuleOp:
 
 
 def is_open(call: CallTirOp) -> bool:
-    """Whether some size is known only at run time."""
+    """Tells whether some size is known only at run time."""
     return any(size < 0 for value in (*call.arguments, call.result) for size in sizes_of(value.type))
 
 

@@ -1,4 +1,4 @@
-"""From text to the first result of an MLP 784-128-10, against `jax.jit` of the same; each in a process of its own.
+"""Times an MLP 784-128-10 from text to first result against `jax.jit`; each in its own process.
 
 Imports are not counted: both start with their package imported, for mirstack by `mirstack.preload()`. The third line is
 mirstack without it, where what is imported on first use counts too.
@@ -45,7 +45,7 @@ print(time.perf_counter() - start)
 
 
 def seconds(program: str) -> float | None:
-    """What a fresh Python process that runs the program prints; None when it fails."""
+    """Runs a program in a fresh Python process; returns the number that it prints, or None when it fails."""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     return float(done.stdout.split()[-1]) if done.returncode == 0 else None
 

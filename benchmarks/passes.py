@@ -1,4 +1,4 @@
-"""Every Relay pass on growing programs, in seconds of processor time; each doubling of the ops should double the time.
+"""Times every Relay pass on growing programs; each doubling of the ops should double the CPU time.
 
 The programs are those of `programs.py`. Names on the command line choose among them.
 """
@@ -57,7 +57,7 @@ def by_size(pipeline: str, modules: Sequence[ModuleOp]) -> list[float]:
 
 
 def refused(shape: str, pipeline: str) -> bool:
-    """Whether the pass takes no such programs."""
+    """Tells whether a pass refuses programs of this shape."""
     return shape in WITHOUT_GRADIENT and pipeline == "first-order-gradient"
 
 

@@ -1,6 +1,6 @@
 """Relay programs of any size, on which together every Relay pass has something to do.
 
-Each takes the number of ops that the program shall have, about.
+Each function takes the number of ops that its program must have, about.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _LETTERS = 26
 
 
 def _repeated(part: str, inputs: str, ops: int, count: int, more: str = "") -> str:
-    """Parts of so many ops in a row, each on what the one before gave, at first `%x`.
+    """Repeats a part of `ops` ops, each copy on the result of the one before; the first reads `%x`.
 
-    In a part `%P` is what the one before gave, `%V` what it gives, other capitals are values of its own (`let %nA` of a
-    name of its own), `#` its number.
+    In a part `%P` is the result of the previous copy, `%V` that of this one, other capitals are values of the copy's own
+    (`let %nA` of a name of its own), `#` is its number.
     """
     lines: list[str] = []
     before = "%x"
@@ -77,7 +77,7 @@ def unpacked(count: int) -> str:
 
 
 def functions(count: int) -> str:
-    """Global functions of which each calls the one before, and local ones that capture what the one before gave."""
+    """Returns global functions that each call the one before, and local ones that capture its result."""
     x = "%x: Tensor[(2), float32]"
     count = max(2, count // 10)
     first = f"def @f0({x}, Inline=1) -> Tensor[(2), float32] {{ exp(%x) }}\n"
@@ -90,7 +90,7 @@ def functions(count: int) -> str:
 
 
 def closures(count: int) -> str:
-    """Local functions that capture values, and global ones, constructors and generic ones, given to a function that calls."""
+    """Returns closures, global functions, constructors and generic functions, passed to a caller."""
     part = (
         "%A = fn (%y: float32) -> float32 { add(%y, %P) };\n%B = @apply(%A, %P);\n"
         "%D = @apply(@double, %B);\n%E = @wrap(Some, %D);\n"
@@ -107,7 +107,7 @@ def closures(count: int) -> str:
 
 
 def branches(count: int) -> str:
-    """Branches, in which what stands before is used, and references."""
+    """Returns branches that use the values before them, and references."""
     part = (
         "%A = exp(%P);\nlet %nR = ref(%A);\n"
         "%B = if (%c) { let %nI = add(%A, %P); multiply(%nI, %A) } else { ref_read(%nR) };\n"
@@ -117,7 +117,7 @@ def branches(count: int) -> str:
 
 
 def layers(count: int) -> str:
-    """Layers of a network: scales and biases around convolutions, branches of one input, padding, dilation, norms."""
+    """Returns network layers: scales and biases around convolutions, parallel branches, padding, norms."""
     conv = "channels=4, kernel_size=[1, 1]"
     part = (
         "%S = multiply(%P, %scale);\n"

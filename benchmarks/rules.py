@@ -1,5 +1,6 @@
-"""Applying rules: 200 of them cost little more than 10, many with one root op too, and graphs of 100,000 ops take a time linear
-in their size.
+"""Times the application of rules: 200 should cost little more than 10, also with one root op.
+
+Graphs of 100,000 ops must take a time linear in their size.
 """
 
 from __future__ import annotations

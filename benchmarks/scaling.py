@@ -1,4 +1,4 @@
-"""Time against size: parse, verify, CSE, DCE and print of growing modules; each doubling should double the time.
+"""Times parse, verify, CSE, DCE and print of growing modules; each doubling should double the time.
 
 A chain, a wide graph, and many functions of Relay.
 """

@@ -1,6 +1,6 @@
-"""The cost of schedule primitives: a schedule of over 100 of them on a ResNet block, and one schedule on growing functions.
+"""Times schedule primitives: a schedule of over 100 on a ResNet block, and one on growing functions.
 
-Printed are milliseconds a primitive. The second must not grow with the number of blocks elsewhere in the function.
+Printed are milliseconds per primitive. The second must not grow with the number of blocks elsewhere in the function.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def schedule_resnet_block(sch: Any) -> None:
 
 
 def block_name(sch: Any, block: BlockRV) -> str:
-    """What a block is called now."""
+    """Returns the block's current name."""
     schedule: Schedule = sch.schedule if isinstance(sch, Timed) else sch
     op = schedule.get(block)
     return op.block_name.data

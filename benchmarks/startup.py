@@ -1,4 +1,4 @@
-"""`mir-opt` on a ten-line file against `xdsl-opt` on a file of as much; whole processes, in turns."""
+"""Times `mir-opt` on a ten-line file against `xdsl-opt` on one as long; whole processes, interleaved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of how the source is built, read from its syntax, each with what it counts; and the picture of docs/architecture.md.
+"""Counts figures of the source's structure from its syntax, and draws docs/architecture.md's picture.
 
 python -m benchmarks.structure              # a figure a line, and the places that it counts
 python -m benchmarks.structure --json       # {"imports upward": {"count": 0, "places": []}, …}
@@ -84,7 +84,7 @@ class Source:
 
     @cached_property
     def imports(self) -> list[Import]:
-        """All imports of the package's modules by each other, without those of a module by itself and of stubs."""
+        """Returns the imports between the package's modules, without self-imports and those of stubs."""
         return [
             each
             for module in self.files
@@ -191,7 +191,10 @@ def _patches(source: Source) -> Figure:
 
 
 def _changes(node: ast.AST, names: set[str]) -> bool:
-    """Tells whether a statement sets a field of one of some classes: `Class.field = …`, `setattr(Class, …)` or a loop of these."""
+    """Tells whether a statement sets a field of one of some classes.
+
+    `Class.field = …`, `setattr(Class, …)`, or a loop of these.
+    """
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         return any(isinstance(each, ast.Attribute) and _is_class(each.value, names) for each in targets)
@@ -218,7 +221,10 @@ def _is_class(node: ast.expr, names: set[str]) -> bool:
 
 
 def _xdsl_names(tree: ast.Module) -> set[str]:
-    """Returns the names that a module imports from xDSL, those of its tables of these, and "xdsl" if it names a module of xDSL."""
+    """Returns the names that a module imports from xDSL and those of its tables of such names.
+
+    "xdsl" is among them if the module names a module of xDSL.
+    """
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "xdsl":
@@ -268,7 +274,7 @@ def _private(source: Source) -> Figure:
 
 
 def xdsl_private_fields() -> set[str]:
-    """Returns the names that begin with `_` of fields and methods of xDSL's classes, except those that Python itself uses."""
+    """Returns the names that begin with `_` of members of xDSL's classes, except for Python's own."""
     found: set[str] = set()
     for name in XDSL:
         spec = find_spec(name)
@@ -306,7 +312,10 @@ def _is_self(node: ast.expr) -> bool:
 
 
 def _class_names(source: Source, *, ops: bool = False) -> Figure:
-    """Public names of classes that several modules of a top folder define; with `ops`, of those that are ops in each."""
+    """Counts public class names that several modules of a top folder define.
+
+    With `ops`, only names whose classes are ops in each.
+    """
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     others: set[tuple[str, str]] = set()
     for module, tree in source.trees.items():
@@ -321,7 +330,7 @@ def _class_names(source: Source, *, ops: bool = False) -> Figure:
 
 
 def _flat(source: Source) -> Figure:
-    """Modules that stand in passes/tir itself, not in one of its rooms."""
+    """Lists the modules directly in passes/tir, outside of its rooms."""
     return _figure(
         path
         for path in map(source.path, source.files)
@@ -359,7 +368,7 @@ def _long(source: Source) -> Figure:
 
 
 def _helpers(source: Source) -> Figure:
-    """Modules that one module imports, of the same folder: each could stand in its user."""
+    """Lists the modules with exactly one importer, of the same folder: each could be merged into it."""
     importers: dict[str, set[str]] = defaultdict(set)
     for each in source.imports:
         importers[each.imported].add(each.importer)
@@ -435,7 +444,10 @@ def picture(source: Source) -> str:
 
 
 def _room(source: Source, module: str) -> str:
-    """Returns the room of a module: a folder of a top folder, or a top folder that is drawn as one. Its own modules have none."""
+    """Returns the room of a module: a folder of a top folder, or a top folder that is drawn as one.
+
+    A top folder's own modules have none.
+    """
     parts = source.path(module).split("/")[:-1]
     if parts and parts[0] in DRAWN_AS_ONE:
         return parts[0]

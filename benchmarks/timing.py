@@ -1,4 +1,4 @@
-"""Timing two or more things against each other: in turns, so that a machine's slow moments hit all alike; and growth with size."""
+"""Times things interleaved, so that a machine's slow moments hit all alike; measures growth."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def cpu_seconds(work: Callable[[], object]) -> float:
 
 
 def ratio(seconds: Callable[[], float], of_other: Callable[[], float], *, below: float) -> float:
-    """How many times as long the first takes as the other, by the least of each's times, which are measured in turns.
+    """Returns the ratio of two times, each the least of several that were measured interleaved.
 
     Other work on the machine only adds to a time: where the ratio is not `below` what is wanted, both are measured again,
     `TRIES` times at most. A test says `assert ratio(reading, building, below=2) < 2`.
@@ -58,7 +58,7 @@ def ratio(seconds: Callable[[], float], of_other: Callable[[], float], *, below:
 
 
 def growth(seconds: Callable[[int], float], small: int, large: int, *, below: float) -> float:
-    """How many times as long the large size takes as the small one: their `ratio`.
+    """Returns the time of the large size over that of the small one: their `ratio`.
 
     A test says `assert growth(seconds, 500, 4_000, below=24) < 24`.
     """
@@ -68,7 +68,7 @@ def growth(seconds: Callable[[int], float], small: int, large: int, *, below: fl
 def side_by_side(
     candidates: Mapping[str, Callable[[], object]], *, rounds: int = 15, calls: int = 1, warmup: int = 2
 ) -> dict[str, float]:
-    """The median seconds of one call of each candidate over `rounds` turns of `calls` calls each."""
+    """Returns each candidate's median seconds of one call, over `rounds` interleaved rounds of `calls`."""
     for run in candidates.values():
         for _ in range(warmup):
             run()

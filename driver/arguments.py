@@ -15,7 +15,10 @@ from .errors import did_you_mean
 
 
 class ShowVersion(argparse.Action):
-    """`--version`: the versions of mirstack and xDSL. They are looked up only then; it takes a tenth of the start-up."""
+    """Prints the versions of mirstack and xDSL, for `--version`.
+
+    They are looked up only then: that takes a tenth of the start-up.
+    """
 
     def __call__(
         self,
@@ -180,7 +183,7 @@ def add_strict_math(parser: argparse.ArgumentParser) -> None:
 
 
 def suggest_options(parser: argparse.ArgumentParser) -> None:
-    """Has the parser's error for an unknown option name the known one nearest to it, and `--help` fail where it cannot be written."""
+    """Makes the error for an unknown option suggest the nearest one, and `--help` fail if output fails."""
     refuse, unknown = parser.error, "unrecognized arguments: "
 
     def error(message: str) -> NoReturn:

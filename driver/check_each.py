@@ -1,6 +1,6 @@
-"""`--check-each --inputs SEED`: how a module is run to be checked.
+"""Interprets a module for `--check-each --inputs SEED`.
 
-The module's entry (its only function, else `main`) is interpreted on inputs drawn from the seed, as by `mir-run --random`.
+The module's entry (its only function, otherwise `main`) is interpreted on inputs drawn from the seed, as by `mir-run --random`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ ATTEMPTS = 24
 
 
 def interpret(module: ModuleOp, seed: int) -> Results:
-    """Returns the results of the module's entry, interpreted on inputs drawn from `seed`; raises MirError when it cannot be.
+    """Returns the results of the module's entry, interpreted on inputs drawn from `seed`.
 
-    Of a module of several functions without a main, each is an entry, and results are named `f.out0`; halves of tensor
+    In a module of several functions without a main, each is an entry, and results are named `f.out0`; halves of tensor
     intrinsics are no program's. Sizes known only at run time are all 8, or, where the program refuses those, drawn from the
-    numbers that its parameters' shapes have, and 1 to 8.
+    numbers that its parameters' shapes have, and 1 to 8. Raises MirError when the entry cannot be interpreted.
     """
     from ..dialects import tir
     from ..lowering.driver.entry import functions_of

@@ -1,4 +1,4 @@
-"""How the commands end: exit codes, one-line errors of usage, and a net under everything that was not foreseen."""
+"""Ends the commands: exit codes, one-line errors of usage, a handler of unforeseen exceptions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ atexit.register(gc.freeze)
 
 
 class UsageError(Exception):
-    """The command line asks for what is not there: a pass, an option, a file. One line, or more where a caret helps."""
+    """A command line that names a pass, an option or a file that does not exist.
+
+    One line, or more where a caret helps.
+    """
 
 
 class InternalError(Exception):
@@ -40,7 +43,10 @@ class InternalError(Exception):
 
 
 def guarded(tool: str, body: Callable[[], int], debug: bool = False) -> int:
-    """The exit code of `body()`; what it raises is told on standard error, never as a traceback (unless `debug`)."""
+    """Returns the exit code of `body()`; prints what it raises to standard error.
+
+    There is a traceback only with `debug`.
+    """
     # A stream that was closed before the start. Its number stays in use, lest a file that is opened next get it.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -66,7 +72,7 @@ def guarded(tool: str, body: Callable[[], int], debug: bool = False) -> int:
         _drop_output()
         return USAGE
     except KeyboardInterrupt:
-        # The work may go on in its thread; there is no way to stop it but to leave.
+        # The work may go on in its thread; the only way to stop it is to leave.
         print(f"{tool}: interrupted", file=sys.stderr, flush=True)
         os._exit(INTERRUPTED)
     except MemoryError:
@@ -81,7 +87,7 @@ _OUTPUT_ERRORS = (errno.ENOSPC, errno.EIO, errno.EFBIG, errno.EBADF)
 
 
 class _ClosedOutput(io.TextIOWrapper):
-    """Standard output that was closed before the start: `flush` raises OSError (EBADF) after anything was written."""
+    """Standard output closed before the start: `flush` raises OSError (EBADF) after something was written."""
 
     def __init__(self) -> None:
         super().__init__(open(os.devnull, "wb"), encoding="utf-8", errors="surrogateescape")  # noqa: SIM115

@@ -44,7 +44,7 @@ class Expectation:
 
 
 def read_expectations(text: str, name: str, first_line: int = 1) -> tuple[list[Expectation], list[Diagnostic]]:
-    """What the comments of `text` expect, and an error for each comment that begins as one but cannot be read."""
+    """Reads the expectations in the comments of `text`, and an error for each comment that is malformed."""
     expected: list[Expectation] = []
     malformed: list[Diagnostic] = []
     for number, line in enumerate(text.split("\n"), first_line):

@@ -1,4 +1,7 @@
-"""`mir-opt`: read a module, run passes over it, print it. xDSL's driver with `.mir` in and out, and diagnostics."""
+"""`mir-opt`: reads a module, runs passes over it, prints it.
+
+xDSL's driver with `.mir` in and out, and diagnostics.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ AS_INPUT = "as-input"
 
 
 class MirOptMain(xDSLOptMain):
-    """xDSL's driver, extended. Plugins of others are left to `xdsl-opt`: looking for them costs a tenth of the start-up."""
+    """xDSL's driver, extended.
+
+    Others' plugins are left to `xdsl-opt`: looking for them costs a tenth of the start-up.
+    """
 
     passes: tuple[ModulePass, ...]
     front_end: str
@@ -135,7 +141,7 @@ class MirOptMain(xDSLOptMain):
                 return super().output_resulting_program(module)
 
     def _options(self, module: ModuleOp) -> Options:
-        """How `mirstack.compile` would lower the module."""
+        """Returns the options with which `mirstack.compile` would lower the module."""
         from ..lowering.driver.entry import default_entry, functions_of
         from ..lowering.externs import names_of
         from ..lowering.pipeline import Options
@@ -159,7 +165,10 @@ class MirOptMain(xDSLOptMain):
         )
 
     def _target(self, module: ModuleOp) -> str:
-        """What to print: as told, else the input's format as long as it can express the module, else MLIR's form."""
+        """Returns the format to print.
+
+        That is the given one; otherwise the input's as long as it can express the module; otherwise MLIR's form.
+        """
         if self.args.target != AS_INPUT:
             return self.args.target
         wants_mlir = self.args.print_op_generic or self.args.print_debuginfo or self.args.print_no_properties
@@ -198,7 +207,7 @@ class MirOptMain(xDSLOptMain):
                 print(timing.report(), file=sys.stderr)
 
     def _check_rules(self, module: ModuleOp, file: LocationAttr) -> tuple[str | None, list[Diagnostic]]:
-        """What `--check-rules` prints: what was found, or all that is wrong with the rules of a module."""
+        """Returns what `--check-rules` prints: the findings, or all errors in the rules of a module."""
         from ..passes.rules.annex.check import check_module
 
         try:
@@ -228,7 +237,7 @@ class MirOptMain(xDSLOptMain):
             raise InternalError(f"printing as {self._target(module)}", error) from error
 
     def _show(self, module: ModuleOp, elide: bool = True) -> str:
-        """The module in between passes: as `.mir` where that is asked for, else in MLIR's form, which knows every op."""
+        """Prints the module between passes: as `.mir` where that was asked for, otherwise in MLIR's form."""
         return self.print_module(module, "mir" if self._target(module) == "mir" else "mlir", elide=elide)
 
     def _instruments(self, timing: Timing) -> list[Instrument]:
@@ -270,7 +279,7 @@ class MirOptMain(xDSLOptMain):
 
     @contextmanager
     def _listening(self) -> Generator[None]:
-        """While inside, what `--trace` and `--explain` ask for is told on standard error."""
+        """While inside, prints what `--trace` and `--explain` ask for to standard error."""
         with listening(self.args.trace, to_stderr), listening(map(explanation, self.args.explain), to_stderr):
             yield
 
@@ -289,7 +298,7 @@ class MirOptMain(xDSLOptMain):
                 print(stats_table(stats), file=sys.stderr)
 
     def _check_topics(self) -> None:
-        """Refuses `--trace` and `--explain` of what is no pass, tells nothing, or is not run by `-p`."""
+        """Refuses topics of `--trace` and `--explain` that are not passes, have no output, or are not in `-p`."""
         running = dict.fromkeys(module_pass.name for module_pass in self.passes)
         known = self.available_passes
         those = f"those that run are {', '.join(running)}" if running else "none runs: give some by -p"
@@ -319,7 +328,10 @@ class MirOptMain(xDSLOptMain):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command; gives the exit code: 0, 1 for diagnostics, 2 for a wrong command line, 70 for a bug of mirstack."""
+    """Runs the command; returns the exit code.
+
+    0; 1 for diagnostics; 2 for a wrong command line; 70 for a bug of mirstack.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
     # IR is made of many small objects that live long: collecting as often as Python does by default looks at all of them
     # again and again, for a third of the time on large modules.

@@ -27,10 +27,10 @@ SHOWN = 6
 
 
 class Executable(Protocol):
-    """What `mirstack.compile` gives, as far as it is used here.
+    """The part of `mirstack.compile`'s result that is used here.
 
-    `kind` is "relay", "te", "tir" or "func". `run` takes arrays by parameter name, all of them, and gives the results by name:
-    `out0`, `out1`, … of Relay, the buffers that were changed of TE and TIR, both of a `func.func`. It may write into the arrays it is given.
+    `kind` is "relay", "te", "tir" or "func". `run` takes arrays by parameter name, all of them, and returns the results by name:
+    `out0`, `out1`, … of Relay, the changed buffers of TE and TIR, both of a `func.func`. It may write into the arguments.
     """
 
     @property
@@ -50,7 +50,7 @@ def _positive(text: str) -> int:
 
 
 def _tolerance(text: str) -> float:
-    """Returns the number that a tolerance is. Raises argparse's error for a negative one, for NaN, and for what is not a number."""
+    """Parses a tolerance. Raises argparse's error for negative numbers, NaN, and anything else."""
     try:
         found = float(text)
     except ValueError:
@@ -247,7 +247,7 @@ def _timed_runs(executable: Executable, inputs: Arrays, repeat: int) -> tuple[Ar
 
 
 def _shown_result(value: object) -> str:
-    """Returns a result as one line: a tensor by type and first elements, a value of a data type by its constructors.
+    """Returns a result as one line: a tensor by type and first elements, a data type's by constructors.
 
     Cons(float32[2] [1, 2], Nil)
     """
@@ -347,7 +347,10 @@ def _compare(args: argparse.Namespace, expected: Arrays, results: Arrays) -> int
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command; gives the exit code: 0, 1 when the module is wrong or results differ, 2 for a wrong command line."""
+    """Runs the command; returns the exit code.
+
+    0; 1 when the module is wrong or results differ; 2 for a wrong command line.
+    """
     arguments = list(sys.argv[1:] if argv is None else argv)
 
     def body() -> int:

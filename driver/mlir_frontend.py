@@ -1,4 +1,4 @@
-"""Reading MLIR text: xDSL's parser, with the place of every op kept and every failure told as a diagnostic."""
+"""Reads MLIR text: xDSL's parser, with the place of every op, and diagnostics for every failure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ _UNKNOWN_OP = re.compile(r"Operation (\S+) is not registered")
 
 
 class LineTable:
-    """Lines and columns of positions in a text, in logarithmic time; xDSL counts newlines from the start each time."""
+    """Finds lines and columns of positions in a text in logarithmic time.
+
+    xDSL counts newlines from the start each time.
+    """
 
     def __init__(self, text: str, first_line: int):
         self.first_line = first_line
@@ -37,7 +40,10 @@ class LineTable:
 
 
 class LinearLexer(MLIRLexer):
-    """xDSL's lexer, whose regular expression for strings tries all ways to divide the characters of one that is never closed."""
+    """xDSL's lexer without exponential time on strings that are never closed.
+
+    xDSL's regular expression for strings tries all ways to divide their characters.
+    """
 
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"')
 
@@ -59,7 +65,7 @@ def _parts(value: Attribute) -> Iterable[Attribute]:
 
 
 class LocatedParser(Parser):
-    """xDSL's parser that gives each op without `loc(…)` the place at which its text begins."""
+    """xDSL's parser; an op without `loc(…)` takes the place at which its text begins."""
 
     def __init__(self, ctx: Context, text: str, name: str, first_line: int):
         super().__init__(ctx, "", name)
@@ -114,10 +120,10 @@ class LocatedParser(Parser):
 
 
 def parse_mlir(ctx: Context, text: str, name: str, first_line: int = 1, implicit_module: bool = True) -> ModuleOp:
-    """The module that `text` writes in MLIR's syntax, with the dialects registered in `ctx`.
+    """Returns the module that `text` writes in MLIR's syntax, with the dialects registered in `ctx`.
 
     Raises:
-        MirError: for the first thing that cannot be read; xDSL's parser does not go on behind an error.
+        MirError: for the first thing that cannot be read; xDSL's parser does not go on after an error.
     """
     parser: LocatedParser | None = None
     try:
@@ -155,7 +161,7 @@ def in_house_style(message: str) -> str:
 
 
 def _nearest_op(message: str, ctx: Context) -> str:
-    """What an op that is not registered may have been meant to be."""
+    """Returns a hint to the registered op nearest to one that is not registered."""
     unknown = _UNKNOWN_OP.fullmatch(message)
     if unknown is None:
         return ""

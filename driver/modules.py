@@ -20,13 +20,16 @@ FORMATS = ("mir", "mlir")
 
 
 def register_dialects(context: Context) -> None:
-    """Makes every dialect of xDSL and of mirstack known; each is imported when its first op or type is read."""
+    """Registers the dialects of xDSL and mirstack; each is imported when its first op or type is read."""
     for name, factory in {**get_all_dialects(), **dialect_factories()}.items():
         context.register_dialect(name, factory)
 
 
 def format_of(path: str | None, told: str | None) -> str:
-    """The format of a file: as told, else by its extension; standard input is `.mir`. Raises `UsageError`."""
+    """Returns the format of a file: the given one, otherwise its extension's; `.mir` of standard input.
+
+    Raises `UsageError`.
+    """
     if told:
         return told
     found = extension(path)
@@ -63,7 +66,7 @@ _FIRST_WORDS = {
         r"(?:builtin\.)?module\b|(?:func|llvm)\.func |\"[a-z_]+\.[\w.]+\"\(|%\w+(?::\d+)? = |[#!]\w+ = "
     ),
 }
-"""What a text in each format begins with, behind comments."""
+"""How a text in each format begins, after comments."""
 
 
 def _looks_like(text: str) -> str | None:
@@ -76,7 +79,10 @@ def _looks_like(text: str) -> str | None:
 
 
 def read_module(path: str, told_format: str | None = None) -> ModuleOp:
-    """The verified module of a file; raises `UsageError` and `MirError`. Its text is added to the current sources."""
+    """Returns the verified module of a file; adds its text to the current sources.
+
+    Raises `UsageError` and `MirError`.
+    """
     source = read_source(path)
     text_format = format_of(path, told_format)
     Sources.current().add(source.name, source.text)

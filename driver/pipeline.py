@@ -1,4 +1,7 @@
-"""From the text after `-p` to passes ready to run, with errors that name the pass, the option and what would be right."""
+"""Parses the text after `-p` to passes ready to run.
+
+Errors name the pass, the option and what would be right.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,10 @@ def _parse(text: str) -> list[ArgSpec]:
 
 
 def _refuse_repeated_options(text: str):
-    """Raises UsageError for `fuse-ops{max-depth=3 max-depth=4}`, of which xDSL takes the last and ignores the first."""
+    """Raises UsageError for an option that is repeated: xDSL takes the last and ignores the first.
+
+    fuse-ops{max-depth=3 max-depth=4}
+    """
     lexer = PipelineLexer(text)
     name, before = "", None
     given: set[str] = set()
@@ -71,7 +77,7 @@ def _refuse_repeated_options(text: str):
 
 
 def _near(name: str, factories: Mapping[str, object]) -> str:
-    """ "; did you mean 'fuse-ops'?" for a name that is nearly one of a pass, in TVM's spelling, `FuseOps`, too."""
+    """Returns `; did you mean 'fuse-ops'?` for a name near to a pass's, also for TVM's `FuseOps`."""
     by_tvm = {camel_case(each).lower(): each for each in factories}
     plain = re.sub(r"[-_.]", "", name).lower()
     known = by_tvm.get(plain)

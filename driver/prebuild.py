@@ -1,9 +1,9 @@
-"""`python -m mirstack.driver.prebuild`: makes what stands ready beside grammars and files of rules, so that no start has to.
+"""Writes the prebuilt files beside grammars and rules: `python -m mirstack.driver.prebuild`.
 
     parser/relay/relay.lark          →  parser/relay/relay.json             the LALR table
     passes/relay/algebra/simplify_expr.mir   →  passes/relay/algebra/simplify_expr.json     where each rule is, and where it may begin
 
-A file that is out of date costs time, and nothing else: what it belongs to is said by a digest, and made anew where it does not fit.
+A file that is out of date costs time, and nothing else: it holds a digest of its source, and is recomputed where that differs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `mir-run` feeds an entry: arrays from files, drawn from a seed or zero, of the sizes that its symbols have."""
+"""Makes the inputs of an entry for `mir-run`: arrays from files, random or zero, of given sizes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ Arrays = dict[str, np.ndarray]
 
 
 class Parameter(Protocol):
-    """A parameter of an entry: `shape` may hold sizes by name, or expressions of them; `dtype` is TVM's name of it."""
+    """A parameter of an entry; `dtype` is TVM's name.
+
+    `shape` may hold sizes by name, or expressions of them.
+    """
 
     @property
     def name(self) -> str: ...
@@ -32,7 +35,7 @@ class Parameter(Protocol):
 
 
 def numpy_dtype(name: str) -> np.dtype[np.generic]:
-    """Returns the numpy type of a dtype name. Raises UsageError for a name that no array has, such as `handle`."""
+    """Returns the numpy type of a dtype name. Raises UsageError if no array has it, such as `handle`."""
     try:
         return arrays.numpy_dtype(name)
     except TypeError:
@@ -120,13 +123,13 @@ _NPY, _ZIP = b"\x93NUMPY", b"PK"
 
 
 def reinterpret(array: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """`array`, where numpy's file formats kept only the size of its elements (as for bfloat16) with its type again."""
+    """Returns `array` with its type, where numpy's file formats kept only its size (as for bfloat16)."""
     return array.view(dtype) if array.dtype.kind == "V" and array.dtype.itemsize == dtype.itemsize else array
 
 
 @dataclass(frozen=True)
 class NamedParameter:
-    """A parameter whose every open dimension has a name: that of a Relay `?` is `x.0`, after parameter and axis."""
+    """A parameter whose every open dimension has a name: the first of a Relay `x` that is `?` is `x.0`."""
 
     name: str
     shape: tuple[int | str, ...]
@@ -142,7 +145,10 @@ def named(parameters: Sequence[Parameter]) -> list[NamedParameter]:
 
 
 def read_sizes(arguments: Iterable[str], parameters: Sequence[Parameter]) -> dict[str, int]:
-    """Returns the sizes that `--size n=37` gives; raises `UsageError`, also for one that no parameter has, and one given twice."""
+    """Parses `--size n=37`.
+
+    Raises `UsageError`, also for a size that no parameter has, and one that is given twice.
+    """
     sizes: dict[str, int] = {}
     known = size_names(parameters) + [p.name for p in parameters if not p.shape]
     for argument in arguments:
@@ -160,7 +166,10 @@ def read_sizes(arguments: Iterable[str], parameters: Sequence[Parameter]) -> dic
 
 
 def bind_sizes(parameters: Sequence[Parameter], inputs: Arrays, sizes: dict[str, int]) -> dict[str, int]:
-    """`sizes` together with what the shapes of the inputs say of named sizes; raises `UsageError` when they disagree."""
+    """Returns `sizes` with those that the shapes of the inputs determine.
+
+    Raises `UsageError` when they disagree.
+    """
     bound = dict(sizes)
     for parameter in parameters:
         array = inputs.get(parameter.name)
@@ -217,7 +226,7 @@ def _unknown_size(name: str, parameter: Parameter) -> UsageError:
 
 
 def _is_name(size: str) -> bool:
-    """Whether a size is a name, be it one that `named` made, and no expression of names."""
+    """Tells whether a size is a name, also one that `named` made, rather than an expression of names."""
     return size.isidentifier() or size.rpartition(".")[2].isdecimal()
 
 
@@ -253,7 +262,10 @@ def _allocatable_shape(parameter: Parameter, sizes: dict[str, int], itemsize: in
 
 
 def draw(parameters: Sequence[Parameter], sizes: dict[str, int], seed: int) -> Arrays:
-    """Random values for every parameter: booleans even, integers 0 to 9, floats normal, all from one generator in order."""
+    """Draws values for every parameter from one generator, in order.
+
+    Booleans are even, integers 0 to 9, floats normal.
+    """
     generator = np.random.default_rng(seed)
     drawn: Arrays = {}
     for parameter in parameters:

@@ -17,7 +17,7 @@ _SEPARATOR = re.compile(r"^[ \t]*(?://|#) -----[^\n]*$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Chunk:
-    """A part of a file that is compiled by itself. `first_line` is the line of the file at which it begins, from 1."""
+    """A part of a file that is compiled by itself, with its first line in the file, from 1."""
 
     text: str
     first_line: int = 1
@@ -25,7 +25,7 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Source:
-    """A text with the name that diagnostics call it by, and the directory that its side files are found in."""
+    """A text with its name in diagnostics, and the directory of its side files."""
 
     name: str
     text: str

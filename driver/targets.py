@@ -1,4 +1,7 @@
-"""Targets of `mir-opt -t`: `.mir` text and MLIR's form; LLVM IR and assembly are `lowering/driver/build.py`'s."""
+"""The targets of `mir-opt -t` that print text: `.mir` and MLIR's form.
+
+LLVM IR and assembly are produced by `lowering/driver/build.py`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from ..dialects.array import ArrayValueAttr
 
 @dataclass(frozen=True)
 class MlirStyle:
-    """How MLIR's form is printed: the flags of `xdsl-opt`."""
+    """The flags of `xdsl-opt` for MLIR's form."""
 
     generic: bool = False
     properties_as_attributes: bool = False
@@ -30,7 +33,10 @@ ELIDED_ELEMENTS = 64
 
 
 class ElidingPrinter(Printer):
-    """Prints a large array as `#mirstack.array<"float32", [64, 3, 7, 7], elided "weights.npz", "conv0_weight">`."""
+    """Prints large arrays elided.
+
+    #mirstack.array<"float32", [64, 3, 7, 7], elided "weights.npz", "conv0_weight">
+    """
 
     def print_attribute(self, attribute: Attribute) -> None:
         if isinstance(attribute, ArrayValueAttr) and prod(attribute.data.shape) > ELIDED_ELEMENTS:
@@ -64,7 +70,7 @@ MIR_DIALECTS = frozenset({"relay", "te", "tir", "schedule", "rule", "builtin"})
 
 
 def has_mir_text(module: ModuleOp) -> bool:
-    """Whether the module is still at the levels that `.mir` writes, not lowered to MLIR's dialects."""
+    """Tells whether the module is still at the levels of `.mir`, not lowered to MLIR's dialects."""
     return all(op.name.partition(".")[0] in MIR_DIALECTS for op in module.ops)
 
 

@@ -1,1 +1,4 @@
-"""Programs drawn at random, run in every way that there is, and compared: `python -m mirstack.fuzz KIND`."""
+"""Draws programs at random, runs each in every way and compares the results.
+
+python -m mirstack.fuzz KIND
+"""

@@ -1,4 +1,7 @@
-"""`Case`, a program with its inputs, and `Verdict`, what was found when it ran: what generators, checks and the reducer share."""
+"""`Case`, a program with its inputs, and `Verdict`, the outcome of running it.
+
+Generators, checks and the reducer share both.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ HEAD = "// fuzz: "
 
 @dataclass(frozen=True)
 class Case:
-    """A program, the arrays that it runs on by name, and how it is run. `draws` names what the generator drew (operators, primitives)."""
+    """A program, its inputs by name, and how it is run.
+
+    `draws` names the operators and primitives that the generator drew.
+    """
 
     kind: str
     text: str
@@ -38,7 +44,7 @@ class Case:
         return replace(self, options={**self.options, **changed})
 
     def as_file(self) -> str:
-        """The text behind a line that holds all else."""
+        """Returns the text after a line that holds everything else."""
         inputs = {name: _array_as_json(array) for name, array in self.inputs.items()}
         head = {"kind": self.kind, "options": dict(self.options), "inputs": inputs}
         return f"{HEAD}{json.dumps(head)}\n{self.text}"
@@ -69,21 +75,24 @@ def _array_of_json(data: Any) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Failure:
-    """What is wrong: `kind` is "results", "exception", "invalid", "text", "death", "hang" or one of the fuzzer's own; failures of
-    one `key` are taken for the same defect while a case is reduced."""
+    """A defect that a case showed.
+
+    `kind` is "results", "exception", "invalid", "text", "death", "hang" or one of the fuzzer's own; failures of one `key` are
+    taken for the same defect while a case is reduced.
+    """
 
     kind: str
     key: str
     what: str
 
     def is_like(self, other: Failure) -> bool:
-        """Whether both are the same defect."""
+        """Tells whether both are the same defect."""
         return (self.kind, self.key) == (other.kind, other.key)
 
 
 @dataclass
 class Verdict:
-    """What came of a case: refused for a reason, or compared with what it should be; what is wrong; what is counted besides."""
+    """The outcome of a case: refused for a reason, or compared; its failures, and further counts."""
 
     refused: str | None = None
     compared: int = 0

@@ -37,7 +37,7 @@ def fuzzer_of(kind: str) -> Any:
 
 @dataclass
 class Summary:
-    """What a campaign has counted."""
+    """The counts of a campaign."""
 
     kind: str
     seed: int

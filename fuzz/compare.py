@@ -1,4 +1,4 @@
-"""The rule by which results are compared: integers exactly, floats by how far rounding may have moved them.
+"""Compares results: integers exactly, floats within the rounding that is possible.
 
 ```text
 int32, bool             equal
@@ -32,8 +32,10 @@ def smallest(dtype: np.dtype) -> float:
 
 
 def wrong_places(wanted: np.ndarray, got: np.ndarray, scale: float, limits: np.ndarray | None = None) -> np.ndarray:
-    """Where two arrays of one shape and dtype differ by more than rounding: `scale` is the largest magnitude that took part,
-    `limits` what a deviation may be besides."""
+    """Returns a mask of the elements that differ by more than rounding, of arrays of one shape and dtype.
+
+    `scale` is the largest magnitude that took part, `limits` the deviations that are allowed besides.
+    """
     if wanted.dtype.kind in "iub":
         differ = wanted != got
         return differ if limits is None else differ & (_apart(wanted, got) > limits)
@@ -67,7 +69,7 @@ def difference(
     scale: float = 0.0,
     limits: Mapping[str, np.ndarray] | None = None,
 ) -> str | None:
-    """How results differ, in words; None where they agree."""
+    """Describes the difference between results; None where they agree."""
     if list(wanted) != list(got):
         return f"results {', '.join(got) or 'none'} instead of {', '.join(wanted) or 'none'}"
     for name, old in wanted.items():

@@ -1,7 +1,7 @@
-"""Processes that run cases, so that a crash, a hang or an exhausted memory costs a process and not the campaign.
+"""Runs cases in processes, so that a crash, a hang or exhausted memory does not end the campaign.
 
-A process is forked from this one, runs many cases and is replaced after some hundred, and when it dies or does not answer. It says what
-it has drawn before it checks it; so what ended it is known.
+A process is forked from this one, runs many cases and is replaced after some hundred, and when it dies or does not answer. It sends
+each case before it checks it, so that the case which ended it is known.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Outcome = tuple[int, Case | None, Verdict]
 
 @dataclass(frozen=True)
 class Limits:
-    """What one case may take: seconds of computing, and bytes of memory."""
+    """The limits of one case: seconds of computing, and bytes of memory."""
 
     seconds: float = 10.0
     memory: int = 12 << 30
@@ -85,7 +85,7 @@ class Worker:
         self.connection.send(task)
 
     def answer(self) -> Outcome | None:
-        """What came, once the connection has something; None where the task goes on."""
+        """Returns the outcome, once the connection has something; None where the task goes on."""
         assert self.task is not None
         try:
             message = self.connection.recv()
@@ -184,7 +184,7 @@ def _serve(connection: Connection, other: Connection, fuzzer: Fuzzer, limits: Li
     faulthandler.register(signal.SIGUSR1, file=2, all_threads=True)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
-    # Every case is compiled anew.
+    # Every case is compiled again.
     os.environ["MIRSTACK_CACHE_LIMIT"] = "0"
     # What code leaves unwritten shows, in results and on the heap.
     os.environ["MIRSTACK_POISON"] = "1"
@@ -201,7 +201,7 @@ M_PERTURB = -6
 
 
 def _fill_what_malloc_returns() -> None:
-    """Has glibc fill memory that it allocates and frees; other C libraries stay as they are."""
+    """Makes glibc fill memory that it allocates and frees; other C libraries stay as they are."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(M_PERTURB, 0x80)
@@ -237,7 +237,7 @@ class Pool:
         self.workers = [Worker(self.fuzzer, self.limits) for _ in range(self.jobs)]
 
     def run(self, tasks: Iterator[tuple[int, int]]) -> Iterator[Outcome]:
-        """What comes of the tasks, in the order in which they end."""
+        """Yields the outcomes of the tasks, in the order in which they end."""
         more = True
         while True:
             for worker in self.workers:
@@ -253,7 +253,7 @@ class Pool:
             yield from self._answers(busy)
 
     def check(self, case: Case) -> Verdict:
-        """What comes of one case."""
+        """Checks one case."""
         worker = self.workers[0]
         worker.give(case)
         while True:
@@ -274,5 +274,5 @@ class Pool:
 
 
 def dead(failures: list[Failure]) -> bool:
-    """Whether a process ended or had to be ended."""
+    """Tells whether a process ended or had to be ended."""
     return any(failure.kind in ("death", "hang") for failure in failures)

@@ -41,7 +41,7 @@ class Shrinker(Protocol):
     """One way to make a case smaller."""
 
     def units(self, case: Case) -> int:
-        """How many units there are to take away."""
+        """Returns the number of units that can be removed."""
         ...
 
     def without(self, case: Case, first: int, last: int) -> Case | None:
@@ -51,7 +51,7 @@ class Shrinker(Protocol):
 
 @dataclass
 class Effort:
-    """How many cases may still be tried, and until when."""
+    """The budget of a reduction: cases that may still be tried, and the deadline."""
 
     tries: int = 600
     seconds: float = 120.0
@@ -107,7 +107,10 @@ def _shrink(case: Case, shrinker: Shrinker, fails: Callable[[Case], bool], effor
 
 
 def with_text(case: Case, text: str) -> Case | None:
-    """The case with another program, its inputs fitted to the parameters; None where it is the same, or cannot be read."""
+    """Returns the case with another program, its inputs fitted to the parameters.
+
+    None where the text is the same or cannot be read.
+    """
     if text == case.text:
         return None
     from ..api.compile import compile
@@ -132,7 +135,7 @@ def _fitted(array: np.ndarray | None, shape: Sequence[int | str], dtype: str) ->
 
 
 class ChangeModule:
-    """What all shrinkers have in common that change IR: `candidates` of a module, and `apply` to one."""
+    """The base of shrinkers that change IR: `candidates` in a module, and `apply` to one."""
 
     def candidates(self, module: ModuleOp) -> list[Operation]:
         """The ops at which it may be applied."""
@@ -162,7 +165,7 @@ class ChangeModule:
 
 
 class DropOps(ChangeModule):
-    """Leaves out ops; their results are replaced by an operand, a constant or an earlier value of the same type."""
+    """Removes ops; an operand, a constant or an earlier value of the same type replaces each result."""
 
     def candidates(self, module: ModuleOp) -> list[Operation]:
         """All ops that do not end a block."""
@@ -184,7 +187,7 @@ class DropOps(ChangeModule):
 
 
 def _plain(op: Operation) -> bool:
-    """Whether there is nothing plainer than an op: constants, and what a scan is made of."""
+    """Tells whether an op cannot be simplified: constants, and the parts of a scan."""
     scanned = any(use.operation.name == "te.scan" for result in op.results for use in result.uses)
     return isinstance(op, tir.ConstOp) or scanned or op.name == "te.placeholder"
 
@@ -367,7 +370,7 @@ def _main(module: ModuleOp) -> relay.FuncOp:
 
 
 def _tensors(module: ModuleOp) -> list[Operation]:
-    """The ops of `@main` that give one tensor which something uses; none in a program of another level."""
+    """Returns the ops of `@main` with one used tensor as result; none in a program of another level."""
     from xdsl.dialects.builtin import TensorType
 
     if not any(isinstance(op, relay.FuncOp) and op.sym_name.data == "main" for op in module.ops):
@@ -410,7 +413,7 @@ _NUMBER = re.compile(r"(?<![\w.%\"-])(\d+)(?![\w.])")
 
 
 class ShrinkNumbers:
-    """Writes a smaller number for each occurrence of one: sizes of buffers, loops and tensors, and what goes with them."""
+    """Replaces each occurrence of a number by a smaller one: sizes of buffers, loops and tensors."""
 
     def _changes(self, case: Case) -> list[tuple[str, str]]:
         numbers = sorted({int(n) for n in _NUMBER.findall(case.text) if len(n) < 10}, reverse=True)
@@ -447,7 +450,7 @@ class DropItems:
 
 
 class PlainInputs:
-    """Sets inputs to 0, else to 1."""
+    """Sets inputs to 0, otherwise to 1."""
 
     def units(self, case: Case) -> int:
         """Two for each input."""

@@ -1,4 +1,4 @@
-"""What makes hypothesis draw the same from a seed in every process."""
+"""Makes hypothesis draw the same from a seed in every process."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hypothesis.internal.conjecture import providers
 
 
 def forget_constants() -> None:
-    """Keeps hypothesis from drawing numbers that stand in the source of modules that are imported by then.
+    """Keeps hypothesis from drawing constants of the source of the modules that are imported by then.
 
     They would depend on what ran before, and change with the package.
     """

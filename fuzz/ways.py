@@ -1,5 +1,7 @@
-"""Ways to run a program: the interpreter, and native code at each level, for each processor that this machine runs, by one thread or two,
-with strict math or without."""
+"""The ways to run a program: the interpreter, and native code with every option.
+
+Levels, processors that this machine can run, one thread or two, with strict math or without.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,7 @@ def spoken(way: Way) -> str:
 
 
 def interpret(module: ModuleOp, entry: str | None, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """What the interpreter gives; the inputs stay as they are. Raises MirError where it refuses."""
+    """Interprets the module on copies of the inputs. Raises MirError where the interpreter refuses."""
     with np.errstate(all="ignore"):
         return _run(compile(module, "interp", entry=entry), inputs)
 
@@ -68,7 +70,7 @@ def interpret(module: ModuleOp, entry: str | None, inputs: Mapping[str, np.ndarr
 def run_natively(
     module: ModuleOp, entry: str | None, inputs: Mapping[str, np.ndarray], way: Way
 ) -> dict[str, np.ndarray]:
-    """What native code gives; the inputs stay as they are. Raises MirError where it cannot be compiled or refuses to run."""
+    """Runs native code on copies of the inputs. Raises MirError where it is refused."""
     level, cpu, threads, strict = way
     executable = compile(
         module, "cpu", entry=entry, opt_level=level, cpu=cpu or None, threads=threads, strict_math=strict, cache=False

@@ -1,1 +1,1 @@
-"""What every layer stands on: diagnostics with carets, locations, deep recursion."""
+"""The ground floor of every layer: diagnostics with carets, locations, edits and walks of IR."""

@@ -1,4 +1,4 @@
-"""What the C library does with memory that kernels gave back."""
+"""Sets how the C library keeps the memory that kernels free."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ FROM_HEAP = 32 << 20
 
 @cache
 def keep_freed_memory() -> None:
-    """Has the C library keep freed memory for the next call of a kernel, once in a process.
+    """Makes the C library keep freed memory for the next call of a kernel, once in a process.
 
-    Else it gives the temporary buffers of a kernel back to the system after each call, depending on what lies behind them, and the
-    next call waits for every page of them again: often longer than it computes. What the user set by the environment (`MALLOC_…_`)
-    stays. Other C libraries than glibc have no such parameters.
+    Otherwise it returns the temporary buffers of a kernel to the system after each call, depending on the memory after them, and
+    the next call waits for every page of them again: often longer than it computes. Values that the user set by the environment
+    (`MALLOC_…_`) stay. Other C libraries than glibc have no such parameters.
     """
     if any(name in os.environ for name in ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES")):
         return

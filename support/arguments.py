@@ -1,4 +1,4 @@
-"""Checks of what Python code passes: errors name the argument, say what it must be, and show what came.
+"""Checks arguments from Python code: errors name the argument, its requirement and its value.
 
 names = items(names, "disabled_pass", "names of passes", str)
 TypeError: disabled_pass takes a list of names of passes, not 3
@@ -16,7 +16,7 @@ _SHOWN = 60
 
 
 def shown(value: object) -> str:
-    """Returns a value as messages show it: a number, a text or a small tuple by its repr, anything else by its class."""
+    """Returns a value as messages show it: numbers, texts and small tuples by repr, others by class."""
     if value is None or isinstance(value, str | bytes | float | bool | tuple | list | dict | set):
         return text if len(text := repr(cast("object", value))) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
     if isinstance(value, int):
@@ -36,7 +36,10 @@ def check_text(value: object, name: str, what: str) -> None:
 
 
 def integer(value: object, name: str, least: int, most: int | None = None) -> int:
-    """Returns `value` as an int. Raises TypeError for what is not an integer (a bool is not), ValueError outside of the limits."""
+    """Returns `value` as an int.
+
+    Raises TypeError for a value that is not an integer (a bool is not), ValueError outside of the limits.
+    """
     what = f"an integer from {least} on" if most is None else f"an integer from {least} to {most}"
     try:
         found = None if isinstance(value, bool) else operator.index(cast("int", value))
@@ -50,7 +53,10 @@ def integer(value: object, name: str, least: int, most: int | None = None) -> in
 
 
 def items(value: Iterable[_T] | None, name: str, what: str, *kinds: type) -> list[_T]:
-    """Returns the items of `value`, of None none. Raises TypeError unless it is iterable, not a text, and its items are of `kinds`."""
+    """Returns the items of `value`; none for None.
+
+    Raises TypeError unless `value` is iterable, not a text, and its items are of `kinds`.
+    """
     if value is None:
         return []
     if isinstance(value, str | bytes) or not isinstance(cast("object", value), Iterable):

@@ -1,8 +1,9 @@
-"""What is dear to compute and safe to lose, as JSON: LALR tables and the like; some of it is made ahead and shipped with the package.
+"""Caches results that are expensive to compute and safe to lose, as JSON: LALR tables and the like.
 
-The folder is `$MIRSTACK_CACHE`, else `mirstack` in `$XDG_CACHE_HOME` or `~/.cache`; `MIRSTACK_CACHE=off` does without. Nothing
-read here is trusted to be well-formed, nothing is executed, and a folder that cannot be written only costs the time to compute
-again. Compiled code is kept by `lowering.driver.cache.store`, in the same folder.
+The folder is `$MIRSTACK_CACHE`, otherwise `mirstack` in `$XDG_CACHE_HOME` or `~/.cache`; `MIRSTACK_CACHE=off` does without.
+Nothing read here is trusted to be well-formed, nothing is executed, and a folder that cannot be written only costs the time to
+compute again. Some results are prebuilt and shipped with the package. Compiled code is kept by `lowering.driver.cache.store`, in
+the same folder.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from typing import Any
 
 
 def is_off() -> bool:
-    """Whether nothing shall be kept."""
+    """Tells whether caching is off."""
     return os.environ.get("MIRSTACK_CACHE", "").lower() == "off"
 
 
 def cache_folder() -> Path:
-    """Where cached files stand; it may not exist yet."""
+    """Returns the folder of cached files; it may not exist yet."""
     own = os.environ.get("MIRSTACK_CACHE")
     if own:
         return Path(own)
@@ -40,7 +41,10 @@ def read_json(name: str) -> Any:
 
 
 def write_json(name: str, value: Any) -> None:
-    """Stores a value under `name`, whole or not at all: other processes may write the same name at the same time."""
+    """Stores a value under `name`, whole or not at all.
+
+    Other processes may write the same name at the same time.
+    """
     if is_off():
         return
     try:
@@ -55,9 +59,11 @@ def write_json(name: str, value: Any) -> None:
 
 
 def read_prebuilt(source: Path, digest: str) -> Any:
-    """What was made ahead of the file `source`, if it is that of this digest; None where it is of another or there is none.
+    """Reads the prebuilt JSON beside the file `source`; None unless it has this digest.
 
-    It stands beside the source, with the ending `.json`; `python -m mirstack.driver.prebuild` writes it.
+        grammar.lark  →  grammar.json
+
+    `python -m mirstack.driver.prebuild` writes it.
     """
     try:
         stored = json.loads(source.with_suffix(".json").read_bytes())
@@ -67,7 +73,10 @@ def read_prebuilt(source: Path, digest: str) -> Any:
 
 
 def prebuilt_text(digest: str, value: Mapping[str, Any]) -> str:
-    """The text of a file that `read_prebuilt` reads. Lists have a line for each element, so that changes can be seen."""
+    """Returns the text of a file for `read_prebuilt`.
+
+    Lists have a line for each element, so that diffs show changes.
+    """
     lines = [f"{json.dumps(key)}: {_lines(part)}" for key, part in value.items()]
     return f'{{"digest": {json.dumps(digest)}, "value": {{\n' + ",\n".join(lines) + "}}\n"
 

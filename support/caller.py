@@ -14,7 +14,10 @@ _OURS = (
 
 
 def caller_place() -> tuple[str, int] | None:
-    """Returns file and line of the innermost call from outside of the package. Its tests, examples and fuzzers are callers, too."""
+    """Returns file and line of the innermost call from outside of the package.
+
+    The package's tests, examples and fuzzers are outside, too.
+    """
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         name = frame.f_code.co_filename

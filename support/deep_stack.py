@@ -1,4 +1,4 @@
-"""Room for deep programs: run a function where nesting thousands of regions deep does not overflow the stack."""
+"""Runs functions on deep programs: nesting of thousands of regions does not overflow the stack."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RECURSION_LIMIT = 1_000_000
 
 
 def in_deep_stack(function: Callable[[], T]) -> T:
-    """The result of `function()`, run in a thread with a large stack and the context variables of this one.
+    """Returns `function()`, run in a thread with a large stack and this thread's context variables.
 
     Its exceptions are raised here. Python's limit of recursion, which holds for all threads, is as before when the last of these threads
     has ended: an interrupt ends the wait for one, and not the thread.
@@ -75,7 +75,7 @@ def _deep_recursion() -> Generator[None]:
 
 
 def start_with_stack(thread: threading.Thread, size: int) -> None:
-    """Starts a thread that has a stack of so many bytes. Raises MemoryError where there is no room for it."""
+    """Starts a thread with a stack of `size` bytes. Raises MemoryError where that does not fit."""
     # Python has one size for all threads that are started: two that change it at a time would leave it changed.
     with _STACK_LOCK:
         before = threading.stack_size(size)

@@ -1,7 +1,7 @@
-"""Errors as a product: `file.mir:3:9: error: …`, the source line, a caret and notes.
+"""Defines errors as a product: `file.mir:3:9: error: …`, the source line, a caret and notes.
 
-Every layer reports what a user wrote wrong by raising `MirError`. It carries one or more `Diagnostic`s, each with the
-xDSL location of the op or token at fault; `render` turns them into text given the sources that were read.
+Every layer reports a user's error by raising `MirError`. It carries one or more `Diagnostic`s, each with the
+xDSL location of the op or token at fault; `render` prints them as text given the sources that were read.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ class Diagnostic:
     severity: Severity = "error"
 
     def with_note(self, message: str, location: LocationAttr = UNKNOWN_LOC) -> Diagnostic:
-        """This diagnostic with one more note behind it."""
+        """Returns this diagnostic with one more note after it."""
         note = Diagnostic(message, location, severity="note")
         return Diagnostic(self.message, self.location, (*self.notes, note), self.severity)
 
 
 class MirError(DiagnosticException):
-    """What a user wrote cannot be compiled. Carries every diagnostic that was found."""
+    """An input that cannot be compiled. Carries every diagnostic that was found."""
 
     diagnostics: tuple[Diagnostic, ...]
 
@@ -80,13 +80,16 @@ class MirError(DiagnosticException):
         super().__init__(render_all(self.diagnostics, Sources.current()))
 
     def show_in(self, sources: Sources) -> None:
-        """Has the message show the lines of these sources, where it was made with none at hand."""
+        """Adds the lines of these sources to the message, unless it was made with sources."""
         if type(self) is MirError and not Sources.current().texts:
             self.args = (render_all(self.diagnostics, sources),)
 
 
 def error_at(where: Operation | SSAValue | LocationAttr | None, message: str, *notes: str) -> MirError:
-    """A `MirError` of one diagnostic at an op, a value (its defining op) or a location; to be raised by the caller."""
+    """Returns a `MirError` of one diagnostic, for the caller to raise.
+
+    It is at an op, a value (its defining op) or a location.
+    """
     diagnostic = Diagnostic(message, location_of(where))
     for note in notes:
         diagnostic = diagnostic.with_note(note)
@@ -105,7 +108,7 @@ def location_of(where: Operation | SSAValue | LocationAttr | None) -> LocationAt
             if not isinstance(owner, Block):
                 return owner.location
             location = owner.args[where.index].location if isinstance(where, BlockArgument) else UNKNOWN_LOC
-            # xDSL's parser gives block arguments no place of their own: the op around them is the nearest that has one.
+            # Block arguments from xDSL's parser have no location: the op around them is the nearest that has one.
             around = owner.parent_op()
             return around.location if location == UNKNOWN_LOC and around is not None else location
         case _:
@@ -120,7 +123,7 @@ class Sources:
     warnings: list[Diagnostic] = field(default_factory=list["Diagnostic"])
 
     def add(self, name: str, text: str, first_line: int = 1) -> None:
-        """Registers `text` as lines `first_line`… of the file `name` (a later part of a split file starts further down)."""
+        """Registers `text` as the lines of the file `name` from `first_line`: a later part of a split file."""
         lines = text.split("\n")
         self.texts[name] = [""] * (first_line - 1) + lines
 
@@ -148,7 +151,7 @@ _SOURCES: list[Sources] = []
 
 
 def warn_at(where: Operation | SSAValue | LocationAttr | None, message: str, *notes: str) -> None:
-    """Reports what may be a mistake, but does not stop the compilation; whoever reads the sources shows it."""
+    """Warns of a likely mistake that does not stop the compilation; the reader of the sources shows it."""
     diagnostic = Diagnostic(message, location_of(where), severity="warning")
     for note in notes:
         diagnostic = diagnostic.with_note(note)
@@ -170,12 +173,12 @@ def render(diagnostic: Diagnostic, sources: Sources) -> str:
     return "\n".join(lines)
 
 
-# How much of a line is shown before and behind the character at fault.
+# How much of a line is shown before and after the character at fault.
 _SHOWN = 120
 
 
 def _pointed_at(text: str, column: int) -> list[str]:
-    """The source line, or what of a long one lies around `column` (from 0), and a caret under that column."""
+    """Returns the source line, cut around `column` (from 0) if long, and a caret under that column."""
     start = column - _SHOWN if column > 2 * _SHOWN else 0
     end = column + 2 * _SHOWN
     before, shown = ("…" if start else ""), text[start:end] + ("…" if end < len(text) else "")

@@ -17,7 +17,10 @@ GRAPH_REGION_OPS = frozenset({"builtin.module", "hw.module"})
 
 @dataclass
 class _Leave:
-    """Work item: what became visible in a scope goes out of sight; `visible` is what was seen around an isolated op."""
+    """Work item: leaves a scope, whose values become invisible.
+
+    `visible` is the set of values that were visible around an isolated op.
+    """
 
     values: list[SSAValue]
     visible: set[SSAValue] | None = None
@@ -34,7 +37,10 @@ class _Enter:
 
 @dataclass
 class _Resume:
-    """Work item: go on in a block at `op`, behind `done`; `scope` collects the values that the block defines."""
+    """Work item: continues in a block at `op`, after `done`.
+
+    `scope` collects the values that the block defines.
+    """
 
     done: Operation | None
     op: Operation | None
@@ -50,9 +56,9 @@ def check_dominance(root: Operation) -> None:
 
 
 def dominance_errors(root: Operation) -> list[Diagnostic]:
-    """One diagnostic for each operand inside `root` whose definition does not come before it on every path.
+    """Returns a diagnostic for each operand inside `root` that its definition does not dominate.
 
-    Walks blocks along the dominator tree with the set of values in sight, so that the time is linear in the number of
+    Walks blocks along the dominator tree with the set of visible values, so that the time is linear in the number of
     operands. Unreachable blocks are not checked, nor the regions of unregistered ops, whose kind is unknown.
     """
     errors: list[Diagnostic] = []
@@ -98,7 +104,7 @@ def dominance_errors(root: Operation) -> list[Diagnostic]:
                     errors += [_explain(op, i) for i, operand in enumerate(op.operands) if operand not in visible]
                     done, op = op, op.next_op
                     if done.regions:
-                        # Its results come into sight behind its regions, which must not see them.
+                        # Its results become visible after its regions, which must not see them.
                         work.append(_Resume(done, op, item.scope, item.is_graph))
                         push_regions(done)
                         break

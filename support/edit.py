@@ -1,7 +1,7 @@
-"""The edits of IR: create, clone, insert, move, detach and erase ops, under the names that xDSL's methods have.
+"""Edits IR: creates, clones, inserts, moves, detaches and erases ops, named as xDSL's methods.
 
-`insert_op_before`, `detach`, `erase_op`, `replace_all_uses_with` and the others leave what xDSL's methods leave and write the same
-fields, without what xDSL does for callers that it knows nothing of: lowering makes tens of thousands of ops. Left out are default
+`insert_op_before`, `detach`, `erase_op`, `replace_all_uses_with` and the others have the same results as xDSL's methods, without
+what xDSL checks for callers in general: lowering makes tens of thousands of ops. Left out are default
 values of properties, and for ops without regions the walk up to see that they are not put inside of themselves.
 `tests/support/test_edit.py` holds them to xDSL's own.
 """
@@ -30,7 +30,10 @@ def create_op(
     location: LocationAttr,
     successors: Sequence[Block] = (),
 ) -> OpT:
-    """An op of these parts, without regions. `properties` becomes the op's own, and has all that the op needs."""
+    """Creates an op of these parts, without regions.
+
+    `properties` becomes the op's own, and must be complete.
+    """
     op = kind.__new__(kind)
     init_op(op, operands, result_types, properties, location)
     if successors:
@@ -69,8 +72,10 @@ def clone_op(op: OpT, operands: Sequence[SSAValue]) -> OpT:
 
 
 def clone_nested(op: OpT, values: dict[SSAValue, SSAValue]) -> OpT:
-    """A copy of an op and of what is inside, that stands nowhere; its operands are what `values` has for those of the op. To these are
-    added the copies of what is defined. Definitions must come before uses, as they do in regions of one block each."""
+    """Clones an op with its regions, detached; its operands are mapped by `values`.
+
+    The results and block arguments are added to `values`. Definitions must come before uses, as they do in regions of one block each.
+    """
     operands = [values.get(operand, operand) for operand in op._operands]
     types = [result._type for result in op.results]
     copy = create_op(type(op), operands, types, dict(op.properties), op.location, op._successors)
@@ -161,20 +166,20 @@ def detach(op: Operation) -> None:
 
 
 def erase_op(op: Operation) -> None:
-    """Erases an op whose results nothing uses, taking it out of its block. Raises ValueError where something does."""
+    """Erases an op without uses, and detaches it from its block. Raises ValueError if a result is used."""
     for result in op.results:
         if result.first_use is not None:
             raise ValueError(f"{op.name} is erased, but one of its results is used")
     if op.parent is not None:
         detach(op)
     unlink_operands(op)
-    # Classes that keep much give it up there: the op is part of a cycle with its results, which only a collection frees.
+    # Classes that keep much drop it there: the op is part of a cycle with its results, which only a collection frees.
     if op.regions or op._successors or type(op).drop_all_references is not Operation.drop_all_references:
         op.drop_all_references()
 
 
 def unlink_operands(op: Operation) -> None:
-    """Has an op use its operands no more, though it still names them. There are no uses any more where it is done a second time."""
+    """Removes an op's uses of its operands, though it still names them; idempotent."""
     for operand, use in zip(op._operands, op._operand_uses, strict=False):
         before, following = use._prev_use, use._next_use
         if before is None:
@@ -192,7 +197,7 @@ def set_type(value: SSAValue, type: Attribute) -> None:
 
 
 def replace_all_uses_with(value: SSAValue, other: SSAValue) -> None:
-    """Has all that uses `value` use `other`, which gets its name unless it has one."""
+    """Replaces all uses of `value` by `other`, which takes over the name unless it has one."""
     if value is other:
         return
     use = value.first_use
@@ -234,7 +239,7 @@ def block_of_ops(ops: Iterable[Operation]) -> Region:
 
 
 class PlacedBuilder(Builder):
-    """A builder that gives what it inserts a location."""
+    """A builder that sets the location of the ops that it inserts."""
 
     def __init__(self, place: InsertPoint, location: LocationAttr):
         super().__init__(place)

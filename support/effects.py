@@ -1,4 +1,4 @@
-"""Whether ops have effects, told by their class where that is enough: passes ask it of every op, again and again."""
+"""Tells whether ops have effects, cached by class where possible: passes ask it often."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from xdsl.ir import Operation
 
 
 def is_side_effect_free(op: Operation) -> bool:
-    """Whether the op surely does nothing but give its results; as xDSL's function of this name."""
+    """Tells whether the op surely has no effect except its results; as xDSL's function of this name."""
     known = _by_class(type(op))
     return traits.is_side_effect_free(op) if known is None else known
 
 
 @cache
 def _by_class(kind: type[Operation]) -> bool | None:
-    """What is true of all ops of a class; None where it depends on the op."""
+    """Returns the answer that holds for all ops of a class; None where it depends on the op."""
     effects = {type(trait) for trait in kind.get_traits_of_type(traits.MemoryEffect)}
     if effects & _ALWAYS:
         return False

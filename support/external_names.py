@@ -1,6 +1,7 @@
-"""What code from outside of the package has made known by a name: operators, functions of rules, tensor intrinsics.
+"""Notes names whose meaning comes from code outside of the package.
 
-The name does not say what it means, so that what is compiled of a text in which it stands is not kept on disk.
+Operators, functions of rules, tensor intrinsics. The name does not determine the meaning, so that code compiled from a text that
+contains such a name is not cached on disk.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ _NAMES: set[str] = set()
 
 
 def note_name(name: str, module: str) -> None:
-    """Notes that the Python module of that name gives `name` its meaning."""
+    """Notes that the Python module of that name defines `name`."""
     if module.partition(".")[0] != _PACKAGE:
         _NAMES.add(name)
 
 
 def names_one(text: str) -> bool:
-    """Whether a name that has its meaning from outside may stand in a text."""
+    """Tells whether a text may contain a name that is defined outside."""
     return bool(_NAMES) and re.search("|".join(map(re.escape, _NAMES)), text) is not None

@@ -9,8 +9,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def no_collection() -> Generator[None]:
-    """While inside, the cycle collector does not run: IR is one great cycle, and looking at it again and again, as it
-    grows, takes half of the time of building it. Nested uses and uses by several threads are fine."""
+    """While inside, the cycle collector does not run.
+
+    IR is one great cycle, and traversing it repeatedly, as it grows, takes half of the time of building it. Nested uses and uses by
+    several threads are fine.
+    """
     if not gc.isenabled():
         yield
         return
@@ -32,14 +35,17 @@ _waiting = 0
 
 
 def _set_aside() -> None:
-    """Has the collector take all objects for old ones, without looking at them: else the next allocation would have it look at
-    everything that was built, which takes as long as many a pass. Old ones are given back at the next full collection, and until
-    there was one nothing is set aside beside a large program, so that at most one waits."""
+    """Moves all objects to the collector's old generation without traversing them.
+
+    Otherwise the next allocation would have it traverse everything that was built, which takes as long as many a pass. Old objects
+    are freed at the next full collection, and until there was one nothing is set aside beside a large program, so that at most one
+    waits.
+    """
     global _collections, _waiting
     full: int = gc.get_stats()[-1]["collections"]
     if full != _collections:
         _collections, _waiting = full, 0
-    # What the program itself froze shall stay so.
+    # What the program itself froze must stay so.
     if _waiting <= SMALL and gc.get_freeze_count() == 0:
         _waiting += sum(gc.get_count())
         gc.freeze()

@@ -1,4 +1,4 @@
-"""Algorithms on graphs: strongly connected components, disjoint sets, and orders and dominators of a region's blocks."""
+"""Algorithms on graphs: strongly connected components, disjoint sets, block orders and dominators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 def components(edges: Mapping[T, Iterable[T]]) -> Iterator[list[T]]:
-    """Iterates over the strongly connected components, each behind those that it leads to (Tarjan, 1972).
+    """Iterates over the strongly connected components, each after those that it leads to (Tarjan, 1972).
 
     {a: [b], b: [c], c: [b]}  →  [c, b], [a]
 
@@ -51,20 +51,20 @@ def components(edges: Mapping[T, Iterable[T]]) -> Iterator[list[T]]:
 
 
 class DisjointSets(Generic[T]):
-    """Sets of items that were joined (union-find with path halving); an item that was never joined is a set of its own."""
+    """Disjoint sets of items (union-find with path halving); an item that was never joined is alone."""
 
     def __init__(self) -> None:
         self.parent: dict[T, T] = {}
 
     def find(self, item: T) -> T:
-        """Returns the item that stands for the whole set."""
+        """Returns the representative of the item's set."""
         parent = self.parent
         while (above := parent.get(item, item)) is not item:
             parent[item] = item = parent.get(above, above)
         return item
 
     def join(self, item: T, into: T) -> None:
-        """Joins the set of `item` to that of `into`, whose representative stands for both."""
+        """Joins the set of `item` to that of `into`, whose representative is kept."""
         item, into = self.find(item), self.find(into)
         if item != into:
             self.parent[item] = into

@@ -1,4 +1,4 @@
-"""Joining locations: an op that stands for several keeps all the places they were written at."""
+"""Fuses locations: an op that replaces several keeps all the places that these were written at."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, FusedLoc, LocationAttr
 from xdsl.ir import Attribute
 
 MOST_PLACES = 16
-"""An op that stands for more keeps the first ones: else a chain of ops that collapses into one, step by step, costs the square
-of its length."""
+"""An op that replaces more keeps the first ones: otherwise a chain of ops that collapses into one, step by step, costs the square
+of its length.
+"""
 
 
 def fuse_locations(locations: Iterable[LocationAttr]) -> LocationAttr:
-    """One location for all of them, in order and without repeats; fused ones are opened, unknown ones are left out."""
+    """Returns one location for all of them, in order and without repeats.
+
+    Fused locations are flattened, unknown ones are left out.
+    """
     parts: dict[Attribute, None] = {}
     for location in locations:
         if len(parts) >= MOST_PLACES:

@@ -1,7 +1,7 @@
-"""What functions give for attributes, kept by which object the attribute is.
+"""Caches functions of attributes by the identity of the attribute.
 
-Attributes are compared, and hashed, by all that is in them: that takes longer than most of what is asked of them. The attributes of
-a program are mostly the same few objects, so that they are found without.
+Attributes are compared, and hashed, by all their contents: that takes longer than most functions of them. The attributes of
+a program are mostly the same few objects, so that they are found by identity.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ _MANY = 1 << 10
 def memoized(
     function: Callable[[AttributeT, *Rest], ValueT],
 ) -> Callable[[AttributeT, *Rest], ValueT]:
-    """The function, asked once for each attribute, and the numbers that come with it; what it raises is not kept."""
+    """Caches a function by its attribute's identity and the numbers that follow.
+
+    Exceptions are not cached.
+    """
     # With the attribute, so that no other comes to have its identity.
     known: dict[Hashable, tuple[AttributeT, ValueT]] = {}
 

@@ -1,4 +1,4 @@
-"""How much memory may still be taken, so that a program too large for the machine is refused before the system ends the process."""
+"""Reads the available memory, so that a program too large for the machine is refused, not killed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MEMINFO = Path("/proc/meminfo")
 
 
 def available_memory() -> int:
-    """Returns the bytes of memory that can be taken now: what Linux calls MemAvailable, elsewhere all that the machine has."""
+    """Returns the bytes of memory available now: Linux's MemAvailable, elsewhere the machine's memory."""
     try:
         lines = _MEMINFO.read_text().splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""What users are told on standard error while the work goes on: `mirstack: warning: …`."""
+"""Prints notices on standard error while the work goes on: `mirstack: warning: …`."""
 
 from __future__ import annotations
 

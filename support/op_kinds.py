@@ -1,4 +1,7 @@
-"""Whether an op is of one of several kinds: xDSL's classes are abstract base classes, of which `isinstance` takes long to tell."""
+"""Tests whether an op's class is one of several, cached.
+
+xDSL's classes are abstract base classes, for which `isinstance` is slow.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from xdsl.ir import Operation
 
 
 class Kinds(dict[type[Operation], bool]):
-    """Which classes are among some, or derive from them: `kinds[type(op)]` is looked up faster than `isinstance` tells."""
+    """Tells whether a class derives from one of some: `kinds[type(op)]`, faster than `isinstance`."""
 
     def __init__(self, *kinds: type[Operation]):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Operands of an op, read directly or by segment, and replaced in constant time where an op may have very many.
+"""Reads operands directly or by segment, and replaces them in constant time where there are very many.
 
 xDSL keeps an op's operands as a tuple and makes a new one for each operand that is replaced: rewriting each of the
 100,000 ops that a tuple gathers would copy the tuple as often.
@@ -55,7 +55,7 @@ class _Held(list[SSAValue]):
 
 
 class ManyOperands(OpOperands):
-    """The view `op.operands` of an op that may have many: as xDSL's, but for what writing an operand costs."""
+    """The view `op.operands` of an op that may have many: as xDSL's, except for the cost of writing one."""
 
     @overload
     def __getitem__(self, idx: int) -> SSAValue: ...
@@ -93,5 +93,5 @@ class ManyOperands(OpOperands):
 
 
 def set_operands(op: Operation, new: Sequence[SSAValue]) -> None:
-    """`op.operands = new`, for a class that gives the property anew."""
+    """Sets `op.operands = new`, for a class that overrides the property."""
     cast("property", Operation.operands).__set__(op, new)

@@ -1,4 +1,4 @@
-"""What is known of processors by LLVM's names of them: vectors, caches, instructions for dot products."""
+"""Describes processors by LLVM's names: vectors, caches, instructions for dot products."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ SVE = DOT_I8MM_BF16 | {"fp16", "sve"}
 
 @dataclass(frozen=True)
 class Family:
-    """Processors that schedules need not tell apart. Sizes are in bytes; `l3` is what one core may count on."""
+    """Processors that schedules need not tell apart.
+
+    Sizes are in bytes; `l3` is the part that one core may count on.
+    """
 
     names: str
     """A regular expression for LLVM's names."""
@@ -41,7 +44,7 @@ class Family:
     use, so that code is not run where it would end the process (`support.target.require_host`)."""
 
 
-# The sizes are those that the makers' optimization guides and WikiChip give for the most common parts of a family.
+# The sizes are those that the makers' optimization guides and WikiChip list for the most common parts of a family.
 FAMILIES = (
     # AVX-512
     Family("znver4", "x86_64", 64, 32 * KIB, 1 * MIB, 16 * MIB, ZEN4),
@@ -101,5 +104,5 @@ FAMILIES = (
 
 
 def family_of(cpu: str) -> Family | None:
-    """What is known of the processor that LLVM calls `cpu`; None where nothing is."""
+    """Returns the family of the processor that LLVM calls `cpu`; None where it is unknown."""
     return next((family for family in FAMILIES if re.fullmatch(family.names, cpu)), None)

@@ -1,4 +1,7 @@
-"""Settings of the environment, `MIRSTACK_…`: read when they are needed; one that means nothing is told of, once, and counts as absent."""
+"""Reads settings of the environment, `MIRSTACK_…`, when they are needed.
+
+A setting without meaning is reported once, and counts as absent.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ def whole_number(name: str, default: int, *, least: int = 0, most: int | None = 
 
 
 def choice(name: str, *choices: str) -> str | None:
-    """The word of a variable, which is one of these whatever its capitals; None where it is absent or another."""
+    """Returns a variable's word, one of `choices` in any capitals; None where it is absent or another."""
     text = setting(name)
     if text is None or text.lower() in choices:
         return None if text is None else text.lower()

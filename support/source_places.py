@@ -1,4 +1,4 @@
-"""Places inside of what a program says, looked up in its text when an error is told: ops keep one place each."""
+"""Finds places inside of an op's text when an error is reported: ops keep one location each."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .diagnostics import Sources, file_loc, source_position
 # Strings and comments are skipped as a whole.
 _PIECE = re.compile(r'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/|//[^\n]*|->|[()\[\]{}]|[A-Za-z_]\w*', re.DOTALL)
 _LINES = 100
-"""How many lines behind an op its arguments are looked for."""
+"""How many lines after an op its arguments are looked for."""
 
 
 def argument_place(call: LocationAttr, name: str) -> LocationAttr:
-    """Returns the place of `name=…` in the call `f(…, name=…)` that begins at `call`; `call` where it is not written there."""
+    """Returns the place of `name=…` in the call `f(…, name=…)` that begins at `call`; otherwise `call`."""
     depth = 0
     for piece, place in _pieces(call):
         word = piece[0]
@@ -29,7 +29,7 @@ def argument_place(call: LocationAttr, name: str) -> LocationAttr:
 
 
 def result_type_place(function: LocationAttr) -> LocationAttr | None:
-    """Returns the place of the type behind `->` in the head of the function at `function`; None where none is written."""
+    """Returns the place of the type after `->` in a function's head; None where none is written."""
     depth, is_next = 0, False
     for piece, place in _pieces(function):
         word = piece[0]
@@ -43,7 +43,7 @@ def result_type_place(function: LocationAttr) -> LocationAttr | None:
 
 
 def decorator_place(function: LocationAttr, name: str) -> LocationAttr:
-    """Returns the place of `name` in the decorator `@…(name)` above the function at `function`, if it is there; else `function`."""
+    """Returns the place of `name` in the decorator `@…(name)` above a function; otherwise the function's."""
     position = source_position(function)
     if position is not None:
         file, line, _ = position

@@ -22,14 +22,17 @@ def source_text(text: str | bytes) -> str:
 
 
 def where_not_utf8(data: bytes, error: UnicodeDecodeError) -> tuple[int, int, str]:
-    """Returns the line and column, from 1, of the first byte of a text that is not UTF-8, and what to say of it."""
+    """Returns line and column, from 1, of the first byte that is not UTF-8, and a description of it."""
     start = data.rfind(b"\n", 0, error.start) + 1
     column = len(data[start : error.start].decode("utf-8")) + 1
     return data.count(b"\n", 0, error.start) + 1, column, f"is not UTF-8 text: byte 0x{data[error.start]:02x}"
 
 
 def refuse_surrogates(text: str, name: str, first_line: int = 1):
-    """Raises MirError at the first character of a file's text that is half a pair of UTF-16, which no file can hold."""
+    """Raises MirError at the first character of a file's text that is half a pair of UTF-16.
+
+    No file can hold such a character.
+    """
     found = None if text.isascii() else _SURROGATE.search(text)
     if found is not None:
         before = text[: found.start()]
@@ -38,7 +41,10 @@ def refuse_surrogates(text: str, name: str, first_line: int = 1):
 
 
 def characters(text: str) -> str:
-    """Returns what a string of a program means. Raises MirError where its escapes stand for half a pair of UTF-16."""
+    """Returns the value of a string in a program.
+
+    Raises MirError where its escapes denote half a pair of UTF-16.
+    """
     found = None if text.isascii() else _SURROGATE.search(text)
     if found is not None:
         raise MirError(_surrogate(found[0]))
@@ -51,5 +57,8 @@ def _surrogate(character: str, location: LocationAttr = UNKNOWN_LOC) -> Diagnost
 
 
 def text_bytes(text: str) -> bytes:
-    """Encodes a text as UTF-8, and lone surrogates, which file names and escapes in strings may hold, as if they were characters."""
+    """Encodes a text as UTF-8, and lone surrogates as if they were characters.
+
+    File names and escapes in strings may hold these.
+    """
     return text.encode("utf-8", "surrogatepass")

@@ -1,11 +1,11 @@
-"""Where the time of a compilation goes: a tree of named spans, measured while somebody listens.
+"""Measures a compilation as a tree of named spans of time, while somebody listens.
 
     with timing() as times:
         mirstack.compile("model.mir")
     print(times.report())
 
-What takes time says so with `timed`, which costs next to nothing when nobody listens. Spans of one name inside of another are
-one line: passes run once for each kernel, and their number stands beside.
+`timed` marks a span, and costs next to nothing when nobody listens. Spans of one name inside of another are one line: passes run
+once for each kernel, and the line shows their number.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 @dataclass
 class Span:
-    """What is done under a name, in all: `seconds` of wall-clock time, how often, and the spans inside of it.
+    """The work under one name: `seconds` of wall-clock time, how often, and the spans inside of it.
 
     A span in the `background` runs beside those around it, in a thread of its own.
     """
@@ -54,7 +54,7 @@ class Span:
         return [self.seconds, self.count, {name: span.to_json() for name, span in self.children.items()}]
 
     def add(self, data: Sequence[Any]) -> None:
-        """Adds a span that `to_json` gave, and all inside."""
+        """Adds a span from `to_json`, with all inside."""
         seconds, count, children = data
         self.seconds += seconds
         self.count += count
@@ -62,7 +62,7 @@ class Span:
             self.child(name).add(child)
 
     def add_beside(self, data: Sequence[Any]) -> None:
-        """Adds the spans inside of one that `to_json` gave in another process: this span runs beside those around it."""
+        """Adds the spans inside of a span from another process's `to_json`; they run beside those around it."""
         self.background = True
         self.add([sum(child[0] for child in data[2].values()), 1, data[2]])
 
@@ -84,7 +84,7 @@ _CURRENT: ContextVar[Span | None] = ContextVar("span", default=None)
 
 @contextmanager
 def timing() -> Generator[Span]:
-    """While inside, what `timed` marks is measured, in the span that is given; in threads that are started with this context."""
+    """While inside, measures the spans that `timed` marks, also in threads started with this context."""
     span = Span("")
     token = _CURRENT.set(span)
     try:
@@ -118,7 +118,7 @@ def current_span() -> Span | None:
 
 @contextmanager
 def in_background(parent: Span | None, name: str) -> Generator[None]:
-    """What this thread does while inside is measured as a span of `parent`, another thread's, that runs beside it."""
+    """While inside, measures this thread's work as a background span of another thread's `parent`."""
     if parent is None:
         yield
         return
@@ -134,7 +134,7 @@ def in_background(parent: Span | None, name: str) -> Generator[None]:
 
 
 def process_start() -> float:
-    """When this process began, in seconds since 1970 as `time.time()` gives; where the system does not tell, now."""
+    """Returns when this process began, in seconds since 1970; now where the system does not say."""
     try:
         with open("/proc/self/stat", encoding="ascii") as file:
             ticks = int(file.read().rpartition(")")[2].split()[19])

@@ -39,7 +39,7 @@ def indexed_symbols() -> Generator[None]:
 
 
 def lookup_symbol(op: Operation, name: str | StringAttr | SymbolRefAttr) -> Operation | None:
-    """The op that `name` refers to, seen from `op`: in the nearest symbol table around it; None when there is none."""
+    """Looks up `name` in the nearest symbol table around `op`; None when it has none."""
     tables = _INDICES.tables
     if tables is None:
         return _scan(op, name)

@@ -1,4 +1,4 @@
-"""What schedules need to know of a processor: its vectors, registers, caches, dot products. Nothing here loads LLVM."""
+"""Describes processors for schedules: vectors, registers, caches, dot products. Does not load LLVM."""
 
 from __future__ import annotations
 
@@ -32,19 +32,20 @@ class Target:
     """What it has beyond its vectors, in the words of `processors.Family`."""
 
     def lanes(self, element_bytes: int) -> int:
-        """How many elements a vector holds."""
+        """Returns the number of elements that a vector holds."""
         return max(self.vector_bytes // element_bytes, 1)
 
     @property
     def has_fma(self) -> bool:
-        """Whether a multiplication and an addition are one instruction."""
+        """Tells whether a multiplication and an addition are one instruction."""
         return self.arch == "aarch64" or self.vector_bytes >= 32
 
     @property
     def independent_sums(self) -> int:
-        """Multiply-adds that must not wait for each other for all cycles to begin some: what one takes, in cycles, times how many a
-        cycle begins. Arm's widest cores begin four that take four, those with AVX2 two that take four or five; with vectors of
-        64 bytes one to two are begun, as the width of the units goes.
+        """Returns the number of independent multiply-adds that keep all units busy.
+
+        It is the latency of one in cycles times how many a cycle begins. Arm's widest cores begin four that take four, those with AVX2
+        two that take four or five; with vectors of 64 bytes one to two are begun, as the width of the units goes.
         """
         if self.arch == "aarch64":
             return 16
@@ -52,18 +53,20 @@ class Target:
 
     @property
     def has_masked_stores(self) -> bool:
-        """Whether stores of single lanes cost no more than whole ones. AVX2's take 4 steps on Intel's processors, and 16 cycles on
-        AMD's (measured on Zen 4), more than storing pieces."""
+        """Tells whether masked stores cost no more than whole ones.
+
+        AVX2's take 4 steps on Intel's processors, and 16 cycles on AMD's (measured on Zen 4), more than storing pieces.
+        """
         return self.has_masks and self.vector_bytes == 64
 
     @property
     def has_int8_dot(self) -> bool:
-        """Whether four products of 8 bits are added to a lane of 32 bits by one instruction (VNNI, Arm's sdot)."""
+        """Tells whether one instruction adds four 8-bit products to a lane of 32 bits (VNNI, Arm's sdot)."""
         return bool(self.features & {"vnni", "dotprod"})
 
     @property
     def has_bf16_dot(self) -> bool:
-        """Whether two products of bfloat16 are added to a lane of float32 by one instruction (AVX512-BF16, Arm's bfdot)."""
+        """Tells whether one instruction adds two bfloat16 products to a lane (AVX512-BF16, Arm's bfdot)."""
         return "bf16" in self.features
 
 
@@ -135,7 +138,7 @@ def _bytes(size: re.Match[str]) -> int:
 
 
 def foreign_triple(cpu: str | None) -> str | None:
-    """LLVM's name of the system for code of a processor of another kind than this machine's; None for one of this kind."""
+    """Returns LLVM's triple for a processor of another kind than this machine's; None for its own."""
     target = named(cpu or "")
     if target.arch == _arch():
         return None
@@ -181,7 +184,7 @@ def host(cores: int) -> Target:
 
 
 def assumed_cpu() -> str | None:
-    """Returns LLVM's name of the processor that this machine is to be taken for; None where it is taken as it is."""
+    """Returns LLVM's name of the processor to assume for this machine; None to detect it."""
     cpu = os.environ.get("MIRSTACK_CPU", "").strip()
     return None if cpu in ("", "native") else cpu
 
@@ -230,7 +233,7 @@ def _machine(cores: int) -> Target:
 
 
 def _cpu_flags() -> set[str]:
-    """The processor's features, from Linux's /proc/cpuinfo, else from LLVM."""
+    """Returns the processor's features, from Linux's /proc/cpuinfo, otherwise from LLVM."""
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith(("flags", "Features")):

@@ -1,4 +1,4 @@
-"""Words of messages and texts: numbers with their noun, the nearest known word, string literals, names that are free."""
+"""Words of messages: numbers with nouns, nearest known words, string literals, free names."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _IRREGULAR = {"index": "indices", "axis": "axes"}
 
 
 def quoted(text: str) -> str:
-    """Returns a text as a string literal of Relay's and TE's formats, and of JSON: `a "name"` → `"a \\"name\\""`."""
+    """Returns a text as a string literal of Relay, TE and JSON: `a "name"` → `"a \\"name\\""`."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def natural(text: str, digits: int = 18) -> int | None:
-    """Returns the number that decimal digits write; None for any other text and for more than `digits` digits.
+    """Returns the number that decimal digits write; None for other texts and more than `digits` digits.
 
     "037" → 37, "" and "-1" and "²" → None. Python's `int` raises ValueError for digits beyond 4300, and for `²`.
     """
@@ -60,7 +60,7 @@ class FreshNames:
 
 
 def counted(count: int, noun: str) -> str:
-    """`1 argument`, `2 arguments`, `0 indices`: a number with its noun, of which the last word takes the plural."""
+    """Returns a number with its noun, whose last word takes the plural: `1 argument`, `0 indices`."""
     if count == 1:
         return f"1 {noun}"
     start, blank, last = noun.rpartition(" ")
@@ -68,21 +68,23 @@ def counted(count: int, noun: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Text for a terminal: control characters but tabs and line ends, what reorders or hides text (bidirectional controls), and
-    halves of surrogate pairs are written as escapes, `\\x1b`, `\\u202e`.
+    """Escapes text for a terminal.
+
+    Control characters except tabs and line ends, bidirectional controls, which reorder or hide text, and halves of surrogate
+    pairs become `\\x1b`, `\\u202e`.
     """
     # Printable text of one line is what messages mostly are.
     return text if text.isascii() and text.isprintable() else text.translate(_HIDDEN)
 
 
 def with_article(word: str) -> str:
-    """`a float32`, `an int32`, `a uint8`: a word behind the article that its sound asks for."""
+    """Returns a word after the article that its sound asks for: `a float32`, `an int32`, `a uint8`."""
     article = "an" if word.startswith(("a", "e", "i", "o")) else "a"
     return f"{article} {word}"
 
 
 def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Returns the known word nearest to `word`; None if none is as similar to it as `cutoff` says, of 1 for equal ones."""
+    """Returns the known word nearest to `word`; None if none has a similarity of `cutoff`, at most 1."""
     import difflib
 
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=cutoff)
@@ -96,6 +98,6 @@ def did_you_mean(word: str, known: Iterable[str], cutoff: float = 0.7) -> str:
 
 
 def nearest_or_all(word: str, known: Iterable[str]) -> str:
-    """Returns "; did you mean 'axis'?" where a known name is near, else "; it has axis, keepdims", or "; it has none"."""
+    """Returns "; did you mean 'axis'?", or if none is near "; it has axis, keepdims", or "; it has none"."""
     names = list(known)
     return did_you_mean(word, names) or f"; it has {', '.join(names) or 'none'}"

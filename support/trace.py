@@ -44,13 +44,13 @@ class Tracer:
 
 
 def tracer(topic: str) -> Tracer | None:
-    """What to tell remarks of `topic` to, or None when nobody listens."""
+    """Returns the function that takes remarks of `topic`, or None when nobody listens."""
     sinks = _LISTENERS.get().get(topic)
     return None if sinks is None else Tracer(topic, sinks)
 
 
 def anyone_listens() -> bool:
-    """Whether remarks of any topic go anywhere."""
+    """Tells whether anybody listens to remarks of any topic."""
     return bool(_LISTENERS.get())
 
 
@@ -68,7 +68,7 @@ def listening(topics: Iterable[str], sink: Sink) -> Generator[None]:
 
 
 def to_stderr(remark: Diagnostic) -> None:
-    """Prints a remark with its source line to standard error; the file is read where nobody keeps its text."""
+    """Prints a remark with its source line to standard error; reads the file if nobody keeps its text."""
     sources = Sources(dict(Sources.current().texts))
     for diagnostic in (remark, *remark.notes):
         position = source_position(diagnostic.location)

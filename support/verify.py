@@ -1,4 +1,4 @@
-"""Checking a whole module: every op's rules, then dominance; all errors at once, each at the op's place in the source."""
+"""Verifies a module: every op's rules, then dominance; reports all errors at once, at their places."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .walk import walk_ops
 
 
 class _Isolation(threading.local):
-    """Whether this thread checks isolation elsewhere: in `dominance_errors`, with the names of both sides."""
+    """Set while this thread checks isolation in `dominance_errors`, which names both sides."""
 
     checked = False
 
@@ -38,7 +38,7 @@ def verify(root: Operation) -> None:
 
 
 def find_errors(root: Operation) -> list[Diagnostic]:
-    """One diagnostic for each op that breaks a rule of its own, of its traits, of block structure or of dominance."""
+    """Returns a diagnostic for each op that breaks its own rules, its traits', structure or dominance."""
     errors: list[Diagnostic] = []
     failed: list[Exception] = []
     outer, ISOLATION.checked = ISOLATION.checked, True
@@ -68,7 +68,7 @@ def _errors_of(op: Operation) -> list[Diagnostic]:
         return list(error.diagnostics)
     except VerifyException as error:
         if str(error).startswith(_NOT_ISOLATED):
-            return []  # xDSL's own check, where it is not patched: `dominance_errors` tells of it.
+            return []  # xDSL's own check, where it is not patched: `dominance_errors` reports it.
         return [_in_words(op, " ".join(str(error).split()))]
     except Exception as error:
         # xDSL's verifiers take for granted what generic syntax does not ensure (a region has a block, a type a shape).
@@ -100,7 +100,7 @@ def _in_words(op: Operation, message: str) -> Diagnostic:
 
 
 def _check_structure(op: Operation) -> None:
-    """What xDSL's `Operation.verify` asks of any op, without its recursion and without counting a region's blocks."""
+    """Checks an op as xDSL's `Operation.verify` does, without recursion or counting blocks."""
     block = op.parent
     region = None if block is None else block.parent
     for successor in op.successors:

@@ -8,9 +8,9 @@ from xdsl.ir import Block, Operation
 
 
 def walk_ops(root: Operation) -> Iterator[Operation]:
-    """`root` and every op inside it, each before the ops of its regions, in program order; linear, without recursion.
+    """Yields `root` and every op inside, before the ops of its regions, in program order; linear.
 
-    The op that was just given may be changed inside its regions, but must not be detached, before the next is asked for.
+    The op that was just yielded may be changed inside its regions, but must not be detached, before the next is asked for.
     """
     yield root
     pending: list[Operation | Block] = blocks_of(root)
@@ -29,7 +29,7 @@ def walk_ops(root: Operation) -> Iterator[Operation]:
 
 
 def all_ops(root: Operation) -> list[Operation]:
-    """What `walk_ops` gives, as a list: in a third of the time."""
+    """Returns the ops of `walk_ops` as a list, in a third of the time."""
     ops = [root]
     add = ops.append
     pending: list[Operation | Block] = blocks_of(root)
@@ -49,7 +49,7 @@ def all_ops(root: Operation) -> list[Operation]:
 
 
 def ops_in(block: Block) -> list[Operation]:
-    """The ops of a block as a list, so that they may be moved. (Of `block.ops` xDSL would first count how many there are.)"""
+    """Returns a block's ops as a list, so that they may be moved. (`list(block.ops)` counts them first.)"""
     ops: list[Operation] = []
     op = block.first_op
     while op is not None:
@@ -94,7 +94,7 @@ def following(op: Operation) -> list[Operation]:
 
 
 def post_order(root: Operation) -> list[Operation]:
-    """Every op inside `root` and `root` itself, each after the ops of its regions; a list, so that they may be erased."""
+    """Returns `root` and every op inside, each after the ops of its regions; they may be erased."""
     # Outer before inner, reversed, is inner before outer (siblings run from last to first, which no caller minds).
     ops = all_ops(root)
     ops.reverse()

@@ -101,7 +101,7 @@ def chosen(args: argparse.Namespace, results: Results) -> list[Workload]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command; gives the exit code."""
+    """Runs the command; returns the exit code."""
     parser = argument_parser()
     args = parser.parse_args(argv)
     wanted = args.engines.split(",")
@@ -189,9 +189,9 @@ def _engines_for(workload: Workload, engines: list[str], args: argparse.Namespac
 
 
 def measured(workload: Workload, engines: list[str], args: argparse.Namespace, workers: Mapping[str, Worker]) -> Row:
-    """The workload's row: the engines in turns, and with them what the processor can do.
+    """Measures a workload's row: the engines interleaved, and with them the processor's limits.
 
-    Copying tells nothing of what fits into the caches, and would empty them.
+    A copy is measured only for working sets larger than the caches: it does not limit smaller ones, and would evict them.
     """
     from .hardware import copying, multiply_adds
     from .measure import Here, interleaved
@@ -213,7 +213,7 @@ def measured(workload: Workload, engines: list[str], args: argparse.Namespace, w
 
 
 def _in_process(workload: Workload, engines: list[str], args: argparse.Namespace, row: Row) -> dict[str, Timed]:
-    """The engines' programs, to take turns; what is wrong or slow with some is noted in the row."""
+    """Measures the engines' programs interleaved; notes in the row which of them are wrong or slow."""
     from .measure import Here
     from .run import difference, load, short
 

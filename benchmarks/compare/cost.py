@@ -1,4 +1,6 @@
-"""Compile time and memory of one workload in one engine, in a process of its own: `python -m benchmarks.compare.cost --help`.
+"""Measures compile time and memory of one workload in one engine, in a process of its own.
+
+    python -m benchmarks.compare.cost --help
 
 The clock runs from the form that the engine reads (for mirstack the `.mir` text) to the first result; imports are done
 before, files are written before. Memory is what the process takes beyond what it took when the clock started.
@@ -35,7 +37,10 @@ LOOK = 0.01
 
 
 def measured(engine: str, workload: str, threads: int, folder: Path, repeats: int = REPEATS) -> Cost:
-    """The costs, each the median of up to `repeats` processes. Raises RuntimeError with the engine's words where it fails."""
+    """Returns the costs, each the median of up to `repeats` processes.
+
+    Raises RuntimeError with the engine's own message where it fails.
+    """
     prepared = folder / f"{workload}.{engine}.prepared"
     if not prepared.exists():
         _process("prepare", engine, workload, threads, folder, {})
@@ -68,9 +73,12 @@ def _command(what: str, engine: str, workload: str, threads: int, folder: Path) 
 
 
 def _most_memory(command: list[str], environment: dict[str, str]) -> int:
-    """The most memory that a process and those that it starts take from the line `BEGINS` to its last line, beyond what they took at
-    the first; a page that several share counts once. The last line tells what the process itself saw, which counts where it is over
-    between two looks. Looking takes time, so that no time is measured meanwhile. Raises RuntimeError where the process fails."""
+    """Returns the peak memory of a process and its descendants, beyond that at the line `BEGINS`.
+
+    A page that several share counts once. Samples are taken until the last line, which holds the process's own count: that is
+    used where it exceeds the samples. Sampling takes time, so that no time is measured meanwhile. Raises RuntimeError where
+    the process fails.
+    """
     with subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, **environment}, text=True) as child:
         assert child.stdout is not None
         for line in child.stdout:
@@ -86,7 +94,10 @@ def _most_memory(command: list[str], environment: dict[str, str]) -> int:
 
 
 def _memory_of(process: int) -> int:
-    """Bytes of a process and its descendants: the sum of their proportional set sizes. Those that have just ended count nothing."""
+    """Returns the bytes of a process and its descendants: the sum of their proportional set sizes.
+
+    Processes that have just ended count 0.
+    """
     total, pending = 0, [process]
     while pending:
         folder = Path(f"/proc/{pending.pop()}")
@@ -110,7 +121,7 @@ def _process(
 
 
 def _status(key: str) -> int:
-    """A number of bytes from the system's status of this process: VmRSS now, VmHWM the most since `_reset_peak`."""
+    """Returns a size in bytes from this process's status: VmRSS (now) or VmHWM (peak since `_reset_peak`)."""
     with open("/proc/self/status", encoding="ascii") as file:
         for line in file:
             if line.startswith(key + ":"):

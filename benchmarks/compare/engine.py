@@ -1,4 +1,4 @@
-"""What an engine is: a form of a program that it reads, and how to load and call that."""
+"""Defines an engine: the form of a program that it reads, and how to load and call that."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .setting import Setting
 
 @dataclass
 class Call:
-    """A program with its inputs in place: `run` computes the results anew, `read` gives those of a run as arrays."""
+    """A program bound to its inputs: `run` computes the results again, `read` returns the last ones."""
 
     run: Callable[[], Any]
     read: Callable[[Any], list[Array]]
@@ -24,11 +24,14 @@ class Engine(Protocol):
     """An engine's file. Importing it raises ImportError where the engine is not installed."""
 
     def prepare(self, material: Material) -> Any:
-        """The program in the form in which the engine takes it from a user: a file, or for jax and torch a function."""
+        """Returns the program in the form in which users hand it to the engine: a file, or a Python function."""
         ...
 
     def load(self, prepared: Any, setting: Setting) -> Any:
-        """The program compiled, or read, as the engine has it. The process was restricted to the setting before it imported the engine."""
+        """Compiles or reads the program.
+
+        The process was restricted to the setting before it imported the engine.
+        """
         ...
 
     def bind(self, program: Any, inputs: Sequence[Array]) -> Call:

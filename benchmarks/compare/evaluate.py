@@ -14,13 +14,13 @@ Function: TypeAlias = """(
     | Callable[[Node, Any, Any, Any, Any, Any], Any]
     | Callable[..., Any]
 )"""
-"""(node, arguments…) to a tensor, or to a tuple of them where the node gives a tuple; by number of arguments, for lambdas' types."""
+"""Computes a tensor, or a tuple of them, from (node, arguments…); for each number of arguments, as lambdas need it."""
 
 
 def evaluate(
     graph: Graph, functions: Mapping[str, Function], inputs: Sequence[Any], constants: Sequence[Any]
 ) -> tuple[Any, ...]:
-    """The graph's results, computed by `functions`. Raises KeyError for an operator that is not among them."""
+    """Computes the graph's results by `functions`. Raises KeyError for an operator that has no function."""
     values: dict[int, Any] = {}
     for value, given in zip((*graph.inputs, *graph.constants), (*inputs, *constants), strict=True):
         values[id(value)] = given

@@ -68,7 +68,7 @@ Bound: TypeAlias = "Value | tuple[Bound, ...]"
 
 
 def graph_of(module: ModuleOp, entry: str = "main") -> Graph:
-    """The graph of a Relay function. Raises ValueError for what is no flat list of operators."""
+    """Returns the graph of a Relay function. Raises ValueError unless its body is a list of operators."""
     functions = {op.sym_name.data: op for op in module.ops if isinstance(op, FuncOp)}
     builder = _Builder(functions)
     function = functions[entry]

@@ -1,4 +1,4 @@
-"""What this processor can do at most, measured: fused multiply-adds in registers, and copying."""
+"""Measures this processor's limits: fused multiply-adds in registers, and copying."""
 
 from __future__ import annotations
 

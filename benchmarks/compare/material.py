@@ -1,4 +1,4 @@
-"""A workload's files: its text and weights, its inputs, and what is translated for engines that read files."""
+"""The files of a workload: text, weights, inputs, and translations for engines that read files."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ class Material:
         return self.source.with_suffix(suffix)
 
     def is_fresh(self, path: Path) -> bool:
-        """Whether the file is there and newer than the source."""
+        """Tells whether the file exists and is newer than the source."""
         return path.exists() and path.stat().st_mtime >= self.source.stat().st_mtime

@@ -1,4 +1,4 @@
-"""Medians of programs that take turns, so that a machine's slow moments hit all alike."""
+"""Takes medians of interleaved programs, so that a machine's slow moments hit all alike."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 SAMPLE = 0.002
-"""Seconds that a sample shall take at least: quick programs are called several times for one."""
+"""Seconds that a sample must take at least: quick programs are called several times for one."""
 FEWEST, MOST = 5, 41
 """Samples of each program."""
 SLOW = 8.0
@@ -23,10 +23,10 @@ LONGEST = 0.02
 
 
 def settle() -> None:
-    """Waits until what the last program left to threads of its own is done.
+    """Waits until the threads that the last program left have finished.
 
-    XLA, for one, gives a result's memory back after the call: on one processor the next program's time would have the 3 ms in
-    it that the system takes to free 64 MB.
+    XLA, for one, releases a result's memory after the call: on one processor the next program's time would include the 3 ms
+    that the system takes to free 64 MB.
     """
     end = time.perf_counter() + LONGEST
     while time.perf_counter() < end:
@@ -37,7 +37,7 @@ def settle() -> None:
 
 
 class Timed(Protocol):
-    """A program that can be called so many times in a row, wherever it is; gives the seconds of one call."""
+    """A program to be called several times in a row, in any process; returns the seconds of one call."""
 
     def sample(self, calls: int) -> float: ...
 
@@ -63,7 +63,7 @@ class Here:
 
 
 def calls_of(program: Timed) -> tuple[int, float]:
-    """How many calls a sample needs, and what a call takes, about; the program runs warm after it."""
+    """Returns the number of calls that a sample needs and the seconds of one; warms the program up."""
     calls = 1
     while True:
         spent = program.sample(calls)
@@ -75,9 +75,10 @@ def calls_of(program: Timed) -> tuple[int, float]:
 def interleaved(
     programs: Mapping[str, Timed], budget: float, limits: Mapping[str, Timed] | None = None
 ) -> dict[str, float]:
-    """The median seconds of one call of each, within about `budget` seconds in all (but at least `FEWEST` samples).
+    """Returns the median seconds of one call of each program, all measured within about `budget` seconds.
 
-    `limits` take turns with the programs, at the clock that they have, but are not what these are compared with.
+    Each is sampled at least `FEWEST` times. `limits` are interleaved with the programs, so that the clock rate is the same,
+    but the programs are not compared with them.
     """
     every = {**(limits or {}), **programs}
     warm = {name: calls_of(program) for name, program in every.items()}

@@ -1,4 +1,4 @@
-"""The results as a picture: a line a workload, a mark an engine, by how far it is from the best of the others."""
+"""Draws the results: a row per workload, a mark per engine at its ratio to the best of the others."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Quantized programs as importers give them: real operators between `qnn.dequantize` and `qnn.quantize`, on unsigned bytes, with
-weights of signed bytes that have a scale for each channel.
+"""Quantized programs as importers produce them, on uint8 activations.
 
-ONNX has the same operators, and its engines compute in integers what stands between them; torch has quantized operators of its own.
+    qnn.dequantize → nn.conv2d, add, nn.relu → qnn.quantize
+
+Weights are int8 with a scale per channel. ONNX has the same operators, and its engines compute in integers between them;
+torch has quantized operators of its own.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ class Tensor:
 
 
 class Quantized:
-    """A quantized program in the making; all activations have one scale and the zero point 0, so that a relu costs nothing."""
+    """Builds a quantized program; all activations share one scale and zero point 0, so that relu is free."""
 
     def __init__(self, *shape: int):
         self.weights: dict[str, Array] = {}
@@ -43,7 +45,7 @@ class Quantized:
         return head + f"def @main({parameter}) {{\n" + "".join(self._lines) + f"  {result.name}\n}}\n"
 
     def convolution(self, x: Tensor, channels: int, kernel: int, stride: int = 1, groups: int = 1) -> Tensor:
-        """A square convolution that keeps the size but for its stride, with bias and relu."""
+        """Adds a square convolution with bias and relu that keeps the size, except for its stride."""
         inputs, size = x.shape[1:3]
         weight, bias = self._layer((channels, inputs // groups, kernel, kernel))
         padding = kernel // 2

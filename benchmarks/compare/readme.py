@@ -1,4 +1,4 @@
-"""Writes the results into the README: each table stands between two markers, the rest is left as it is."""
+"""Writes the results into the README: each table goes between its two markers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ def sections(results: Results) -> dict[str, str]:
 
 
 def written(text: str, found: dict[str, str]) -> str:
-    """The README's text with each section that it marks replaced. Raises ValueError for a marker without results' section."""
+    """Returns the README's text with each marked section replaced.
+
+    Raises ValueError for a marker whose section the results lack.
+    """
 
     def replaced(match: re.Match[str]) -> str:
         name = match[1]

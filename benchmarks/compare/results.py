@@ -1,4 +1,4 @@
-"""What was measured, kept in a JSON file, so that tables can be made anew and parts measured again."""
+"""Keeps the measurements in a JSON file, so that tables can be remade and parts measured again."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Row:
     """A workload at a setting: seconds of a call by engine, and what stood in the way of the others."""
 
     seconds: dict[str, float] = field(default_factory=dict[str, float])
-    """Of the engines that took turns: only these may be compared."""
+    """Of the engines that were measured interleaved: only these may be compared."""
     problems: dict[str, str] = field(default_factory=dict[str, str])
     peak_gflops: float = 0.0
-    """Of multiply-adds in registers, all threads together, in turns with the engines."""
+    """Of multiply-adds in registers, all threads together, interleaved with the engines."""
     copy_gbytes: float = 0.0
-    """Of copying, in turns with them; 0 where all fits into the caches."""
+    """Of copying, interleaved with the engines; 0 where the working set fits into the caches."""
     time: str = ""
     """When, as ISO 8601 in UTC."""
     earlier: dict[str, float] = field(default_factory=dict[str, float])
@@ -46,7 +46,7 @@ class Row:
 
 @dataclass
 class Cost:
-    """Of a program in a process of its own: seconds from what the engine reads to the first result, and memory."""
+    """A program's costs in a process of its own: seconds from reading to the first result, memory."""
 
     cold: float
     warm: float | None

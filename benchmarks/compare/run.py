@@ -27,7 +27,10 @@ class Loaded:
 
 
 def load(workload: Workload, engine_name: str, setting: Setting, folder: Path) -> Loaded:
-    """The workload compiled by an engine. Raises ImportError where that is not installed, and whatever the engine raises."""
+    """Compiles the workload in an engine.
+
+    Raises ImportError where the engine is not installed, and whatever the engine raises.
+    """
     material = Material(workload, folder)
     inputs = material.inputs
     with warnings.catch_warnings():
@@ -42,7 +45,10 @@ def load(workload: Workload, engine_name: str, setting: Setting, folder: Path) -
 
 
 def difference(arrays: list[Array], reference: list[Array]) -> float:
-    """The largest difference, of the reference's largest value; infinite where shapes differ or a value is no number."""
+    """Returns the largest difference relative to the reference's largest value.
+
+    Returns infinity where shapes differ or a value is NaN.
+    """
     if [array.shape for array in arrays] != [array.shape for array in reference]:
         return float("inf")
     worst = 0.0

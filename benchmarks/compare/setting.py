@@ -1,4 +1,4 @@
-"""What engines are compared at: the number of threads, and the processor that they may count on."""
+"""The settings at which engines are compared: number of threads, and processor to compile for."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Setting:
 
     @property
     def key(self) -> str:
-        """What the setting is called in files: `1`, `haswell-2`."""
+        """Returns the setting's name in files: `1`, `haswell-2`."""
         return f"{self.cpu}-{self.threads}" if self.cpu else str(self.threads)
 
     @property
@@ -43,12 +43,14 @@ class Setting:
         return self.cpu or None
 
     def unequal(self, engine: str) -> bool:
-        """Whether an engine counts on more than the others may at this setting."""
+        """Tells whether an engine uses more instructions than the others may at this setting."""
         return bool(self.cpu) and engine in NOT_HELD
 
     def restrict(self) -> None:
-        """Keeps this process to so many processors, and says so, and which instructions there are, to libraries that read the
-        environment: they do so once, when they are imported."""
+        """Restricts this process to the setting's processors and libraries to its threads and instructions.
+
+        Libraries read the environment once, when they are imported: call this before.
+        """
         available = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, set(available[-self.threads :]))
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TVM_NUM_THREADS"):

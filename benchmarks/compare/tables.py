@@ -21,9 +21,9 @@ def time_text(seconds: float) -> str:
 
 
 def limit_text(workload: Workload, row: Row) -> str:
-    """How near we are to what the processor can do: of the multiply-add peak, or of the copy bandwidth if that is what limits.
+    """Returns our share of the processor's limit: of the peak of multiply-adds, or of copying.
 
-    What fits into the caches of the processor that measured it is not limited by copying: such a row has no copy bandwidth.
+    A working set that fits into the caches is not limited by copying: its row has no copy bandwidth.
     """
     seconds = row.seconds.get(OURS)
     if seconds is None or not row.peak_gflops:
@@ -36,7 +36,10 @@ def limit_text(workload: Workload, row: Row) -> str:
 
 
 def summary(results: Results, setting: Setting) -> str:
-    """The geometric mean and the worst of the ratios, by family; where some engine cannot be held to the processor, also without it."""
+    """Returns the geometric mean and the worst of the ratios, by family.
+
+    Where some engine cannot be held to the processor, the ratios without it are added.
+    """
     rows = results.of(setting)
     held = any(setting.unequal(name) for row in rows.values() for name in row.seconds)
     columns = ["Geometric mean of ratios", "Worst", "Above 1.25"]
@@ -67,9 +70,9 @@ def _means(ratios: dict[str, float]) -> list[str]:
 
 
 def timings(results: Results, setting: Setting, families: Sequence[str] = FAMILIES) -> str:
-    """A row a workload: ours, each engine's, the ratio to the best, and the share of the processor's limit.
+    """Returns a table of a row per workload: times, the ratio to the best, our share of the limit.
 
-    The ratio to the best of those that can be held to the processor stands in parentheses, where the best cannot be.
+    Where the best engine cannot be held to the processor, the ratio to the best of the others follows in parentheses.
     """
     rows = results.of(setting)
     shown = [w for w in WORKLOADS if w.family in families and w.name in rows]
@@ -136,7 +139,7 @@ def bytes_text(size: int) -> str:
 
 
 def costs(results: Results) -> str:
-    """A row a model: seconds to the first result and memory of each engine, and our arena against its lower bound."""
+    """Returns a table of a row per model: engines' times to first result and memory; our arena, its bound."""
     shown = [w for w in WORKLOADS if w.name in results.costs]
     if not shown:
         return ""

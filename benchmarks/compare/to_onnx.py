@@ -60,7 +60,10 @@ class _Writer:
         return output
 
     def with_bias(self, x: Value, bias: Value, result: Value) -> bool:
-        """Gives what computes x, if that takes a bias and nothing else reads x, this one; quantized layers are known by it."""
+        """Adds `bias` to the op that produces x and renames its result, if x has only this use.
+
+        Returns whether it could. Engines recognize quantized layers by this form.
+        """
         maker = next((node for node in reversed(self.nodes) if x.name in node.output), None)
         readers = [node for node in self.graph.nodes if x in node.inputs]
         if maker is None or maker.op_type not in ("Conv", "Gemm") or len(maker.input) != 2 or len(readers) > 1:
@@ -110,7 +113,7 @@ def _pads(padding: Any) -> list[int]:
 
 
 def _of_image(w: _Writer, node: Node, layout: str, kind: str, more: Sequence[str] = (), **attrs: Any) -> None:
-    """A node of ONNX on an image, which it takes and gives as NCHW, for one of `layout`."""
+    """Writes an ONNX node on an image in NCHW, with transposes around it for another `layout`."""
     x, result = node.inputs[0], node.outputs[0].name
     if layout == "NCHW":
         w.add(kind, [x.name, *more], result, **attrs)

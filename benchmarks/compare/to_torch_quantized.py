@@ -1,4 +1,7 @@
-"""Quantized programs by torch's quantized operators: what stands between a `qnn.dequantize` and a `qnn.quantize` is one of them."""
+"""Translates quantized programs to torch's quantized operators.
+
+qnn.dequantize → nn.conv2d, add, nn.relu → qnn.quantize  is  torch.ao.nn.quantized.ConvReLU2d
+"""
 
 from __future__ import annotations
 
@@ -131,7 +134,7 @@ def _add(pending: Pending, to: tuple[float, int]) -> Callable[[list[Any]], Step]
 
 
 def _on_bytes(function: Callable[[Node, Any], Any]) -> Callable[..., Callable[[list[Any]], Step]]:
-    """What torch computes on quantized tensors directly, in the scale that they have."""
+    """Translates an operator that torch computes on quantized tensors directly, in their own scale."""
     return lambda pending, to: lambda inputs: lambda values: function(pending.node, values[inputs[0]])
 
 

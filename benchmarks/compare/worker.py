@@ -1,4 +1,7 @@
-"""An engine in a process of its own, told by lines of JSON what to do: `python -m benchmarks.compare.worker ENGINE THREADS CPU FOLDER`."""
+"""Runs an engine in a process of its own, by commands in lines of JSON.
+
+python -m benchmarks.compare.worker ENGINE THREADS CPU FOLDER
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,10 @@ WARM = 0.02
 
 
 class Worker:
-    """The parent's side: one engine, one workload after the other.
+    """The parent's side of a worker: one engine, one workload after the other.
 
-    The process is stopped while it has nothing to do: idle threads of a pool spin, for 200 ms with OpenMP, and would take processors
-    from the engine whose turn it is.
+    The process is stopped while it has nothing to do: idle threads of a pool spin, for 200 ms with OpenMP, and would take
+    processors from the engine that is being measured.
     """
 
     def __init__(self, engine: str, setting: Setting, folder: Path):
@@ -34,8 +37,9 @@ class Worker:
         )
 
     def ask(self, **command: Any) -> dict[str, Any]:
-        """The answer to a command. Raises RuntimeError with the engine's own words where it failed; a process that died is
-        started anew.
+        """Sends a command and returns its answer; a process that died is started again.
+
+        Raises RuntimeError with the engine's own message where it failed.
         """
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None

@@ -1,4 +1,4 @@
-"""The workloads: each a Relay text with weights, inputs of known shape, and how much arithmetic or memory it takes."""
+"""The workloads: each a Relay text with weights, inputs of known shape, and its FLOPs or bytes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Workload:
-    """What is run; `flops` counts multiplications and additions of contractions, `bytes` what must be read and written."""
+    """A program to be measured.
+
+    `flops` counts multiplications and additions of contractions, `bytes` what must be read and written.
+    """
 
     name: str
     family: Family
@@ -47,7 +50,7 @@ class Workload:
     """The engines that can compute the same; empty: all."""
 
     def write(self, folder: Path) -> Path:
-        """Writes `NAME.mir` and its weights into the folder; gives the former."""
+        """Writes `NAME.mir` and its weights into the folder; returns the former."""
         folder.mkdir(parents=True, exist_ok=True)
         file = self.name.replace("/", "_")
         source = self.make()
@@ -70,7 +73,10 @@ class Workload:
 
 
 def expression(params: Mapping[str, str], body: str, weights: Mapping[str, tuple[int, ...]] | None = None) -> Source:
-    """One function of these parameters; `{name}` in the body stands for a weight, normal of variance 1 / inputs."""
+    """Returns a function of these parameters; `{name}` in the body is a weight.
+
+    Weights are normal of variance 1 / inputs.
+    """
     rng = np.random.default_rng(0)
     arrays: dict[str, Array] = {}
     for name, shape in (weights or {}).items():
@@ -113,7 +119,7 @@ def _batch_matmul(b: int, m: int, n: int, k: int, transpose_b: bool) -> Workload
 def _conv(
     c: int, size: int, k: int, kernel: int, stride: int = 1, *, groups: int = 1, dilation: int = 1, layout: str = "NCHW"
 ) -> Workload:
-    """A square convolution that keeps the size but for its stride."""
+    """Returns a square convolution that keeps the size, except for its stride."""
     padding = dilation * (kernel // 2)
     after = (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
     attrs = {

@@ -1,4 +1,4 @@
-"""`make demo`: compiles the digits classifier from its Relay text and classifies 360 images that it was never trained on."""
+"""`make demo`: compiles the digits classifier from its Relay text and classifies 360 unseen images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trains the digits classifier with numpy alone: writes weights.npz, test_images.npz and the accuracy to expect.
+"""Trains the digits classifier with numpy; writes weights.npz, test_images.npz and its accuracy.
 
 The data are the 1,797 images of 8×8 pixels of UCI's "Optical Recognition of Handwritten Digits", as they ship with
 scikit-learn. 1,437 of them train a multi-layer perceptron 64-128-64-10; the other 360 are only ever classified.

@@ -1,6 +1,8 @@
-"""Prints a model: `python -m mirstack.examples.models resnet18 --out FOLDER [--batch 1] [--image 224] [--seed 0]`.
+"""Writes a model and summarizes it.
 
-Writes FOLDER/resnet18.mir and its weights, FOLDER/resnet18.safetensors, and says what the model consists of.
+    python -m mirstack.examples.models resnet18 --out FOLDER [--batch 1] [--image 224] [--seed 0]
+
+writes FOLDER/resnet18.mir and its weights, FOLDER/resnet18.safetensors, and prints its parameters, operators and FLOPs.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ def _positive(kind: type[int] | type[float]) -> Callable[[str], int | float]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command; gives the exit code."""
+    """Runs the command; returns the exit code."""
     parser = argument_parser()
     args = parser.parse_args(argv)
     sizes = {option.name: getattr(args, option.name) for option in options_of(args.model)}

@@ -1,7 +1,7 @@
 """Writes a model as a `.mir` text and a `.safetensors` file of weights.
 
-The text is what TVM's printer gives for a graph: one numbered value a line, the last expression bare. Weights are drawn
-in the order in which they are asked for, so that one seed gives one model.
+The text is what TVM's printer writes for a graph: one numbered value a line, the last expression bare. Weights are drawn
+in the order in which they are asked for, so that one seed determines one model.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Model:
         self.rng = np.random.default_rng(seed)
 
     def function(self, name: str, params: Mapping[str, str], result: str) -> Function:
-        """A new function `@name`; `params` gives each parameter's type by name, without the `%`."""
+        """Begins a function `@name`; `params` maps each parameter's name, without the `%`, to its type."""
         self.functions.append(Function(self, name, params, result))
         return self.functions[-1]
 
     def constant(self, name: str, array: Array) -> str:
-        """Keeps an array under `name`, which must be new, and gives the text that refers to it."""
+        """Adds an array under `name`, which must be new; returns the text that refers to it."""
         if name in self.weights:
             raise ValueError(f"there are two weights called {name}")
         self.weights[name] = array
@@ -62,7 +62,7 @@ class Model:
         return head + "".join(f"\n{function.text()}" for function in self.functions)
 
     def write(self, folder: Path, name: str) -> Path:
-        """Writes `name.mir` and `name.safetensors` into the folder, which is made if it is not there; gives the former."""
+        """Writes `name.mir` and `name.safetensors` into the folder, created if missing; returns the former."""
         folder.mkdir(parents=True, exist_ok=True)
         write_safetensors(folder / f"{name}.safetensors", self.weights)
         path = folder / f"{name}.mir"
@@ -100,7 +100,7 @@ class Function:
             self._lines.append(self._indent + value)
 
     def branch(self, condition: str, then: Callable[[], str], otherwise: Callable[[], str]) -> None:
-        """Ends the function with an `if`, each side written by its callable, which gives the side's result."""
+        """Ends the function with an `if`; each callable writes its side and returns that side's result."""
         self._lines.append(f"{self._indent}if ({condition}) {{")
         for side, end in ((then, "} else {"), (otherwise, "}")):
             self._indent += "  "
@@ -139,7 +139,7 @@ def attribute_text(value: Attribute) -> str:
 
 
 def write_safetensors(path: Path, arrays: Mapping[str, Array]) -> None:
-    """Writes arrays in the safetensors format: the header's size, a JSON header, the data, each array 64-byte aligned.
+    """Writes arrays in the safetensors format: header size, JSON header, data aligned to 64 bytes.
 
     The format wants the data without holes, so that only arrays of a multiple of 64 bytes keep the next one aligned:
     the larger ones come first. Raises KeyError for a dtype that models here do not have.

@@ -1,4 +1,7 @@
-"""DCGAN's generator (Radford et al., "Unsupervised representation learning with DCGANs", 2015), as TVM's `relay.testing.dcgan`."""
+"""DCGAN's generator, as TVM's `relay.testing.dcgan`.
+
+Radford et al., "Unsupervised representation learning with DCGANs", 2015.
+"""
 
 from __future__ import annotations
 

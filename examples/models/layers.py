@@ -1,4 +1,4 @@
-"""Layers that several models have, each under the names that TVM's testing models give to their weights."""
+"""Layers that several models share, with the weight names of TVM's testing models."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def conv2d(
 
 
 def batch_norm(f: Function, x: str, name: str, channels: int, *, epsilon: float = 1e-5, gamma: float = 1.0) -> str:
-    """Batch norm with the statistics of training; scales lie around `gamma`. Its first result is the value."""
+    """Adds a batch norm with training statistics; scales are near `gamma`. Its first result is the value."""
     model = f.model
     vectors = (
         model.uniform(f"{name}_gamma", channels, 0.5 * gamma, 1.5 * gamma),

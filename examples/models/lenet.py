@@ -1,7 +1,8 @@
-"""LeNet (LeCun et al., "Gradient-based learning applied to document recognition", 1998) for digits of 8×8 pixels.
+"""LeNet for digits of 8×8 pixels.
 
-Channels and units are LeNet-5's; kernels are 3×3, as the images are a quarter as wide; relu and max pooling. The weights
-are trained, by `train_lenet.py`, and stand in `lenet_weights.safetensors`.
+LeCun et al., "Gradient-based learning applied to document recognition", 1998. Channels and units are LeNet-5's; kernels
+are 3×3, as the images are a quarter as wide; relu and max pooling. The weights are trained, by `train_lenet.py`, and
+stored in `lenet_weights.safetensors`.
 """
 
 from __future__ import annotations

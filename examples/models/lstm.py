@@ -1,4 +1,4 @@
-"""An LSTM (Hochreiter and Schmidhuber, 1997) that walks its sequence by recursion over the step's number.
+"""An LSTM (Hochreiter and Schmidhuber, 1997) that processes its sequence by recursion over the steps.
 
 The cell is that of TVM's `relay.testing.lstm`, which unrolls the sequence; here it is compiled once.
 """
@@ -21,7 +21,10 @@ class LSTM:
     hidden: int = 256
 
     def build(self, model: Model) -> None:
-        """Adds `@lstm`, one step and the steps after it, and `@main`: (sequence, batch, inputs) to two (batch, hidden)."""
+        """Adds `@lstm`, one step and the following ones, and `@main`.
+
+        @main: sequence (sequence, batch, inputs) → two of (batch, hidden)
+        """
         data, state = tensor(self.sequence, self.batch, self.inputs), tensor(self.batch, self.hidden)
         pair = f"({state}, {state})"
         params = {"step": tensor(dtype="int32"), "data": data, "hidden": state, "cell": state}

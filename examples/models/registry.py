@@ -77,7 +77,7 @@ def options_of(name: str) -> list[Option]:
 
 
 def build(name: str, seed: int = 0, **sizes: float) -> Model:
-    """The model called `name`, at its published size but for `sizes`; see `options_of`."""
+    """Returns the model called `name` at its published size, except for `sizes`; see `options_of`."""
     model = Model(seed)
     MODELS[name][0](**sizes).build(model)
     return model

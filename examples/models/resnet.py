@@ -1,6 +1,7 @@
-"""ResNet (He et al., "Deep residual learning for image recognition", 2015), with the names of TVM's `relay.testing.resnet`.
+"""ResNet, with the names of TVM's `relay.testing.resnet`.
 
-A unit's stride is that of its 3×3 convolution and its relu comes last, as in torchvision's models ("v1.5").
+He et al., "Deep residual learning for image recognition", 2015. A unit's stride is that of its 3×3 convolution and its
+relu comes last, as in torchvision's models ("v1.5").
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a model consists of: weights, operators, arithmetic."""
+"""Counts the weights, operators and FLOPs of a model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from .builder import Model
 
 @dataclass(frozen=True)
 class Summary:
-    """`parameters` counts numbers, `ops` operators in the text, `flops` a multiplication and an addition each."""
+    """The size of a model.
+
+    `parameters` counts numbers, `ops` operators in the text, `flops` a multiplication and an addition each.
+    """
 
     parameters: int
     ops: int
@@ -34,7 +37,7 @@ def summarize(model: Model, module: ModuleOp) -> Summary:
 
 
 def contraction_flops(op: OperatorOp) -> int:
-    """The FLOPs of a convolution or a matrix product, 2 a multiplication and addition; 0 of any other operator."""
+    """Returns the FLOPs of a convolution or a matrix product, 2 per multiply-add; 0 of other operators."""
     name, shapes = op.OPERATOR.name, [_shape(value.type) for value in op.args]
     result = prod(_shape(op.result.type))
     match name:

@@ -1,4 +1,6 @@
-"""Trains LeNet for the digits with numpy alone and writes its weights: `python -m mirstack.examples.models.train_lenet`.
+"""Trains LeNet for the digits with numpy and writes its weights.
+
+    python -m mirstack.examples.models.train_lenet
 
 The images are those of `examples/digits`: 1,437 train, the other 360 (`examples/digits/test_images.npz`) are only ever
 classified. The seed is fixed, so the weights come out the same up to rounding. Needs scikit-learn, which has the images.

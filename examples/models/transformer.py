@@ -1,4 +1,7 @@
-"""Transformer layers: BERT's encoder (Devlin et al., 2018) and GPT-2's block with a causal mask (Radford et al., 2019)."""
+"""Transformer layers: BERT's encoder and GPT-2's block with a causal mask.
+
+Devlin et al., 2018; Radford et al., 2019.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""VGG-16 (Simonyan and Zisserman, "Very deep convolutional networks", 2014), with the names of TVM's `relay.testing.vgg`."""
+"""VGG-16, with the names of TVM's `relay.testing.vgg`.
+
+Simonyan and Zisserman, "Very deep convolutional networks", 2014.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Uses of every Relay operator: attributes and arguments drawn at random, references in numpy, programs made of them."""
+"""Uses of every Relay operator: random attributes and arguments, numpy references, programs of them."""

@@ -1,5 +1,7 @@
-"""Uses of operators as a Relay module: each a function of its own, all called by one entry, so that one compilation
-runs many."""
+"""Builds a Relay module of operator uses, so that one compilation runs many.
+
+Each use is a function of its own, and one entry calls all.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +36,14 @@ class Drawn:
 
 
 def interpret(operator: Operator, use: Drawn) -> Any:
-    """What the interpreter gives: the meaning of the operator."""
+    """Interprets a use: the meaning of the operator."""
     arguments = (tuple(a) if isinstance(a, (list, tuple)) else np.asarray(a) for a in use.arguments)
     with np.errstate(all="ignore"):
         return operator.numpy(operator.attrs(use.attrs), *arguments)
 
 
 def compiled(operator: Operator, uses: Sequence[Drawn], opt_level: int) -> list[Any]:
-    """What native code gives for each use, all compiled as one module."""
+    """Compiles all uses as one module; returns the results of each."""
     module = module_of(operator, uses)
     arrays = [array for use in uses for array in flat(use.arguments)]
     return list(compile(module, "cpu", entry="main", opt_level=opt_level, threads=1)(*arrays))
@@ -50,8 +52,10 @@ def compiled(operator: Operator, uses: Sequence[Drawn], opt_level: int) -> list[
 def module_of(
     operator: Operator, uses: Sequence[Drawn], is_open: Callable[[np.ndarray], bool] | None = None
 ) -> ModuleOp:
-    """A module whose entry `main` gives the tuple of the results of all uses. Every dimension but those of 0 of a tensor that
-    `is_open` says so of is `?`."""
+    """Returns a module whose entry `main` returns the tuple of the results of all uses.
+
+    Dimensions of the tensors for which `is_open` holds are `?`, except those of size 0.
+    """
     functions: list[Operation] = []
     main = Block()
     results: list[Operation] = []

@@ -1,4 +1,4 @@
-"""A relation over given argument types, for tests of the operator table apart from the inference of whole programs."""
+"""Applies an operator's type relation to argument types, without inference of a whole program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How operators are sampled: arrays and attributes by hypothesis, and the registry of cases."""
+"""Samples operators: arrays and attributes by hypothesis, and the registry of cases."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOLERANCE = {"float64": (1e-9, 1e-9), "float32": (2e-4, 2e-5), "float16": (2e-2,
 
 @dataclass(frozen=True)
 class OperatorCase:
-    """Uses of an operator, and what they give."""
+    """The drawn uses of an operator, and the reference of their results."""
 
     samples: st.SearchStrategy[Use]
     reference: Callable[..., Any] | None
@@ -52,13 +52,16 @@ def case(
     loose: float = 1.0,
     unknown: bool = True,
 ) -> None:
-    """Registers uses of the operators `names` (separated by blanks). `reference` takes attributes and arguments."""
+    """Registers samples and a reference for the operators `names` (separated by blanks).
+
+    `reference` takes attributes and arguments.
+    """
     for name in names.split():
         CASES.setdefault(name, []).append(OperatorCase(samples, reference, loose, unknown))
 
 
 def load_cases() -> None:
-    """Registers the cases of every module of `cases/`, and for operators without one those that follow from the entry."""
+    """Registers the cases of every module of `cases/`, and derives those of operators without one."""
     for file in sorted((Path(__file__).parent / "cases").glob("[a-z]*.py")):
         importlib.import_module(f"{__package__}.cases.{file.stem}")
     for name, operator in all_operators().items():
@@ -67,9 +70,11 @@ def load_cases() -> None:
 
 
 def is_simple(operator: Operator) -> bool:
-    """Whether any tensors are fit arguments: of one that works by element, on arguments of one dtype that broadcast.
+    """Tells whether an operator is elementwise on arguments of one dtype that broadcast.
 
-    Its numpy meaning and its compute say the same in two ways, so that each is the other's reference."""
+    Any tensors are fit arguments then. Its numpy meaning and its compute define it in two ways, so that each is the other's
+    reference.
+    """
     return (
         operator.relation in (identity, broadcast, compare)
         and operator.pattern in (OpPattern.ELEMWISE, OpPattern.BROADCAST)
@@ -140,7 +145,7 @@ def use(*arguments: st.SearchStrategy[Any], **attributes: Any) -> st.SearchStrat
 def retyped(
     draw: Any, samples: st.SearchStrategy[Use], dtypes: Sequence[str] = ALL, only: Sequence[int] | None = None
 ) -> Use:
-    """Uses whose float32 arguments, or those at the positions `only`, are of another dtype, one for all of them."""
+    """Draws uses with another dtype for all float32 arguments, or for those at the positions `only`."""
     attrs, arguments = draw(samples)
     dtype = draw(st.sampled_from(dtypes))
 
@@ -157,7 +162,7 @@ def retyped(
 
 
 def in_float64(reference: Callable[..., Any]) -> Callable[..., Any]:
-    """A reference that is given floats as float64, and whose results are rounded to the dtype of the first argument."""
+    """Wraps a reference: floats become float64, results are rounded to the dtype of the first argument."""
 
     def widened(attrs: Any, *arguments: Any) -> Any:
         dtype = flat(arguments)[0].dtype

@@ -1,4 +1,4 @@
-"""Attributes and arguments of some uses of each operator, as its cases draw them, to build programs of."""
+"""Draws attributes and arguments of each operator from its cases, to build programs of."""
 
 from __future__ import annotations
 
@@ -58,8 +58,10 @@ UseOf = Callable[[str, random.Random], Use]
 
 @cache
 def _new_uses(name: str) -> tuple[Callable[[bytes], object], list[Use]]:
-    """What draws a use from bytes, and the list that it appends it to. hypothesis offers this to fuzzers: a use takes it a millisecond,
-    of which a run of its engine takes several."""
+    """Returns a function that draws a use from bytes, and the list that it appends the use to.
+
+    hypothesis offers this to fuzzers: a use takes it a millisecond, of which a run of its engine takes several.
+    """
     found: list[Use] = []
     return _drawer(name, found).hypothesis.fuzz_one_input, found
 

@@ -55,7 +55,7 @@ NARROWS = "force-narrow-index-to-int32"
 KEEPS_DIGITS = "bf16-compute-legalize"
 """Numbers of bfloat16 are not rounded after it, so integers and conditions that depend on them may be others."""
 EXCHANGE = "read the same element of"
-"""What threads exchange is told where it is certain; it is of more programs after their loops are unrolled."""
+"""Data races are reported where they are certain, which is so of more programs after their loops are unrolled."""
 OPTIONS = {
     "simplify": ("", "", "{transitively-prove-inequalities=true}", "{convert-boolean-to-and-of-ors=true}"),
     "unroll-loop": ("", "{auto-max-step=12 auto-max-extent=2}"),
@@ -161,7 +161,7 @@ def _in_32_bits(array: np.ndarray) -> np.ndarray:
 
 
 def _tests_bfloat16(module: ModuleOp) -> bool:
-    """Whether integers or truth values are computed from numbers of bfloat16."""
+    """Tells whether integers or booleans are computed from bfloat16 numbers."""
     bf16 = BFloat16Type()
     return any(
         any(element_of(operand.type) == bf16 for operand in op.operands)
@@ -173,7 +173,7 @@ def _tests_bfloat16(module: ModuleOp) -> bool:
 def changed(
     name: str, original: ModuleOp, case: Case, before: dict[str, np.ndarray], after: dict[str, np.ndarray]
 ) -> str | None:
-    """How a pass has changed results by more than the roundings that it may change."""
+    """Describes how a pass changed results by more than the roundings that it may change."""
     from ...dialects.relay import FuncOp
 
     if name in ADDS_RESULTS:

@@ -1,4 +1,6 @@
-"""Relay programs of functions: recursion, closures, data types, references, branches, generic functions, on tensors of one type.
+"""Draws Relay programs of functions, on tensors of one type.
+
+Recursion, closures, data types, references, branches, generic functions:
 
 ```text
 type List[A] { Cons(A, List[A]), Nil, }
@@ -138,7 +140,7 @@ class FunctionalWriter:
         return self.rng.choice([f"less(%n, {self.rng.randrange(4)})" if "%n" in scope or self.at_top(scope) else f"any(less({a}, {a}))", f"any(less({a}, {self.scalar('1')}))", *of_values])  # fmt: skip
 
     def at_top(self, scope: list[str]) -> bool:
-        """Whether `@main`'s parameters can be seen."""
+        """Tells whether `@main`'s parameters are visible."""
         return "%x" in scope
 
     def branch(self, scope: list[str], depth: int) -> str:

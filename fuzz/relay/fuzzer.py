@@ -1,4 +1,4 @@
-"""Relay programs, natively against the interpreter: uses of every operator, graphs of many, functions that call themselves."""
+"""Checks Relay programs natively against the interpreter: single uses, graphs, recursive functions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ IN_FLOAT32 = ("image.", "vision.", "nn.upsampling", "dft", "stft")
 
 
 class RelayFuzzer:
-    """Draws programs of three sorts by turns; runs each by the interpreter and natively in a way or two."""
+    """Draws programs of three sorts in rotation; runs each by the interpreter and in native ways."""
 
     shrinkers = ON_RELAY
 
@@ -82,10 +82,13 @@ class RelayFuzzer:
 def compared(
     module: ModuleOp, case: Case, wanted: dict[str, np.ndarray], got: dict[str, np.ndarray], way: Way
 ) -> str | None:
-    """How results differ by more than rounding explains; with strict math there is none but in sums and in float64."""
+    """Describes how results differ by more than rounding explains.
+
+    With strict math only sums and float64 may round differently.
+    """
     rounding: Rounding | None = ROUNDING
     if any(op.OPERATOR.name.startswith(IN_FLOAT32) for op in walk_ops(module) if isinstance(op, OperatorOp)):
-        # A place that is off gives an element's neighbour a weight: the result is off by a part of that, and not of itself.
+        # A position that is off weights an element's neighbour: the result is off by a part of that, not of itself.
         rounding = replace(ROUNDING, unit=2.0**-21, absolute=2.0**-21 * magnitude(case.inputs))
     elif way[-1] and _is_exact(module):
         rounding = None
@@ -95,7 +98,7 @@ def compared(
 
 
 def _is_exact(module: ModuleOp) -> bool:
-    """Whether native code with strict math promises every bit (docs/rules.md): nothing is summed, nothing of float64."""
+    """Tells whether strict math promises every bit (docs/rules.md): no sums, nothing of float64."""
     uses = [op for op in walk_ops(module) if isinstance(op, OperatorOp)]
     return all(op.OPERATOR.pattern in BY_ELEMENT for op in uses) and not any(
         "float64" in type_text(value.type) for op in uses for value in (*op.operands, *op.results)

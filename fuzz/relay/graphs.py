@@ -1,8 +1,8 @@
-"""Random typed Relay programs in which every operator of the table comes up, each with the inputs to run it on.
+"""Draws typed Relay programs in which every operator of the table occurs, with their inputs.
 
 A program is built op by op and computed as it is built. Each step uses an operator as one of its cases draws it
 (`fuzz/operators/cases`), with earlier results in the place of the drawn arguments where their types fit or a cast, a reshape or a
-broadcast makes them fit, and where what is computed stays finite. Between the operators stand `let`s, tuples, branches,
+broadcast makes them fit, and where what is computed stays finite. Between the operators are `let`s, tuples, branches,
 local and global functions, references and repeated operators, which is what passes look for.
 """
 
@@ -61,13 +61,13 @@ class Known:
 
     @property
     def is_small(self) -> bool:
-        """Whether no element of an array is beyond `LARGEST`."""
+        """Tells whether no element of an array is beyond `LARGEST`."""
         return is_small(self.value)
 
 
 @dataclass(frozen=True)
 class Graph:
-    """A program: `@main` of `module`, to be run on `inputs`; the names of the operators in it; how it was drawn."""
+    """A program: `@main` of `module`, its `inputs`, the names of its operators, and how it was drawn."""
 
     seed: int
     module: ModuleOp
@@ -188,7 +188,7 @@ class Builder:
         attrs, arguments = self.use_of(name, self.rng)
         drawn = compute(operator, attrs, arguments)
         if self.rng.random() < 0.85 and not name.startswith(("vision.", "random.")):
-            # What follows the data of a quantized operator says what the integers stand for: not any number does.
+            # The other arguments of a quantized operator say which numbers the integers represent: not every number makes sense.
             count = 1 if name.startswith("qnn.") else len(arguments)
             operands = [self.joined(a, lambda x: self.replaced(operator, x)) for a in arguments[:count]]
             operands += [self.joined(a, self.given) for a in arguments[count:]]
@@ -200,7 +200,7 @@ class Builder:
             raise AssertionError(f"{name} of {attrs} fails on what its case draws (seed {self.seed})")
 
     def try_operator(self, operator: Operator, attrs: dict[str, Any], operands: Sequence[Known], finite: bool) -> Known | None:  # fmt: skip
-        """The use, unless the operands are not fit for it, or some result is infinite where it must be `finite`."""
+        """Adds the use, unless the operands do not fit or some result is infinite where it must be `finite`."""
         try:
             value = compute(operator, attrs, [o.value for o in operands])
         except Exception:
@@ -268,7 +268,7 @@ class Builder:
         return self.given(array)
 
     def may_replace(self, operator: Operator, array: np.ndarray) -> bool:
-        """Whether other numbers than those drawn mean something to the operator: integers are often indices."""
+        """Tells whether the operator accepts other numbers than those drawn: integers are often indices."""
         if array.dtype.kind not in "iub":
             return True
         return operator.pattern in BY_ELEMENT and not any(part in operator.name for part in INTEGERS_MATTER)
@@ -320,7 +320,7 @@ class Builder:
         return Known(op.result, compute(operator, attrs, [o.value for o in operands]))
 
     def twin(self) -> None:
-        """An operator that was used before once more, on the same arguments or with other weights beside the first one."""
+        """Repeats an earlier use of an operator, on the same arguments or with other weights."""
         visible = [(op, values) for op, values in self.done if op.parent_block() is self.block]
         if not visible:
             return
@@ -466,13 +466,13 @@ class Builder:
 
 
 def compute(operator: Operator, attrs: dict[str, Any], arguments: Sequence[Any]) -> Any:
-    """What the operator gives: an array, or a tuple of arrays."""
+    """Interprets an operator; returns an array, or a tuple of arrays."""
     value = operator.numpy(operator.attrs(attrs), *arguments)
     return tuple(np.asarray(v) for v in value) if isinstance(value, tuple | list) else np.asarray(value)
 
 
 def is_static(type: Attribute) -> bool:
-    """Whether every dimension of a tensor is known."""
+    """Tells whether every dimension of a tensor is known."""
     return isinstance(type, TensorType) and DYNAMIC_INDEX not in type.get_shape() and not isinstance(type, TupleType)
 
 
@@ -485,7 +485,7 @@ def is_small(array: np.ndarray) -> bool:
 
 
 def broadcasts(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
-    """Whether a tensor of one shape can be broadcast to the other."""
+    """Tells whether a tensor of one shape can be broadcast to the other."""
     try:
         return np.broadcast_shapes(shape, to) == to
     except ValueError:

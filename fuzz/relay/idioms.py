@@ -1,4 +1,4 @@
-"""Rows of operators that rules and combining passes look for, for random programs to have among what is drawn."""
+"""Writes chains of operators that rules and combining passes match, for random programs to contain."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _functions(b: Builder, x: Known) -> None:
 
 
 def _convolutions(b: Builder, x: Known) -> None:
-    """Convolutions of one input, some of it padded before, some with a bias or a scale behind."""
+    """Adds convolutions of one input, some of it padded before, some with a bias or a scale after."""
     x = b.adapted(x, (1, 4, 3, 3), "float32")
     pads = ((0, 0), (0, 0), (1, 0), (1, 1))
     if b.rng.random() < 0.5:
@@ -165,7 +165,7 @@ def _quantized(b: Builder, x: Known) -> None:
 
 
 def memory(b: Builder) -> None:
-    """A tensor in memory of its own, which is given back once the tensor has been read."""
+    """Adds a tensor in memory of its own, which is freed once the tensor has been read."""
     shape = b.rng.choice(((3,), (2, 4), ()))
     size = b.constant(np.array(64, np.int64))
     dims = b.constant(np.array(shape, np.int64))

@@ -40,7 +40,7 @@ ROUNDINGS: dict[str, Rounding] = {
     # Half an ulp of float16 and, below its normal numbers, half its smallest one; it overflows beyond 65504.
     "to-mixed-precision": Rounding(unit=2.0**-11, absolute=2.0**-25, largest=30_000.0, narrow=np.float16),
 }  # fmt: skip
-"""What a pass may do to floats. Every other pass gives the very same bits."""
+"""The changes that a pass may make to floats. Every other pass keeps every bit."""
 
 OPTIONS: dict[str, tuple[str, ...]] = {
     "combine-parallel-batch-matmul": ("{min-num-branches=2}",),
@@ -68,7 +68,7 @@ NOT_IDEMPOTENT = {
 
 @dataclass(frozen=True)
 class Pipeline:
-    """What is given to `-p`, and what it may do to floats."""
+    """An argument of `-p`, and the changes that it may make to floats."""
 
     text: str
     rounding: Rounding | None

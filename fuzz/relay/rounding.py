@@ -1,8 +1,8 @@
-"""Whether a Relay pass keeps what a program computes: exactly, or within what rounding differently explains.
+"""Checks that a Relay pass keeps the results: exactly, or within what different rounding explains.
 
 A pass that reorders arithmetic changes results by roundings, and how far these carry depends on the program: a sum that cancels
-makes them large, a floor or an argmax turns them into whole units. So the tolerance is measured. The program is interpreted
-again and again with everything that its operators take and give moved by a random rounding (Monte Carlo arithmetic; Parker, "Monte
+makes them large, a floor or an argmax makes whole units of them. So the tolerance is measured. The program is interpreted
+several times with every operand and result of its operators moved by a random rounding (Monte Carlo arithmetic; Parker, "Monte
 Carlo Arithmetic", 1997), and a result may be as far from the original one as a few times what these runs are.
 """
 
@@ -47,8 +47,10 @@ MANY = 10_000
 
 @dataclass(frozen=True)
 class Rounding:
-    """By how much values may be off: relative to them in units of their last place, or of `unit` where that is more; and
-    absolutely by `absolute`."""
+    """The size of random roundings: relative in units in the last place, and absolute by `absolute`.
+
+    `unit` is the least relative one.
+    """
 
     ulps: float = 2.0
     unit: float = 0.0
@@ -60,7 +62,7 @@ class Rounding:
 
 
 class Perturbed(Interpreter):
-    """An interpreter that moves the floats which operators take and give by random roundings."""
+    """An interpreter that moves the float operands and results of operators by random roundings."""
 
     def __init__(self, module: ModuleOp, rounding: Rounding, seed: int):
         super().__init__(module)
@@ -103,15 +105,17 @@ class Perturbed(Interpreter):
 
 
 def run(module: ModuleOp, inputs: Sequence[Any]) -> list[np.ndarray]:
-    """What `@main` gives, tuples flattened."""
+    """Interprets `@main`; returns its results, tuples flattened."""
     return in_deep_stack(lambda: flatten(Interpreter(module).call("main", list(inputs))))
 
 
 def difference(
     before: ModuleOp, inputs: Sequence[Any], wanted: Sequence[np.ndarray], got: Sequence[np.ndarray], rounding: Rounding | None
 ) -> str | None:  # fmt: skip
-    """How what a program gives (`got`) differs from what it gave `before` (`wanted`), by more than the rounding explains;
-    without one, in any bit."""
+    """Describes how results (`got`) differ from those `before` (`wanted`) by more than the rounding.
+
+    Without a rounding any bit counts.
+    """
     if len(wanted) != len(got):
         return f"{len(wanted)} results before, {len(got)} after"
     limits: list[np.ndarray] | None = None
@@ -142,7 +146,7 @@ def difference(
 
 
 def near_zero(a: np.ndarray, b: np.ndarray, rounding: Rounding) -> np.ndarray:
-    """Where two arrays are apart by a few of the smallest numbers, which are what floats near zero are rounded to."""
+    """Returns a mask of elements within a few of the smallest numbers, to which floats near zero round."""
     if a.dtype.kind in "iub":
         return np.zeros(a.shape, bool)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -151,7 +155,7 @@ def near_zero(a: np.ndarray, b: np.ndarray, rounding: Rounding) -> np.ndarray:
 
 
 def same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Where two arrays agree; NaN is NaN."""
+    """Returns a mask of the elements that agree; NaN agrees with NaN."""
     if a.dtype.kind in "iub":
         return np.asarray(a == b)
     wide, other = a.astype(np.float64), b.astype(np.float64)
@@ -159,8 +163,10 @@ def same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def deviations(module: ModuleOp, inputs: Sequence[Any], wanted: Sequence[np.ndarray], rounding: Rounding) -> list[np.ndarray] | None:  # fmt: skip
-    """How far the results move when everything is rounded at random; infinitely where that makes them NaN, or numbers of
-    NaN. None when the program overflows in the arithmetic that `rounding` describes, or may fail in it."""
+    """Returns how far results move under random rounding of everything; infinite where they become NaN.
+
+    None when the program overflows in the arithmetic that `rounding` describes, or may fail in it.
+    """
     limits = [np.zeros(array.shape) for array in wanted]
     for seed in range(RUNS):
         interpreter = Perturbed(module, rounding, seed)

@@ -1,4 +1,4 @@
-"""Some uses of operators side by side in one program, on special values, sizes of 0, primes, and dimensions that are `?`.
+"""Draws unrelated operator uses in one program, on special values, sizes of 0, primes and `?`.
 
 ```text
 def @main(%x0: Tensor[(0, 7), float32], %x1: Tensor[(?), int8]) {
@@ -38,7 +38,10 @@ INDICES = ("take", "gather", "scatter", "one_hot", "sparse", "embedding", "adv_i
 
 
 def batch_of_uses(rng: random.Random, number: int) -> tuple[ModuleOp, dict[str, np.ndarray], frozenset[str]]:
-    """A module with some uses, inputs by name, and the names of the operators. Consecutive numbers deal all of them."""
+    """Returns a module with some uses, inputs by name, and the names of the operators.
+
+    Consecutive numbers deal all operators.
+    """
     names = [deck()[(number * USES + n) % len(deck())] for n in range(USES)]
     while True:
         chosen = [(all_operators()[name], varied(all_operators()[name], new_use(name, rng), rng)) for name in names if not name.startswith("memory.")]  # fmt: skip
@@ -50,7 +53,7 @@ def batch_of_uses(rng: random.Random, number: int) -> tuple[ModuleOp, dict[str, 
 
 
 def program_of(chosen: list[tuple[Operator, Use]], rng: random.Random) -> tuple[ModuleOp, dict[str, np.ndarray]]:
-    """A module whose `main` returns what all uses give. Raises MirError where the types do not fit."""
+    """Returns a module whose `main` returns all uses' results. Raises MirError where types do not fit."""
     block, inputs, results = Block(), dict[str, np.ndarray](), list[Operation]()
 
     def value(argument: Any, opened: bool) -> SSAValue | Operation:
@@ -87,7 +90,7 @@ def varied(operator: Operator, use: Use, rng: random.Random) -> Use:
 
 
 def runs(operator: Operator, use: Use) -> bool:
-    """Whether the operator has a type and a meaning for a use."""
+    """Tells whether the operator has a type and a meaning for a use."""
     if sum(a.size for a in flat(use[1])) > MOST:
         return False
     try:
@@ -108,7 +111,7 @@ class _Never(random.Random):
 
 
 def resized(operator: Operator, use: Use, rng: random.Random) -> Use | None:
-    """One size of the arguments, and wherever it stands among their dimensions, replaced by 0, 1, a prime or a larger one."""
+    """Replaces one size wherever it occurs in the arguments' shapes by 0, 1, a prime or a larger one."""
     if operator.name == "sparse_fill_empty_rows":
         return None  # Its places are in row-major order.
     attrs, arguments = use
@@ -134,7 +137,7 @@ def special(operator: Operator, use: Use, rng: random.Random) -> Use | None:
     """Some elements replaced by values at the ends of what the dtype holds."""
     attrs, arguments = use
     if operator.name.startswith("qnn."):
-        return None  # A scale that is NaN or infinite stands for nothing.
+        return None  # A scale that is NaN or infinite represents nothing.
     whole = operator.pattern in BY_ELEMENT and not any(part in operator.name for part in INDICES)
 
     def change(value: Any) -> Any:
@@ -159,7 +162,7 @@ def with_specials(array: np.ndarray, rng: random.Random) -> np.ndarray:
 
 
 def special_values(dtype: np.dtype) -> np.ndarray:
-    """The special values of a dtype: of integers the ends, of floats NaN, infinities, zeros, subnormal and largest numbers."""
+    """Returns a dtype's special values: ends of integers; NaN, infinities, zeros, subnormals, largest."""
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
         return np.array([info.min, info.max, 0, 1, info.max - 1, info.min + 1], dtype)

@@ -1,12 +1,12 @@
-"""Sets of rewrite rules with wrong ones among them: `--check-rules` must name the wrong ones and no other.
+"""Draws sets of rewrite rules, some wrong: `--check-rules` must name exactly the wrong ones.
 
 ```text
 rewrite @r0 { floor(floor(%x)) => floor(%x) }                  right
 rewrite @r1 { abs(negative(%x)) => negative(abs(%x)) where … } wrong: named, with a program and inputs
 ```
 
-Right rules are identities of a table, wrong ones slips beside them, both inside of other operators and on parts of programs in the place of
-variables. A wrong one counts only where evaluating both sides shows a difference.
+Right rules are identities of a table, wrong ones slight changes of these, both inside of other operators and on subprograms in the
+place of variables. A wrong one counts only where evaluating both sides shows a difference.
 """
 
 from __future__ import annotations
@@ -94,14 +94,14 @@ WITHIN = ("%x", "%x", "%x", "exp(%x)", "negative(%x)", "add(%x, %z)", "tanh(%x)"
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule, and whether it is "right", "wrong" on plain numbers, or wrong at the "edge": on special ones only."""
+    """A rule that is "right", "wrong" on plain numbers, or wrong at the "edge": on special ones only."""
 
     left: str
     right: str
     truth: str
 
     def text(self, name: str) -> str:
-        """Its text, on floats."""
+        """Returns the rule's text, on floats."""
         return f"rewrite @{name} {{ {self.left} => {self.right} where is_float(%x) }}"
 
 
@@ -122,7 +122,7 @@ EDGES = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1e-40, 1e38, -1e38, 3e4, 0
 
 
 def truth_of(left: str, right: str) -> str:
-    """What evaluation says: "wrong" where plain numbers differ clearly, "edge" where others do, else "right"."""
+    """Evaluates both sides: "wrong" if plain numbers differ clearly, "edge" if only others do, or "right"."""
     a, b = (evaluate(side, PLAIN) for side in (left, right))
     with np.errstate(all="ignore"):
         apart = np.abs(a - b) > 1e-3 * (1 + np.abs(b))

@@ -1,4 +1,4 @@
-"""Random calls of rfactor, blockize, tensorize, reindex and its like, cache_index, cache_inplace; programs for them."""
+"""Draws calls of rfactor, blockize, tensorize, reindex, cache_index, cache_inplace; programs for them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...passes.schedule.engine.tensor_intrinsics import TensorIntrin
 
 
 class Playing(Protocol):
-    """What a move is given: the schedule, and where chance comes from."""
+    """The interface of a move: the schedule, and the source of randomness."""
 
     schedule: Schedule
     draw: random.Random
@@ -178,7 +178,7 @@ def blockize(game: Playing) -> None:
 
 
 def tensorize(game: Playing) -> None:
-    """Of what may be the intrinsic, by its turns, rather often."""
+    """Tensorizes a loop nest that may match the intrinsic, often enough."""
     if game.draw.random() < 0.3:
         target = any_block(game) if game.draw.random() < 0.5 else any_loop(game)
         game.schedule.tensorize(target, game.draw.choice(["random twice", "random dot"]))

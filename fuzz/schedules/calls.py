@@ -1,4 +1,4 @@
-"""`Caller`: each schedule primitive called with arguments drawn at random, on any block or loop, nested ones too."""
+"""`Caller`: each schedule primitive called with random arguments, on any block or loop, also nested."""
 
 from __future__ import annotations
 
@@ -146,7 +146,10 @@ class Caller:
                 raise ValueError(name)
 
     def step(self) -> None:
-        """Calls one primitive; raises ScheduleError where it is refused, IndexError where there is nothing to call it on."""
+        """Calls one primitive.
+
+        Raises ScheduleError where it is refused, IndexError where there is nothing to call it on.
+        """
         self.call(self.draw.choice(NAMES if self.draw.random() < 0.6 else OFTEN))
 
     def call(self, name: str) -> None:

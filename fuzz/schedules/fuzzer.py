@@ -52,7 +52,7 @@ class Counting(Schedule):
 
 
 class SchedulesFuzzer:
-    """Draws a function and primitives, which become a script behind it."""
+    """Draws a function and primitives, which become a script after it."""
 
     shrinkers = ON_TIR
 
@@ -144,7 +144,7 @@ class SchedulesFuzzer:
 
 
 def inputs_of(module: ModuleOp, rng: random.Random) -> dict[str, np.ndarray]:
-    """Small whole numbers for the parameters of the function: sums of them are exact. Its sizes n and m may be 0."""
+    """Returns small whole numbers for the function's parameters: their sums are exact. n and m may be 0."""
     from ...api.compile import compile
 
     draw = np.random.default_rng(rng.randrange(1 << 30))

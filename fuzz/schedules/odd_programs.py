@@ -1,7 +1,8 @@
-"""Random functions of blocks with odd axes: alone or two under a loop, spatial and reducing, with inits, updated in place, under
-predicates, bound to digits of several loops, indexed by quotients, remainders and sums.
+"""Draws functions of blocks with odd axes, alone or two under a loop.
 
-Values are integers: an order of sums that changes changes nothing. Every element of an inner buffer is written before it is read.
+Axes are spatial and reducing, bound to digits of several loops, indexed by quotients, remainders and sums; blocks have inits,
+predicates and in-place updates. Values are integers, so that the order of sums does not matter. Every element of an inner
+buffer is written before it is read.
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ class ProgramWriter:
                 self.rows[target] = place.split(",")[0] == axes[0].name
 
     def target(self, spatial: list[DrawnAxis], axes: list[DrawnAxis], last: bool, reducing: bool) -> tuple[str, str]:
-        """What a block writes, and where."""
+        """Returns the buffer that a block writes, and its indices."""
         draw = self.draw
         if draw.random() < 0.2:
             fitting = [b for b in self.ready if len(self.buffers[b]) == len(spatial)]

@@ -1,4 +1,4 @@
-"""Random calls of all primitives that the other files of moves leave out: queries, annotations, partitions, layouts of blocks."""
+"""Draws calls of the primitives that the other files omit: queries, annotations, partitions, layouts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def bind(game: Playing) -> None:
 
 
 def queries(game: Playing) -> None:
-    """What changes nothing."""
+    """Calls primitives that change nothing."""
     s = game.schedule
     s.get_output_blocks(s.get_block("root"))
     block = any_block(game)
@@ -62,7 +62,7 @@ def annotate(game: Playing) -> None:
 
 
 def storage_align(game: Playing) -> None:
-    """Rows of a buffer with room behind."""
+    """Pads the rows of a buffer."""
     game.schedule.storage_align(
         any_block(game), 0, game.draw.choice([0, -1]), game.draw.choice([4, 8]), game.draw.choice([0, 1])
     )

@@ -92,7 +92,7 @@ DTYPES = ("int32", "float32", "float32", "int8", "float64", "int64", "uint8", "f
 
 
 def random_blocks(rng: random.Random, *, symbolic: bool = False) -> str:
-    """A function of some blocks one after the other: by element, shifted, transposed, padded, reductions, updates in place.
+    """Returns a function of consecutive blocks: elementwise, shifted, transposed, padded, reducing.
 
     With `symbolic` its sizes are parameters n and m, which may be 0.
     """

@@ -1,4 +1,4 @@
-"""Random calls of rolling_buffer, decompose_padding, read_at, write_at, transform_layout and of what draws; programs for them."""
+"""Draws calls of rolling_buffer, decompose_padding, read_at, transform_layout, …; programs for them."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ NATIVELY = 0.4
 
 
 class TeFuzzer:
-    """Draws a function and a schedule, which stands behind it."""
+    """Draws a function and a schedule, which is written after it."""
 
     shrinkers = ON_TIR
 

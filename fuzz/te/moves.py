@@ -1,4 +1,4 @@
-"""Primitives of TE schedules drawn at random: `move` draws one of the table, with arguments that often fit."""
+"""Draws primitives of TE schedules: `move` draws one of the table, with arguments that often fit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def computed(schedule: Schedule) -> list[Stage]:
 
 
 def move(schedule: Schedule, rng: random.Random) -> str:
-    """Applies a primitive; returns its name. Raises MirError where it is refused, IndexError where there is nothing to apply it to."""
+    """Applies a primitive; returns its name.
+
+    Raises MirError where it is refused, IndexError where there is nothing to apply it to.
+    """
     name = rng.choice(OFTEN) if rng.random() < 0.5 else rng.choice(sorted(te_signatures()))
     stage = rng.choice(computed(schedule))
     axes = list(stage.leaf_iter_vars)

@@ -1,4 +1,4 @@
-"""Random tensor expressions: chains of elements, windows, sums, extremes with their places, scans, in one dtype.
+"""Draws tensor expressions of one dtype: elementwise chains, windows, sums, argmax, scans.
 
 ```python
 A = te.placeholder((5, n), "int32", name="A")

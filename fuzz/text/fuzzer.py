@@ -1,4 +1,4 @@
-"""Damaged texts: each is read, prints and reads again as the same, or is refused with a message that says where."""
+"""Checks damaged texts: each is read, prints and reads again the same, or is refused with a place."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ _ITEM = re.compile(r"^(?://|#) -----.*$", re.MULTILINE)
 
 @cache
 def sources() -> tuple[tuple[str, str], ...]:
-    """The texts that are damaged: format and text. Those of the tests, documents and examples of a checkout, and of MIRSTACK_CORPUS."""
+    """Returns the texts to damage, each with its format.
+
+    They are those of the tests, documents and examples of a checkout, and of MIRSTACK_CORPUS.
+    """
     found: list[tuple[str, str]] = []
     for folder in ("filecheck", "examples", "tests", "passes"):
         for file in sorted((ROOT / folder).rglob("*.ml*ir")) + sorted((ROOT / folder).rglob("*.mir")):

@@ -1,4 +1,4 @@
-"""Texts damaged at random: characters and tokens dropped, doubled, swapped; attributes, dtypes and dimensions of Relay changed."""
+"""Damages texts: drops, doubles, swaps characters and tokens; changes Relay's attributes, types."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def varied(text: str, generator: random.Random) -> str:
 
 
 def _replace(pattern: str, text: str, generator: random.Random, by: Callable[[str], str]) -> str:
-    """The text with one of the pattern's matches, chosen by chance, replaced; the pattern's first group is what is."""
+    """Replaces the first group of one of the pattern's matches, drawn at random."""
     found = list(re.finditer(pattern, text))
     if not found:
         return text

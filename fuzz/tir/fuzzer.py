@@ -30,7 +30,7 @@ MOVED = 4.0
 
 
 class TirFuzzer:
-    """Draws functions of typed expressions, and some of loops and integers only; runs each by the interpreter and natively."""
+    """Draws functions of typed expressions, or of loops and integers only; runs each in several ways."""
 
     shrinkers = ON_TIR
 
@@ -46,7 +46,10 @@ class TirFuzzer:
 
 
 def draw_function(rng: random.Random, wraps: bool = True) -> tuple[str, dict[str, np.ndarray]]:
-    """The text of a module whose entry is `main`, and arrays for all of its parameters; with `wraps` integers wrap around."""
+    """Returns a module's text with the entry `main`, and arrays for its parameters.
+
+    With `wraps` integers wrap around.
+    """
     if rng.random() < 0.2:
         text = LoopsWriter(rng.randrange(1 << 30)).program()
         inputs = {name: np.array([rng.randrange(10) for _ in range(SIZE)], np.int32) for name in "AB"}
@@ -60,7 +63,7 @@ def draw_function(rng: random.Random, wraps: bool = True) -> tuple[str, dict[str
 
 
 def check_natively(case: Case, ways: list[Way]) -> Verdict:
-    """What native code gives in some ways against the interpreter."""
+    """Compares native code, run in some ways, with the interpreter."""
     verdict = Verdict()
     entry = case.options.get("entry")
     try:
@@ -105,7 +108,7 @@ def compared(
     wanted: dict[str, np.ndarray],
     got: dict[str, np.ndarray],
 ) -> str | None:
-    """How results differ by more than rounding explains; how far rounding carries is measured by moving the inputs."""
+    """Describes how results differ by more than rounding, whose reach is measured by moving the inputs."""
     if difference(wanted, got) is None:
         return None
     scale = magnitude(wanted)
@@ -121,7 +124,7 @@ def compared(
 
 
 def _dtypes_of_functions(module: ModuleOp) -> set[np.dtype]:
-    """The dtypes that functions such as `exp` are computed in, whose last bit may differ, also of constants."""
+    """Returns the dtypes in which functions such as `exp` are computed; their last bit may differ."""
     types = (op.result.type for op in walk_ops(module) if isinstance(op, tir.CallOp) and op.result is not None)
     return {
         numpy_dtype(type_to_dtype(element))
@@ -133,7 +136,10 @@ def _dtypes_of_functions(module: ModuleOp) -> set[np.dtype]:
 def deviations(
     module: ModuleOp, entry: str | None, inputs: Mapping[str, np.ndarray], wanted: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """How far each result moves when float inputs move by some units in the last place; infinitely where it becomes NaN."""
+    """Returns how far each result moves when float inputs move by some units in the last place.
+
+    Infinite where a result becomes NaN.
+    """
     limits = {name: np.zeros(array.shape) for name, array in wanted.items()}
     rng = np.random.default_rng(0)
     for _ in range(RUNS):

@@ -1,4 +1,4 @@
-"""Random TIR programs as text: loops, branches, lets and views around stores whose indices stay inside their buffers."""
+"""Draws TIR programs as text: loops, branches, lets and views around stores that stay in bounds."""
 
 from __future__ import annotations
 

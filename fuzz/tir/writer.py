@@ -45,13 +45,13 @@ class Buf:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it may have no element to read at a remainder."""
+        """Tells whether the buffer may have no element to read at a remainder."""
         return any(not extent.isdigit() or int(extent) == 0 for extent in self.shape)
 
 
 @dataclass
 class Scope:
-    """What an expression may use: integer variables with the text of their extents, and buffers."""
+    """The names that an expression may use: integer variables with their extents, and buffers."""
 
     variables: dict[str, str]
     buffers: list[Buf]
@@ -200,7 +200,7 @@ class Writer:
         return out
 
     def body(self, scope: Scope, depth: int, place: str, dtype: str) -> None:
-        """What is done for one element."""
+        """Writes the statements for one element."""
         rng = self.rng
         if rng.random() < 0.3:
             name, kind = self.fresh("v"), self.dtype()
@@ -349,7 +349,7 @@ class Writer:
         return out
 
     def threads(self, scope: Scope) -> Buf:
-        """Loops bound to threads, and the statements that stand for them in lowered functions."""
+        """Writes loops bound to threads, and the statements that represent them in lowered functions."""
         extent, dtype = str(self.rng.choice(EXTENTS[1:])), self.dtype()
         out, i = self.output((extent,), dtype), self.fresh("i")
         if self.rng.random() < 0.5:

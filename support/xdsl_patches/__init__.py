@@ -1,4 +1,4 @@
-"""The only place that changes classes of xDSL: each patch with its reason, what it gains, and the versions that it was written for.
+"""Patches xDSL's classes, here only: each patch with its reason, its gain, and versions of xDSL.
 
 `apply()` puts them in place; mir-opt, mir-run and the functions of the API call it, importing a dialect does not, so that a host such
 as stock `xdsl-opt` keeps xDSL as it is. Everything works without the patches, but slower. They are left off
@@ -98,7 +98,7 @@ def installed(versions: tuple[str, ...]) -> bool:
 
 
 def ir_exists() -> str | None:
-    """Returns why hashes of IR must stay: that there are values, ops, blocks or regions already; None where there are none."""
+    """Returns a reason to keep the hashes of IR: existing values, ops, blocks or regions; None without."""
     import gc
 
     from xdsl.ir import IRNode, SSAValue, Use

@@ -1,6 +1,7 @@
-"""Reads xDSL's fields, makes its blocks and checks its attributes without calls of Python that add nothing: compiling makes millions.
+"""Reads xDSL's fields, makes its blocks and checks its attributes with fewer calls of Python.
 
-What is put into xDSL's classes here means what it replaces; `tests/support/xdsl_patches/test_direct.py` holds it to that.
+Compiling makes millions of them. Each replacement has the same meaning as the original;
+`tests/support/xdsl_patches/test_direct.py` holds it to that.
 """
 # pyright: reportPrivateUsage=false
 
@@ -30,7 +31,7 @@ FIELDS: tuple[tuple[type, str, str], ...] = (
     (Block, "first_op", "_first_op"),
     (Block, "last_op", "_last_op"),
 )
-"""Properties, and the fields that they give: C reads them."""
+"""Properties, and the fields that they return: C reads them."""
 
 
 def replace_methods() -> None:
@@ -55,7 +56,7 @@ def _ops(self: BlockOps) -> Iterator[Operation]:
 
 
 def _from(op: Operation | None) -> Iterator[Operation]:
-    """An op and those behind it. What follows one is looked up before it is given, so that it may be moved or erased."""
+    """Iterates from `op` to the end of its block; safe if the yielded op is moved or erased."""
     while op is not None:
         following = op._next_op
         yield op
@@ -78,7 +79,7 @@ def _make_block(self: Block, ops: Iterable[Operation] = (), *, arg_types: Iterab
 
 
 def _is_ancestor(self: object, op: IRNode) -> bool:
-    """Whether an op, block or region is this one, or in it."""
+    """Tells whether an op, block or region is this one, or inside it."""
     current: IRNode | None = op
     while current is not None:
         if current is self:
@@ -88,7 +89,7 @@ def _is_ancestor(self: object, op: IRNode) -> bool:
 
 
 def _drop_references(self: Operation) -> None:
-    """Has an op and all in it use nothing any more."""
+    """Drops all uses by an op and the ops inside it."""
     self.parent = None
     unlink_operands(self)
     if self._successors:
@@ -125,7 +126,7 @@ _set = object.__setattr__
 
 
 def _verify(self: ParametrizedAttribute) -> None:
-    """Verifies an attribute and its parameters; where only their classes are asked for, once for each class."""
+    """Verifies an attribute and its parameters; once per class where only their classes matter."""
     context: VerificationContext | None = None
     for field, constraint, fine, by_class in _known.get(type(self)) or _parameters(type(self)):
         value: Attribute = getattr(self, field)
@@ -158,7 +159,7 @@ def _parameters(kind: type[ParametrizedAttribute]) -> list[_Parameter]:
 
 
 def _asks_for_class(constraint: AttrConstraint) -> bool:
-    """Whether the constraint is fulfilled by all values of a class or by none."""
+    """Tells whether all values of a class meet the constraint or none does."""
     match constraint:
         case AnyAttr() | BaseAttr():
             return True

@@ -1,6 +1,6 @@
-"""Reads named operands, results and regions of mirstack's own ops without detours; no class of xDSL is changed.
+"""Reads named operands, results and regions of mirstack's ops directly; changes no class of xDSL.
 
-xDSL finds an operand through a view of all operands, and where there are segments unpacks their sizes anew at each read. Passes read
+xDSL finds an operand through a view of all operands, and where there are segments unpacks their sizes at each read. Passes read
 little else: here an operand is taken from the op's tuple, and the places of segments are computed once for all ops of the same sizes.
 """
 
@@ -25,13 +25,16 @@ from . import installed, switched_on
 Kind = TypeVar("Kind", bound=type[Operation])
 
 WRITTEN_FOR = ("0.74.0",)
-"""The versions of xDSL whose accessors these stand for."""
+"""The versions of xDSL whose accessors these replace."""
 
 _one = tuple[Any, ...].__getitem__
 
 
 def read_directly(kind: Kind) -> Kind:
-    """Makes the fields of a class of ops be read directly; what cannot be stays as it is, as do all where patches are left off."""
+    """Makes the fields of a class of ops be read directly.
+
+    Others stay as they are, as do all where patches are left off.
+    """
     if not (switched_on() and installed(WRITTEN_FOR)):
         return kind
     for name, field in list(vars(kind).items()):

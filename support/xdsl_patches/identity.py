@@ -14,7 +14,7 @@ from . import Patch, ir_exists
 
 
 def compare_by_identity() -> None:
-    """Has the classes of IR use what `object` has."""
+    """Makes the classes of IR compare and hash as `object` does."""
     for kind in (SSAValue, Use, _IRNode, IRDLOperation):
         for name in ("__hash__", "__eq__"):
             setattr(kind, name, getattr(object, name))

@@ -1,4 +1,4 @@
-"""Skips xDSL's check of `IsolatedFromAbove` while mirstack's own verifier runs, which checks it with dominance."""
+"""Skips xDSL's check of `IsolatedFromAbove` in mirstack's verifier, which checks it with dominance."""
 
 from __future__ import annotations
 

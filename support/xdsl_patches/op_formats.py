@@ -17,7 +17,7 @@ from . import Patch
 
 
 class FormatReadLater:
-    """Stands for a `FormatProgram`, which is read when it is first needed."""
+    """Replaces a `FormatProgram`, which is read when it is first needed."""
 
     def __init__(self, read: Callable[[], Any]):
         self._read = read
@@ -40,10 +40,10 @@ MODULE = "xdsl.irdl.declarative_assembly_format"
 
 
 class _ImportedLater(ModuleType):
-    """Stands for xDSL's module, which is imported when anything but the reading of a format is asked of it."""
+    """Replaces xDSL's module, which is imported when anything but the reading of a format is asked of it."""
 
     class FormatProgram:
-        """What a class of ops asks for when it is made."""
+        """The format that a class of ops asks for when it is made."""
 
         @staticmethod
         def from_str(text: str, op_def: Any) -> FormatReadLater:
@@ -68,7 +68,7 @@ def _read(text: str, op_def: Any) -> Any:
 
 
 def read_later() -> None:
-    """Puts off the import of xDSL's module of formats, or where it is imported, makes `FormatProgram.from_str` read later."""
+    """Postpones the import of xDSL's module of formats, or if imported the reading of formats."""
     if MODULE in sys.modules:
         _module()
     else:

@@ -1,4 +1,4 @@
-"""jax on the CPU: `jax.jit` of the graph. XLA's threads are those that the process may use (see `setting`)."""
+"""jax on the CPU: `jax.jit` of the graph, with XLA's threads limited as in `setting`."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def translated(material: Material) -> Path:
 
 
 def exported(material: Material) -> Path:
-    """The program in ONNX as a user would have exported it: with ONNX's operator for a whole LSTM where the program is one."""
+    """Returns the program in ONNX as a user would export it: a whole LSTM is ONNX's operator for it."""
     if material.workload.name != "lstm":
         return translated(material)
     path = material.file(".exported.onnx")

@@ -1,4 +1,4 @@
-"""OpenVINO on the CPU, for latency and in float32 (it would use bfloat16 by itself where the processor has it)."""
+"""OpenVINO on the CPU, for latency, in float32: its default is bfloat16 where the processor has it."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is drawn of each operator and the reference of its results, by topic; `sampling.load_cases` imports every module here."""
+"""Samples and reference results of each operator, by topic; `sampling.load_cases` imports all."""

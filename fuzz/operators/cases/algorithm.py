@@ -1,4 +1,4 @@
-"""Cases of sorting, scans, einsum, and of operators whose shape is computed; references in plain Python."""
+"""Cases of sorting, scans, einsum and operators of data-dependent shape; references in plain Python."""
 
 from __future__ import annotations
 

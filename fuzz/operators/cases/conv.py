@@ -224,7 +224,7 @@ def pools(draw: Any, rank: int, average: bool) -> Any:
     window = [draw(st.integers(1, 3)) for _ in range(rank)]
     dilation = [draw(st.integers(1, 2)) if rank < 3 else 1 for _ in range(rank)]
     size = [(k - 1) * d + draw(st.integers(1, 4)) for k, d in zip(window, dilation, strict=True)]
-    # A padding below the window's reach, so that no window lies outside.
+    # A padding below the window's reach, so that no window is wholly outside.
     limit = min((k - 1) * d for k, d in zip(window, dilation, strict=True))
     attrs: dict[str, Any] = {
         "pool_size": tuple(window),

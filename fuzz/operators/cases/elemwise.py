@@ -1,4 +1,4 @@
-"""Cases of elementwise and broadcasting operators, references by Python's math module or another numpy formulation."""
+"""Cases of elementwise and broadcasting operators; references by Python's math module or other numpy."""
 
 from __future__ import annotations
 

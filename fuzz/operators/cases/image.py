@@ -14,7 +14,7 @@ from .conv import AXES, pack, padding_of, unpack
 
 
 def position(place: int, size: int, target: int, mode: str, low: float, high: float) -> float:
-    """Where a target pixel lies in the source, by ONNX's definitions."""
+    """Returns the source coordinate of a target pixel, by ONNX's definitions."""
     scale = np.float32(size) / np.float32(target)
     if mode == "half_pixel":
         return float((np.float32(place) + np.float32(0.5)) * scale - np.float32(0.5))
@@ -115,7 +115,7 @@ def _resize_reference(rank: int) -> Any:
 
 
 def _resized(name: str, samples: st.SearchStrategy[Use], reference: Any) -> None:
-    """Cases of resizing. Its positions are float32 whatever the data is, so that float64 is compared less closely."""
+    """Registers cases of resizing; float64 is compared loosely, as positions are always float32."""
     case(name, retyped(samples, ("float32", "float32", "float16", "bfloat16")), in_float64(reference))
     case(name, retyped(samples, ("float64",)), in_float64(reference), loose=1e3)
 

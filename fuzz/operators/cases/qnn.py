@@ -1,4 +1,4 @@
-"""Cases of quantized operators, references in exact rational arithmetic with halves rounded as the operator says."""
+"""Cases of quantized operators; references in exact rationals, halves rounded as the operator says."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BYTES = ("int8", "uint8")
 
 
 def exact(x: np.ndarray, scale: Any, zero: Any, axis: int = -1) -> np.ndarray:
-    """The real numbers that integers stand for, as fractions."""
+    """Returns the real numbers that quantized integers represent, as fractions."""
     scale, zero = (_along(p, x.ndim, axis) for p in (scale, zero))
     scales = np.vectorize(lambda s: Fraction(float(s)), otypes=[object])(scale)
     return (x.astype(object) - zero.astype(object)) * scales

@@ -16,7 +16,10 @@ TURNS = [[14, 16], [52, 57], [23, 40], [5, 37], [25, 33], [46, 12], [58, 22], [3
 
 
 def threefry(key: list[int], counter: list[int], last: bool = False) -> list[int]:
-    """Threefry4x64 of 20 rounds; with `last` as it is published, else without the last addition of the key."""
+    """Computes Threefry4x64 of 20 rounds; without `last` the last addition of the key is left out.
+
+    The algorithm is published with that addition.
+    """
     parity = 0x1BD11BDAA9FC1A22 ^ key[0] ^ key[1] ^ key[2] ^ key[3]
     keys, x = [*key, parity], list(counter)
     for turn in range(21 if last else 20):

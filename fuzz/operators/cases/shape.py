@@ -56,7 +56,7 @@ def _reshape_reference(attrs: Any, x: np.ndarray) -> np.ndarray:
             a, b, whole = runs.pop(0), runs.pop(0), source.pop(0)
             dims += [whole // b if a == -1 else a, whole // a if b == -1 else b]
         else:
-            dims.append(source.pop(0))  # every 0, -1 and number stands for one dimension in these samples
+            dims.append(source.pop(0))  # every 0, -1 and number is for one dimension in these samples
     return x.reshape(dims)
 
 

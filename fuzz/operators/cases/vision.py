@@ -18,7 +18,7 @@ def _box(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def iou(a: Any, b: Any) -> float:
-    """What two boxes share, in parts of what they cover."""
+    """Returns the intersection of two boxes over their union."""
     ax, bx = sorted((a[0], a[2])), sorted((b[0], b[2]))
     ay, by = sorted((a[1], a[3])), sorted((b[1], b[3]))
     shared = max(0.0, min(ax[1], bx[1]) - max(ax[0], bx[0])) * max(0.0, min(ay[1], by[1]) - max(ay[0], by[0]))

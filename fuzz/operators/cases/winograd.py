@@ -1,4 +1,7 @@
-"""Cases of Winograd convolutions: transformed weights against products of polynomials, convolutions against direct ones."""
+"""Cases of Winograd convolutions.
+
+Transformed weights are compared with products of polynomials, convolutions with direct ones.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ POINTS = {2: (0, -1, 1), 4: (0, -1, 1, Fraction(1, 2), -2)}
 
 
 def filters(tile: int) -> np.ndarray:
-    """What three taps are multiplied with: the filter's polynomial at each point, over the differences to the others."""
+    """Returns the filter transform G: the filter's polynomial at each point, over differences.
+
+    The differences are those of the point to the others.
+    """
     points = POINTS[tile]
     rows = []
     for p in points:
@@ -47,7 +53,7 @@ def outputs(tile: int) -> np.ndarray:
 
 
 def data(tile: int) -> np.ndarray:
-    """What the data are multiplied with, solved for from the other two: y[i] = sum of w[r] * d[i + r]."""
+    """Returns the data transform B, solved for from the other two: y[i] = sum of w[r] * d[i + r]."""
     size, a, g = tile + 2, outputs(tile), filters(tile)
     known = np.concatenate([a.T * g[:, r] for r in range(3)])
     wanted = np.concatenate([np.eye(size)[r : r + tile] for r in range(3)])

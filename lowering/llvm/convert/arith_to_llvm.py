@@ -1,7 +1,7 @@
-"""`arith`, and `vector_ext`'s compares, selects and casts, to `llvm`.
+"""Lowers `arith`, and `vector_ext`'s compares, selects and casts, to `llvm`.
 
 bf16 arithmetic is done in f32 and rounded to nearest even after each op: few targets have it, and those that have it
-flush denormals. f16 is left to LLVM, but for f64 → f16, which must not round twice.
+flush denormals. f16 is left to LLVM, except for f64 → f16, which must not round twice.
 Integer division never traps: x / 0 = 0, x % 0 = 0, and the least number divided by -1 is itself, as in numpy.
 """
 
@@ -145,9 +145,9 @@ def _known_lanes(value: SSAValue) -> list[int] | None:
 
 
 def divide(b: Builder, op: type[Operation], lhs: SSAValue, rhs: SSAValue, zero_result: SSAValue | None) -> SSAValue:
-    """lhs `op` rhs where neither a zero divisor nor the least number over -1 may trap.
+    """Emits lhs `op` rhs; neither a zero divisor nor the least number over -1 traps.
 
-    A zero divisor gives `zero_result`, or 0 when that is None; -1 as a signed divisor negates (or leaves 0).
+    The result for a zero divisor is `zero_result`, or 0 when that is None; -1 as a signed divisor negates (or leaves 0).
     """
     type_ = lhs.type
     signed = op in (llvm.SDivOp, llvm.SRemOp)
@@ -162,7 +162,7 @@ def divide(b: Builder, op: type[Operation], lhs: SSAValue, rhs: SSAValue, zero_r
         odd = b.emit(llvm.OrOp, (is_zero, is_minus_one), is_zero.type)
     result = b.emit(op, (lhs, b.select(odd, one, rhs)), type_)
     if op in (llvm.SRemOp, llvm.URemOp):
-        # x % 1 = 0 is also what x % 0 and x % -1 shall give.
+        # x % 1 = 0 is also the result of x % 0 and x % -1.
         return result
     if signed:
         negated = b.emit(llvm.SubOp, (zero, lhs), type_, WRAPS)
@@ -185,7 +185,7 @@ def convert_division(c: Converter, op: Operation) -> None:
 
 @TABLE.on(arith.FloorDivSIOp, arith.CeilDivSIOp, arith.CeilDivUIOp)
 def convert_rounded_division(c: Converter, op: Operation) -> None:
-    """Division toward minus or plus infinity: the quotient toward zero, one off where the remainder says so."""
+    """Lowers division toward minus or plus infinity: C's quotient, corrected by the remainder."""
     lhs, rhs = c.operands(op)
     type_ = lhs.type
     zero, one = c.constant(0, type_), c.constant(1, type_)
@@ -260,7 +260,7 @@ def convert_float_op(c: Converter, op: Operation) -> None:
 
 @TABLE.on(*FLOAT_INTRINSICS)
 def convert_float_min_max(c: Converter, op: Operation) -> None:
-    """maximumf and minimumf give NaN for a NaN, maxnumf and minnumf the other operand."""
+    """Lowers minima and maxima: maximumf and minimumf return NaN for a NaN, maxnumf and minnumf the other."""
     operands = c.operands(op)
     type_ = operands[0].type
     lhs, rhs = _widened(c, operands)
@@ -276,7 +276,7 @@ def _min_max(c: Converter, name: str, lhs: SSAValue, rhs: SSAValue, flags: llvm.
         number, other = (lhs, rhs) if _is_number(lhs) else (rhs, lhs)
         return c.select(c.fcmp("ogt" if name == "maximum" else "olt", number, other), number, other)
     if name in ("maximum", "minimum") and any_zero and lanes(lhs.type) and named(c.cpu).arch == "x86_64":
-        # There is no such instruction, but one, under a mask, that gives the second of two that it cannot compare. The second is what a
+        # The only such instruction, under a mask, returns the second of two that it cannot compare. The second is what a
         # reduction waits for, so that the first is looked at beforehand.
         chosen = c.select(c.fcmp("ogt" if name == "maximum" else "olt", rhs, lhs), rhs, lhs)
         return c.select(c.fcmp("ord", rhs, rhs), chosen, rhs)
@@ -284,7 +284,7 @@ def _min_max(c: Converter, name: str, lhs: SSAValue, rhs: SSAValue, flags: llvm.
 
 
 def _is_number(value: SSAValue) -> bool:
-    """Whether a value is a constant, or a vector of constants, of which none is NaN."""
+    """Tells whether a value is a constant, or a vector of constants, of which none is NaN."""
     match value.owner.value if isinstance(value.owner, llvm.ConstantOp) else None:
         case FloatAttr() as scalar:
             return scalar.value.data == scalar.value.data
@@ -383,7 +383,10 @@ def truncate_float(c: Converter, value: SSAValue, type_: Attribute) -> SSAValue:
 
 
 def _truncate_to_bf16(c: Converter, value: SSAValue, type_: Attribute) -> SSAValue:
-    """f32 to bf16 in integers: add half of the last place kept (less one when that is even), cut; NaN stays quiet."""
+    """Rounds f32 to bf16 in integers.
+
+    Adds half of the last place kept (less one when that is even) and truncates; NaN stays quiet.
+    """
     wide = with_element(type_, i32)
     bits = c.emit(llvm.BitcastOp, (value,), wide)
     upper = c.emit(llvm.LShrOp, (bits, c.constant(16, wide)), wide)
@@ -404,9 +407,10 @@ def _upper_half(c: Converter, value: SSAValue, type_: Attribute) -> SSAValue:
 
 
 def _round_to_odd(c: Converter, value: SSAValue) -> SSAValue:
-    """f64 to f32 such that rounding again to f16 gives the nearest: cut toward zero, last bit set where inexact.
+    """Rounds f64 to f32 to odd, so that rounding again to f16 is correct.
 
-    After Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums: proved algorithms using rounding to odd".
+    Truncates, and sets the last bit where inexact. After Boldo and Melquiond, "Emulation of a FMA and correctly rounded sums:
+    proved algorithms using rounding to odd".
     """
     narrow, bits = with_element(value.type, f32), with_element(value.type, i32)
     nearest = c.emit(llvm.FPTruncOp, (value,), narrow)

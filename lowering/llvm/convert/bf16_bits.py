@@ -1,12 +1,12 @@
-"""bf16 in registers as the i16 of the same bits, once functions are in the `llvm` dialect.
+"""Represents bf16 in registers as the i16 of the same bits, once functions are in the `llvm` dialect.
 
 LLVM's code generator ends the process on many vectors of bf16. Where a processor has AVX512-BF16, vectors of 8, 16 or 32 are
-types of its registers and a single bf16 is none, and of the steps that take a vector of another length to pieces some make a vector
+types of its registers and a single bf16 is none, and of the steps that split a vector of another length some make a vector
 of a single lane (`scalar_to_vector`), for which nothing is known to do ("Do not know how to soft promote this operator's
 operand!"): a shuffle that takes all but the first of 17 lanes is enough. Other processors pass single bf16 on as f32, which rounds
-them anew at each block.
+them again at each block.
 
-Nothing is computed in bf16 (`in_f32` in `arith_to_llvm`), so that its bits can be moved as those of integers are. What does need
+Nothing is computed in bf16 (`in_f32` in `arith_to_llvm`), so that its bits can be moved as those of integers are. An op that needs
 the type, such as an instruction for dot products, gets it by a bitcast on the spot.
 """
 
@@ -50,7 +50,7 @@ MOVING_INTRINSICS = ("llvm.masked.",)
 
 
 def bf16_as_i16(functions: Iterable[Operation]) -> None:
-    """Has every value of bf16 in these LLVM functions be an i16, in signatures, memory and constants, too."""
+    """Replaces bf16 by i16 in these LLVM functions: values, signatures, memory and constants."""
     ops = [op for function in functions for op in walk_ops(function)]
     types = _Types()
     # Which operands were bf16 can be seen only as long as none has another type.
@@ -111,7 +111,7 @@ class _Types:
     known: dict[Attribute, Attribute] = field(default_factory=dict[Attribute, Attribute])
 
     def __call__(self, attribute: Attribute) -> Attribute:
-        """The attribute itself where there is no bf16 in it."""
+        """Returns the attribute with i16 for bf16; the attribute itself where it contains no bf16."""
         changed = self.known.get(attribute)
         if changed is None:
             changed = self._change(attribute)

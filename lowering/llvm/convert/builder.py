@@ -1,4 +1,7 @@
-"""Appends ops of the `llvm` dialect to a block: constants once per function, arithmetic folded where both sides are known."""
+"""Appends ops of the `llvm` dialect to a block, with shared constants and folded arithmetic.
+
+Constants are made once per function; arithmetic is folded where both sides are known.
+"""
 
 from __future__ import annotations
 
@@ -168,7 +171,10 @@ class Builder(Emitter):
         type_: Attribute | None,
         fastmath: llvm.FastMathAttr = NO_FASTMATH,
     ) -> SSAValue | None:
-        """A call of the LLVM intrinsic `llvm.<name>`; overloads are named by the translator, after the operand types."""
+        """Emits a call of the LLVM intrinsic `llvm.<name>`.
+
+        The translator names overloads after the operand types.
+        """
         properties: dict[str, Attribute] = {
             "intrin": string(f"llvm.{name}"),
             "fastmathFlags": fastmath,
@@ -284,7 +290,10 @@ _DECIMAL_DIGITS: dict[type[Attribute], str] = {Float32Type: ".9g", Float64Type: 
 
 
 def prints_exactly(value: DenseIntOrFPElementsAttr) -> bool:
-    """Whether xDSL's printer writes the numbers in decimal: its parser misreads the hexadecimal floats of a dense<…>."""
+    """Tells whether xDSL's printer writes all numbers in decimal.
+
+    Its parser misreads the hexadecimal floats of a dense<…>.
+    """
     element = value.get_element_type()
     if not isinstance(element, FLOAT_TYPES):
         return True

@@ -42,5 +42,5 @@ def convert_switch(c: Converter, op: cf.SwitchOp) -> None:
 
 @TABLE.on(cf.AssertOp)
 def convert_assert(c: Converter, op: cf.AssertOp) -> None:
-    """Where the condition is false the function returns the status of the message."""
+    """Lowers an assertion: the function returns the status of the message where the condition is false."""
     c.fail_unless(c.value(op.arg), op.msg.data)

@@ -1,4 +1,4 @@
-"""The conversion of standard dialects to the `llvm` dialect: one walk that rebuilds each function, op by op.
+"""Converts standard dialects to the `llvm` dialect: one walk that rebuilds each function, op by op.
 
 Each source dialect has its file (`arith_to_llvm`, `scf_to_llvm`, …) that holds a table from op class to handler. A
 handler reads the converted operands, appends LLVM ops and binds the results. Nothing is rewritten in place, so the
@@ -73,7 +73,7 @@ class BlockFrame:
 
 @dataclass(frozen=True)
 class Signature:
-    """How a function looks once converted."""
+    """The converted type of a function."""
 
     inputs: tuple[Attribute, ...]
     results: tuple[Attribute, ...]
@@ -116,7 +116,7 @@ class Converter(Builder):
     symbols: dict[str, Operation] = field(default_factory=dict[str, Operation])
     """Functions and globals of `top_level` that handlers added, by symbol."""
     yielded: tuple[SSAValue, ...] = ()
-    """What the region that ended last gave, in the source module's values."""
+    """The operands of the terminator of the region that ended last, in the source module's values."""
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -140,7 +140,7 @@ class Converter(Builder):
     # Values
 
     def value(self, source: SSAValue) -> SSAValue:
-        """The LLVM value that stands for `source`."""
+        """Returns the LLVM value of `source`."""
         converted = self.values.get(source)
         if converted is None:
             raise error_at(source, "this value is used before its definition", "check the order of the ops")
@@ -155,18 +155,18 @@ class Converter(Builder):
             return tuple(self.value(operand) for operand in op.operands)
 
     def operands_of(self, *sources: SSAValue) -> tuple[SSAValue, ...]:
-        """The LLVM values that stand for `sources`."""
+        """Returns the LLVM values of `sources`."""
         return tuple(self.value(source) for source in sources)
 
     def memref(self, source: SSAValue) -> MemRefValue:
-        """What is known of the memref `source`."""
+        """Returns the descriptor of the memref `source`."""
         converted = self.memrefs.get(source)
         if converted is None:
             raise error_at(source, "this memref is used before its definition", "check the order of the ops")
         return converted
 
     def index(self, source: SSAValue) -> Index:
-        """`source` as a number when it is constant, else as an i64 value."""
+        """Returns `source` as a number when it is constant, otherwise as an i64 value."""
         converted = self.value(source)
         owner = converted.owner
         if type(owner) is llvm.ConstantOp and isinstance(number := owner.properties["value"], IntegerAttr):
@@ -178,7 +178,7 @@ class Converter(Builder):
         return [self.index(source) for source in sources]
 
     def bind(self, source: SSAValue, converted: SSAValue | MemRefValue) -> None:
-        """`converted` stands for `source` from now on, and takes over its name."""
+        """Sets the conversion of `source`, which takes over its name."""
         if isinstance(converted, MemRefValue):
             self.memrefs[source] = converted
             converted = converted.base
@@ -241,11 +241,11 @@ class Converter(Builder):
         self.block = block
 
     def convert_block(self, source: Block, done: Callable[[], None] = ignore) -> None:
-        """Has the ops of `source` converted, into the block that ops go to then, before anything else goes on."""
+        """Schedules the conversion of the ops of `source` into the current block, before anything else."""
         self.frames.append(BlockFrame(iter(ops_in(source)), done))
 
     def convert_region(self, region: Region, entry: Block, done: Callable[[], None] = ignore) -> None:
-        """Has all blocks of `region` converted, the first into `entry`, in an order where definitions precede uses."""
+        """Schedules the conversion of all blocks of `region`, the first into `entry`, definitions before uses."""
         first = region.blocks.first
         if first is None:
             return
@@ -350,7 +350,7 @@ class Converter(Builder):
             self.return_values([self.poison(type_) for type_ in self.signature.results], self.failure.args[0])
 
     def return_values(self, results: Sequence[SSAValue], status: SSAValue | None) -> None:
-        """Ends the function; `status` None stands for success."""
+        """Ends the function; `status` None means success."""
         assert self.signature is not None
         parts = list(results)
         if self.signature.returns_status:
@@ -373,7 +373,7 @@ class Converter(Builder):
     # Symbols
 
     def declare(self, name: str, inputs: Sequence[Attribute], output: Attribute | None) -> str:
-        """Has the module declare the external function `name`."""
+        """Declares the external function `name` in the module, once."""
         if name not in self.symbols and name not in self.signatures:
             self.add_symbol(name, make_function(name, llvm.LLVMFunctionType(inputs, output), "external"))
         return name
@@ -390,13 +390,13 @@ class Converter(Builder):
             self.symbols[name.data] = op
 
     def use_library(self, name: str, build: Callable[[], Operation]) -> str:
-        """Has the module hold the function `name`, made by `build` once everything else is converted."""
+        """Adds the function `name` to the module, built by `build` once everything else is converted."""
         if name not in self.symbols and name not in self.library:
             self.library[name] = build
         return name
 
     def finish(self, module: ModuleOp) -> None:
-        """Builds what was asked of the library and gives the module its new body."""
+        """Builds the library functions in use and replaces the module's body by the converted one."""
         while self.library:
             name, build = self.library.popitem()
             op = build()

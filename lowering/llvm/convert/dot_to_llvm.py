@@ -1,9 +1,9 @@
-"""`vector_ext.dot` to `llvm`: the processor's own instructions for dot products of 8 bits and of bfloat16, else products.
+"""Lowers `vector_ext.dot` to `llvm`: instructions for int8 and bfloat16 dot products, or products.
 
 x86's `vpdpbusd` (VNNI) multiplies unsigned by signed bytes. Another pair of signs is made of it: with a' = a + 128 as
 unsigned, the sum of a * b is that of a' * b less 128 times the sum of b, and the latter is a dot product itself, which LLVM
 computes once for all rows that share b. `vpmaddubsw` is never used: it saturates. Arm's `sdot` and `udot` take bytes of one
-signedness, `usdot` (i8mm) of two. Where there is no such instruction, bytes are widened to 16 bits, of which x86 multiplies
+signedness, `usdot` (i8mm) of two. A processor without such an instruction widens bytes to 16 bits, of which x86 multiplies
 and adds pairs (`pmaddwd`).
 """
 
@@ -77,7 +77,7 @@ def _width(target: Target, count: int) -> int:
 
 
 def _flip(c: Converter, value: SSAValue) -> SSAValue:
-    """Signed bytes as the unsigned ones that are 128 more, or unsigned ones as the signed that are 128 less."""
+    """Adds 128 to signed bytes, for unsigned ones, or subtracts it from unsigned ones, for signed."""
     word = _broadcast_word(value)
     if word is None:
         return c.emit(llvm.XOrOp, (value, c.constant(SIGN, value.type)), value.type)
@@ -135,7 +135,7 @@ def _bytes(c: Converter, target: Target, whole: Sequence[SSAValue], width: int, 
         lhs, rhs = (lhs, rhs) if signs[0] else (rhs, lhs)
         half = product(zero, c.constant(64, lhs.type), rhs)
         total = product(acc, _flip(c, lhs), rhs)
-    # What 128 less on one side lacks, in two halves: 128 is no signed byte.
+    # The correction for 128 less on one side, in two halves: 128 does not fit a signed byte.
     return _add(c, total, _add(c, half, half))
 
 
@@ -168,7 +168,10 @@ def _multiply_add_pairs(c: Converter, parts: Sequence[SSAValue], signs: Signs, g
 
 
 def _bf16_pairs(c: Converter, acc: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-    """A bfloat16 is the upper half of a float32: of a pair one is shifted there, and the other is there already."""
+    """Adds products of bfloat16 pairs in f32.
+
+    A bfloat16 is the upper half of a float32: one of a pair is shifted there, and the other is there already.
+    """
     words = with_element(acc.type, i32)
     halves: list[tuple[SSAValue, SSAValue]] = []
     for side in (lhs, rhs):

@@ -1,4 +1,4 @@
-"""Floats to integers of 64 bits, in vectors of a processor that has no such instruction: by shifts of the significand.
+"""Converts floats to 64-bit integers in vectors by shifts, for processors without an instruction.
 
 AVX2 shifts each lane of 64 bits by a number of its own, but converts to 32 bits only; LLVM would do one lane after the other.
 

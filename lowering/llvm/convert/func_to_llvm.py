@@ -1,11 +1,11 @@
-"""`func` to `llvm`: bare pointers for memrefs, a status for what can fail, argument attributes for LLVM's alias analysis.
+"""Lowers `func` to `llvm`: bare pointers for memrefs, a status, attributes for alias analysis.
 
 Attributes that a `func.func` may carry:
 
 - `mirstack.noalias` (unit): no two memref arguments overlap; they become `noalias nonnull`;
 - `mirstack.align` (integer): every memref argument's address is a multiple of so many bytes;
 - `passthrough` (array of strings or string pairs): LLVM function attributes;
-- `mirstack.status` (unit, on a declaration): the function returns an i32 status behind its results.
+- `mirstack.status` (unit, on a declaration): the function returns an i32 status after its results.
 
 Argument attributes that start with `llvm.` are handed on. A public function without results returns an i32 status: 0,
 or the code of the check that failed (see `converter.MESSAGES`); any other function does when something in it can fail.
@@ -48,7 +48,7 @@ HANDED_ON = ("mirstack.signature", "mirstack.shape")
 
 
 def is_public(op: func.FuncOp) -> bool:
-    """Whether the function can be called from outside of its module."""
+    """Tells whether the function can be called from outside of its module."""
     return op.sym_visibility is None or op.sym_visibility.data == "public"
 
 
@@ -57,7 +57,7 @@ FAILING_OPS: frozenset[type] = frozenset((cf.AssertOp, memref.AllocOp))
 
 
 def signatures_of(ops: Iterable[Operation], types: TypeConverter) -> dict[str, Signature]:
-    """The converted signature of each function among `ops`, and whether it, or a function that it calls, can fail."""
+    """Returns the converted signature of each function among `ops`, and whether it or a callee can fail."""
     by_name: dict[str, func.FuncOp] = {}
     callers: dict[str, list[str]] = {}
     failing: list[str] = []
@@ -129,7 +129,7 @@ def _argument_attrs(op: func.FuncOp) -> ArrayAttr[DictionaryAttr] | None:
 
 
 def _static_extent(type_: MemRefType) -> int:
-    """The bytes that a memref of static shape and default layout covers, else 0."""
+    """Returns the bytes that a memref of static shape and default layout covers, otherwise 0."""
     sizes = type_.get_shape()
     if any(size < 0 for size in sizes) or not isinstance(type_.layout, NoneAttr):
         return 0
@@ -189,7 +189,7 @@ def convert_return(c: Converter, op: func.ReturnOp) -> None:
 
 
 def bare_value(c: Converter, source: SSAValue) -> SSAValue:
-    """How a value goes to or from a function."""
+    """Returns the value as it is passed to or from a function: a memref as its bare pointer."""
     return c.memref(source).bare(c) if is_memref(source.type) else c.value(source)
 
 

@@ -1,6 +1,6 @@
-"""Memory from the heap and failed checks: a function that ends early gives back what it has taken.
+"""Frees heap memory where checks fail: a function that ends early frees what it has allocated.
 
-Each piece of memory that the function frees itself has a variable on the stack, null while nothing is taken. Where a check
+Each allocation that the function frees itself has a variable on the stack, null while nothing is allocated. Where a check
 fails all of them are freed (`free` of null does nothing). LLVM makes phis of the variables.
 """
 
@@ -18,10 +18,10 @@ _ALIGNMENT = 8
 
 @dataclass
 class HeapMemory:
-    """What one function takes from the heap."""
+    """The heap allocations of one function."""
 
     freed: dict[SSAValue, list[Operation]] = field(default_factory=dict[SSAValue, list[Operation]])
-    """Each piece of memory, with the calls of `free` that give it back."""
+    """Each allocation, with the calls of `free` that release it."""
     exits: int = 0
     """Checks that the function makes, those of its allocations among them."""
 
@@ -30,12 +30,12 @@ class HeapMemory:
         self.freed[memory] = []
 
     def give_back(self, memory: SSAValue, call: Operation | None) -> None:
-        """Notes the `call` that frees `memory`; memory from elsewhere is not the function's to free on failure."""
+        """Notes the `call` that frees `memory`; other functions' memory is not freed on failure."""
         if call is not None and memory in self.freed:
             self.freed[memory].append(call)
 
     def variables(self, builder: Builder) -> list[SSAValue]:
-        """The stack's variables to be freed where a check fails; stores to them are added beside allocations and frees.
+        """Returns the stack variables to free where a check fails; adds stores at allocations and frees.
 
         None where the only check is an allocation's own.
         """

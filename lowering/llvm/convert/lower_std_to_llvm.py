@@ -1,4 +1,4 @@
-"""The pass `lower-std-to-llvm`: standard dialects to the `llvm` dialect, composed of one table per source dialect."""
+"""The pass `lower-std-to-llvm`: standard dialects to `llvm`, composed of one table per source dialect."""
 
 from __future__ import annotations
 
@@ -47,10 +47,11 @@ LOWERED = (func.FuncOp, memref.GlobalOp)
 
 
 def lower_std_to_llvm(module: ModuleOp, cpu: str = "", strict_math: bool = False) -> None:
-    """Converts every function and global of `module` in place, with the instructions of LLVM's processor `cpu` ("" is this
-    one); raises `MirError` at an op that LLVM has no code for.
+    """Converts every function and global of `module` in place to the `llvm` dialect.
 
-    With `strict_math` functions such as exp are C's, computed in f64. What is of another level at the top of the module (LLVM functions, Relay functions, …) is left as it is.
+    `cpu` is LLVM's name of the processor whose instructions are used ("" is this one). With `strict_math` functions such as exp are
+    C's, computed in f64. Ops of other levels at the top of the module (LLVM functions, Relay functions, …) are left as they are.
+    Raises `MirError` at an op that LLVM has no code for.
     """
     with no_collection():
         ops = list(module.body.ops)
@@ -74,7 +75,7 @@ def lower_std_to_llvm(module: ModuleOp, cpu: str = "", strict_math: bool = False
 
 @dataclass(frozen=True)
 class LowerStdToLLVM(ModulePass):
-    """Lowers func, cf, scf, arith, math, memref and vector to the `llvm` dialect; memrefs become bare pointers.
+    """Lowers func, cf, scf, arith, math, memref and vector to `llvm`; memrefs become bare pointers.
 
     `cpu` is LLVM's name of the processor whose instructions may be used ("" for this one). With `strict_math` functions such as exp
     are the C library's, computed in f64 and rounded, whatever the processor.

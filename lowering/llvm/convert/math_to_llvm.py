@@ -1,8 +1,8 @@
-"""`math` to `llvm`: what LLVM has as an instruction is one; other functions are called.
+"""Lowers `math` to `llvm`: to instructions where LLVM has them, otherwise to calls of functions.
 
-A function that `math_library` has in f32 becomes one private function per number of lanes, `mirstack.exp.v16f32`, that LLVM
-inlines (`math_tables` has some for processors that look up tables in registers); f16 and bf16 go by way of f32. In f64 the C
-library's functions are called, lane by lane, but for those of `math_wide`.
+A function that `libm/float32` has becomes one private function per number of lanes, `mirstack.exp.v16f32`, that LLVM
+inlines (`libm/table_lookup` has some for processors that look up tables in registers); f16 and bf16 go by way of f32. In f64 the C
+library's functions are called, lane by lane, except for those of `libm/float64`.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def elementary(c: Converter, name: str, operands: Sequence[SSAValue]) -> SSAValu
 
 
 def _of_double(c: Converter, name: str, operands: Sequence[SSAValue]) -> SSAValue:
-    """The function as C computes it in f64, rounded to f32, and that to 16 bits: on every processor as in the interpreter."""
+    """Calls C's function in f64 and rounds to f32, then to 16 bits: on every processor as interpreted."""
     type_ = operands[0].type
     element = element_of(type_)
     if not isinstance(element, Float64Type):
@@ -168,7 +168,7 @@ def _simple_power(x: Float, exponent: SSAValue) -> Float | None:
     if number == -1.0:
         return 1.0 / x
     if number == 0.5:
-        # Unlike sqrt, pow gives 0 for -0 and infinity for -infinity.
+        # Unlike sqrt, pow returns 0 for -0 and infinity for -infinity.
         return x.equals(-INF).choose(INF, (x + 0.0).sqrt())
     return None
 
@@ -211,7 +211,7 @@ def inline_function(
 
 
 def _in_f64(c: Converter, name: str, operands: Sequence[SSAValue]) -> SSAValue:
-    """By the C library, one lane after the other, where there is no formula."""
+    """Calls the C library for one lane after the other, for functions without a formula."""
     type_ = operands[0].type
     if name == "rsqrt":
         root = c.compute("sqrt", operands, type_)
@@ -284,7 +284,7 @@ def _wide_function(name: str, formula: Callable[[Float], Float], type_: Attribut
 
 @TABLE.on(math_ext.RemFOp)
 def convert_remf(c: Converter, op: math_ext.RemFOp) -> None:
-    """C's fmod, which is exact: f16 and bf16 by way of f32, vectors by a formula where it holds for all lanes."""
+    """Lowers C's fmod, which is exact: f16 and bf16 in f32, vectors by a formula where all lanes allow."""
     lhs, rhs = c.operands(op)
     type_ = lhs.type
     if not isinstance(element_of(type_), Float32Type | Float64Type):
@@ -313,11 +313,12 @@ def _remainder(c: Converter, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
 
 
 def _remainder_function(name: str, symbol: str, type_: Attribute) -> llvm.FuncOp:
-    """The remainder of vectors: what a - q * b is by one fused operation, for the whole part q of a / b; lanes that need more are C's.
+    """Builds the remainder of vectors: a - q * b by one fused operation; hard lanes are C's.
 
-    Where it is less than b, q is right, or one too far: a and b, if a is not less, are multiples of b's last place, and so is a - q * b,
-    which is then a float as it is, and so is what adding b makes of it where it is below 0. What is not less than b is not rounded to less.
-    No quotient, b or a that is infinite, 0 or NaN leads to less than b.
+    q is the truncated quotient. Where the remainder is less than b, q is right, or one too large: a and b, if a is not less, are
+    multiples of b's last place, and so is a - q * b, which is then exactly a float, and so is the sum with b where it is below 0.
+    A remainder that is not less than b is not rounded to less. A quotient, b or a that is infinite, 0 or NaN never leads to less
+    than b.
     """
     builder = Builder()
 
@@ -358,7 +359,7 @@ def convert_count_zeros(c: Converter, op: Operation) -> None:
 
 @TABLE.on(math.CtPopOp)
 def convert_popcount(c: Converter, op: math.CtPopOp) -> None:
-    """How many bits are set."""
+    """Lowers a count of the bits that are set."""
     (value,) = c.operands(op)
     c.bind(op.result, c.compute("ctpop", (value,), value.type))
 

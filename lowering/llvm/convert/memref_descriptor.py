@@ -1,4 +1,4 @@
-"""A memref while it is converted: a pointer, an offset, sizes and strides, each known number or SSA value on its own."""
+"""Describes a memref during conversion: pointer, offset, sizes and strides, constants or SSA values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .types import byte_size, in_memory, static_strides
 
 @dataclass(frozen=True, slots=True)
 class MemRefValue:
-    """Element (i, j, …) lies `offset + i * strides[0] + j * strides[1] + …` elements after `base`."""
+    """Element (i, j, …) is `offset + i * strides[0] + j * strides[1] + …` elements after `base`."""
 
     base: SSAValue
     offset: Index
@@ -32,7 +32,7 @@ class MemRefValue:
 
     @property
     def alignment(self) -> int:
-        """What divides every element's address, in bytes."""
+        """Returns the number of bytes of which every element's address is a multiple."""
         return byte_size(self.memory_element)
 
     def linear(self, b: Builder, indices: Sequence[Index]) -> Index:
@@ -80,7 +80,7 @@ class MemRefValue:
         return size
 
     def is_row_major(self) -> bool:
-        """Whether the elements are known to lie one after the other in row-major order."""
+        """Tells whether the elements are known to be contiguous in row-major order."""
         expected = 1
         for dim in reversed(range(len(self.sizes))):
             size = self.sizes[dim]
@@ -98,7 +98,7 @@ class MemRefValue:
 def open_parts(type_: MemRefType) -> tuple[list[int], list[int]]:
     """Returns the dimensions whose size, and those whose stride, the type leaves open.
 
-    A block argument for each, behind one for the pointer, carries a memref to another block.
+    A block argument for each, after one for the pointer, carries a memref to another block.
     """
     sizes = [dim for dim, size in enumerate(type_.get_shape()) if size < 0]
     strides = [dim for dim, stride in enumerate(static_strides(type_)) if stride is None]
@@ -119,7 +119,7 @@ def from_parts(type_: MemRefType, element: Attribute, values: Sequence[SSAValue]
 
 
 def from_bare_pointer(pointer: SSAValue, type_: MemRefType, element: Attribute, where: SSAValue | None) -> MemRefValue:
-    """The memref of a static layout that starts at `pointer`; sizes that the type leaves open stay unknown.
+    """Returns the memref of a static layout that starts at `pointer`; open sizes stay unknown.
 
     Raises `MirError` at `where` when a stride is dynamic, for a bare pointer cannot carry it.
     """

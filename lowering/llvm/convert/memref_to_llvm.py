@@ -43,7 +43,7 @@ EXTERNAL = "mirstack.external"
 
 
 def is_set(flag: Attribute | None) -> bool:
-    """Whether an optional flag is there and true."""
+    """Tells whether an optional flag is present and true."""
     return isinstance(flag, IntegerAttr) and flag.value.data != 0
 
 
@@ -58,12 +58,12 @@ def store_element(c: Builder, value: SSAValue, ptr: SSAValue, alignment: int, no
 
 
 def from_memory(c: Builder, value: SSAValue, type_: Attribute) -> SSAValue:
-    """What lies in memory as `in_memory(type_)`, as a value of `type_`."""
+    """Converts a value loaded as `in_memory(type_)` to `type_`."""
     return c.icmp("ne", value, c.constant(0, value.type)) if is_bool(element_of(type_)) else value
 
 
 def to_memory(c: Builder, value: SSAValue) -> SSAValue:
-    """A value of a register as it lies in memory, `in_memory` of its type."""
+    """Converts a register's value to `in_memory` of its type, to be stored."""
     return c.emit(llvm.ZExtOp, (value,), in_memory(value.type)) if is_bool(element_of(value.type)) else value
 
 
@@ -140,7 +140,7 @@ def _extent(c: Converter, op: memref.AllocOp | memref.AllocaOp) -> tuple[MemRefV
 
 @TABLE.on(memref.AllocaOp)
 def convert_alloca(c: Converter, op: memref.AllocaOp) -> None:
-    """Room on the stack: on entry to the function where the size is static, else in place."""
+    """Allocates on the stack: on entry to the function where the size is static, otherwise in place."""
     ref, span = _extent(c, op)
     element = ref.memory_element
     alignment = op.alignment.value.data if op.alignment is not None else max(ref.alignment, 16)
@@ -164,7 +164,7 @@ def convert_alloc(c: Converter, op: memref.AllocOp) -> None:
     ref, span = _extent(c, op)
     alignment = max(op.alignment.value.data if op.alignment is not None else DEFAULT_ALIGNMENT, ref.alignment)
     size = c.mul(span, ref.alignment)
-    # aligned_alloc wants a multiple of the alignment, and may give null for 0 bytes: always at least one unit.
+    # aligned_alloc wants a multiple of the alignment, and may return null for 0 bytes: always at least one unit.
     if isinstance(size, int):
         rounded = c.i64((size // alignment + 1) * alignment)
     else:
@@ -239,7 +239,7 @@ def convert_dim(c: Converter, op: memref.DimOp) -> None:
 
 @TABLE.on(memref.RankOp)
 def convert_rank(c: Converter, op: memref.RankOp) -> None:
-    """How many dimensions there are."""
+    """Lowers the number of dimensions to a constant."""
     c.bind(op.rank, c.i64(len(c.memref(op.source).sizes)))
 
 
@@ -303,7 +303,7 @@ def loop_nest(c: Converter, sizes: Sequence[Index], body: Callable[[list[SSAValu
 
 @TABLE.on(memref.CopyOp)
 def convert_copy(c: Converter, op: memref.CopyOp) -> None:
-    """memcpy where both lie in one piece, else loops."""
+    """Lowers a copy to memcpy where both sides are contiguous, otherwise to loops."""
     source, target = c.memref(op.source), c.memref(op.destination)
     sizes = [a if a is not None else target.known_size(c, dim, op.destination) for dim, a in enumerate(source.sizes)]
     if source.is_row_major() and target.is_row_major():

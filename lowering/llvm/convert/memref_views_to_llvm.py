@@ -91,7 +91,7 @@ def convert_view(c: Converter, op: memref.ViewOp) -> None:
 
 @TABLE.on(memref.CollapseShapeOp)
 def convert_collapse_shape(c: Converter, op: memref.CollapseShapeOp) -> None:
-    """Groups of dimensions that lie one after the other, merged."""
+    """Merges groups of dimensions that are contiguous."""
     ref = c.memref(op.src)
     sizes: list[Index | None] = []
     strides: list[Index] = []

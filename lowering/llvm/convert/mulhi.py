@@ -1,8 +1,8 @@
-"""The upper halves of products of 32 bits, as fixed-point multiplication has them, for processors with `pmuldq`.
+"""Computes the upper halves of 32-bit products, as in fixed-point multiplication, by `pmuldq`.
 
 `trunci((extsi(a) * extsi(b)) >> 32)` on vectors: x86 multiplies the even lanes of two vectors, into 64 bits each. LLVM widens
-both sides instead, which moves all lanes twice before the product and once more behind it. Here the even lanes are multiplied
-where they are, then the odd ones, and the upper halves of both stand, but for one step to the side, where they belong.
+both sides instead, which moves all lanes twice before the product and once more after it. Here the even lanes are multiplied
+in place, then the odd ones, and the upper halves of both need one shuffle only.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST = 1 << WORD - 1
 
 
 def high_product(c: Converter, op: vector_ext.CastOp) -> SSAValue | None:
-    """The value of a cast to 32 bits that gives the upper half of a product; None for any other cast."""
+    """Emits a cast to 32 bits that takes the upper half of a product; returns None for any other cast."""
     type_ = op.result.type
     if op.kind.data != "trunci" or type_.element_type != i32 or type_.get_shape()[-1] % 4:
         return None

@@ -1,9 +1,9 @@
-"""`scf.parallel` to a function of its own that the runtime's thread pool calls on ranges of the iterations.
+"""Lowers `scf.parallel` to a function that the runtime's thread pool calls on ranges of iterations.
 
     scf.parallel (%i) = (%lb) to (%ub) step (%s) { body }
 
 becomes a call `mirstack_parallel_for(@f.parallel, captures, 0, count, grain)`. `@f.parallel(captures, begin, end)` loads
-what the body uses and hands it to `@f.parallel.body`, whose pointer parameters are `noalias` where they cannot overlap.
+the captured values and passes them to `@f.parallel.body`, whose pointer parameters are `noalias` where they cannot overlap.
 The outermost loop dimension is shared out; inner dimensions, and parallel loops inside of the body, run serially.
 The attribute `mirstack.grain` of the loop is the least number of iterations that are worth a thread.
 """
@@ -47,7 +47,7 @@ PARALLEL_FOR = "mirstack_parallel_for"
 
 @dataclass
 class Captures:
-    """What the body of a parallel loop uses from around it."""
+    """The values from around a parallel loop that its body uses."""
 
     values: list[SSAValue] = field(default_factory=list[SSAValue])
     """Source values that are no memrefs."""
@@ -57,7 +57,7 @@ class Captures:
     can_fail: bool = False
 
     def add(self, *converted: Index | None) -> None:
-        """Gives each value a place, but for numbers and constants, which the body has by itself."""
+        """Adds a slot for each value, except for numbers and constants, which the body has by itself."""
         for value in converted:
             if isinstance(value, SSAValue) and type(value.owner) not in CONSTANT_OPS:
                 self.slots.setdefault(value, len(self.slots))
@@ -128,7 +128,7 @@ def convert_parallel(c: Converter, op: scf.ParallelOp) -> None:
 
 
 def iteration_count(c: Converter, lower: Index, upper: Index, step: Index) -> Index:
-    """How many steps go from `lower` up to `upper`."""
+    """Returns the number of steps from `lower` up to `upper`."""
     distance = c.add(upper, c.mul(lower, -1))
     if step == 1:
         return distance
@@ -147,7 +147,7 @@ def root_of(pointer: SSAValue) -> SSAValue:
 
 
 def noalias_roots(c: Converter, captures: Captures) -> dict[SSAValue, DictionaryAttr]:
-    """Which captured pointers overlap no other, with the attributes that the body's parameters get for it."""
+    """Returns the captured pointers that overlap no other, with their parameter attributes in the body."""
     pointers = [value for value in captures.slots if value.type == PTR]
     roots = [root_of(pointer) for pointer in pointers]
     out: dict[SSAValue, DictionaryAttr] = {}
@@ -217,7 +217,7 @@ class ParallelBody:
         return function
 
     def wrapper(self, c: Converter, body_name: str) -> None:
-        """What the pool calls: loads the captures and hands them on."""
+        """Emits the function that the pool calls: it loads the captures and calls the body."""
         entry = Block(arg_types=[PTR, i64, i64])
         self.function(c, self.name, entry)
         c.start_function(entry)
@@ -231,7 +231,7 @@ class ParallelBody:
         c.append(create_op(llvm.ReturnOp, (status,), (), {}, c.location))
 
     def bind_captures(self, c: Converter, entry: Block) -> None:
-        """The source values that the body uses stand for the parameters, or for constants made again."""
+        """Binds the captured source values to the parameters, or to constants made again."""
 
         def local(value: SSAValue) -> SSAValue:
             slot = self.captures.slots.get(value)
@@ -268,7 +268,10 @@ class ParallelBody:
 def serial_loops(
     c: Converter, op: scf.ParallelOp, shared: int, begin: SSAValue | None = None, end: SSAValue | None = None
 ) -> None:
-    """The loop nest run by one thread. With `shared`, the first dimension runs over iterations `begin` to `end` only."""
+    """Emits the loop nest run by one thread.
+
+    With `shared`, the first dimension runs over iterations `begin` to `end` only.
+    """
     body = op.body.block
     closers: list[tuple[Block, SSAValue, SSAValue, Block]] = []
     bounds = zip(body.args, op.lowerBound, op.upperBound, op.step, strict=True)

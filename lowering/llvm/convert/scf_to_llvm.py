@@ -23,7 +23,7 @@ MUST_PROGRESS = llvm_ext.LoopAnnotationAttr.of({"mustprogress": 1})
 
 @TABLE.on(scf.YieldOp, scf.ReduceOp)
 def convert_yield(c: Converter, op: scf.YieldOp | scf.ReduceOp) -> None:
-    """Keeps what the region gives for the op around it, which goes on when the block ends."""
+    """Keeps the operands of a region's terminator for the op around it, which goes on when the block ends."""
     if isinstance(op, scf.ReduceOp) and op.args:
         raise error_at(
             op,
@@ -45,9 +45,9 @@ def convert_condition(c: Converter, op: scf.ConditionOp) -> None:
 
 @TABLE.on(scf.ForOp)
 def convert_for(c: Converter, op: scf.ForOp) -> None:
-    """header(iv, args): if iv < ub then body; header(iv + step, yielded) else after.
+    """Lowers a loop: header(iv, args): if iv < ub then body; header(iv + step, yielded) else after.
 
-    A loop that is known to have a first turn is tested at its end, where LLVM would move the test to:
+    A loop that is known to have a first iteration is tested at its end, where LLVM would move the test to:
     header(iv, args): body; if iv + step < ub then header(iv + step, yielded) else after(yielded).
     """
     body = op.regions[0].block

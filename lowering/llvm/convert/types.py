@@ -1,4 +1,4 @@
-"""Which LLVM type stands for a type of the standard dialects, in a register and in memory."""
+"""Maps types of the standard dialects to LLVM types, in a register and in memory."""
 
 from __future__ import annotations
 
@@ -37,27 +37,30 @@ LLVM_TYPES = (LLVMArrayType, LLVMFunctionType, LLVMPointerType, LLVMStructType)
 
 
 def is_vector(type_: Attribute) -> TypeIs[VectorType[Attribute]]:
-    """Whether `type_` is a vector. (xDSL's `isa` builds constraints for a generic class: some 150 µs each time.)"""
+    """Tells whether `type_` is a vector.
+
+    xDSL's `isa` builds constraints for a generic class: some 150 µs each time.
+    """
     return type(type_) is VectorType
 
 
 def is_memref(type_: Attribute) -> TypeIs[MemRefType[Attribute]]:
-    """Whether `type_` is a memref of known rank."""
+    """Tells whether `type_` is a memref of known rank."""
     return type(type_) is MemRefType
 
 
 def is_bool(type_: Attribute) -> bool:
-    """Whether `type_` is `i1`."""
+    """Tells whether `type_` is `i1`."""
     return type(type_) is IntegerType and type_.width.data == 1
 
 
 def element_of(type_: Attribute) -> Attribute:
-    """The element type of a vector, else the type itself."""
+    """Returns the element type of a vector, otherwise the type itself."""
     return type_.element_type if is_vector(type_) else type_
 
 
 def lanes(type_: Attribute) -> int:
-    """How many lanes the type has: the product of a vector's shape; 0 for a scalar."""
+    """Returns the number of lanes: the product of a vector's shape; 0 for a scalar."""
     if not is_vector(type_):
         return 0
     count = 1
@@ -99,7 +102,10 @@ def byte_size(type_: Attribute) -> int:
 
 
 def alignment_of(type_: Attribute) -> int:
-    """The largest power of two that the address of a field of this LLVM register type is a multiple of, in an aligned struct."""
+    """Returns the alignment of a field of this LLVM register type in an aligned struct.
+
+    It is the largest power of two of which every such address is a multiple.
+    """
     if is_bool(element_of(type_)):
         return 1  # lanes are bits there
     size = byte_size(type_)
@@ -108,7 +114,7 @@ def alignment_of(type_: Attribute) -> int:
 
 @memoized
 def in_memory(type_: Attribute) -> Attribute:
-    """How a converted type lies in memory: booleans take a byte, as in numpy; all else is as in a register."""
+    """Returns the type of a converted type in memory: i8 for booleans, as in numpy; otherwise the same."""
     return with_element(type_, i8) if is_bool(element_of(type_)) else type_
 
 

@@ -75,7 +75,7 @@ def _row_address(c: Converter, ref: MemRefValue, indices: Sequence[Index], row: 
 
 
 def _masked_width(c: Converter, op: Operation, element: Attribute, shape: Sequence[int]) -> int | None:
-    """The whole vector some of whose lanes are better loaded or stored than pieces that are powers of two; None for pieces."""
+    """Returns the width of the masked vector that is faster than power-of-two pieces; None for pieces."""
     count = shape[0] if len(shape) == 1 else 0
     if IN_MEMORY not in op.attributes or count <= 4 or count & (count - 1) == 0:
         return None
@@ -136,15 +136,17 @@ def convert_store(c: Converter, op: vector.StoreOp) -> None:
 
 
 def _masked_parts(c: Converter, ref: MemRefValue, value: SSAValue) -> list[range]:
-    """The lanes that are loaded or stored at a time with a mask: those of a register. Wider ones LLVM 22 takes apart wrongly: for x86 a
-    half whose lanes are all left out was loaded whole."""
+    """Returns the ranges of lanes to load or store with one mask: those of a register.
+
+    LLVM 22 splits wider ones wrongly: for x86 a half whose lanes are all left out was loaded whole.
+    """
     count = lanes(value.type)
     width = max(1, named(c.cpu).lanes(ref.alignment))
     return [range(start, min(start + width, count)) for start in range(0, count, width)]
 
 
 def _lane_address(c: Converter, address: SSAValue, lane: int, element: Attribute) -> SSAValue:
-    """The address of a lane, which may lie behind the end of the memory when the lane is left out."""
+    """Returns the address of a lane, which may be past the end of the memory when the lane is left out."""
     properties: dict[str, Attribute] = {**GEP_ANYWHERE, "rawConstantIndices": i32_array(lane), "elem_type": element}
     return c.emit(llvm.GEPOp, (address,), address.type, properties)
 
@@ -188,7 +190,10 @@ def _masked_store(c: Converter, ref: MemRefValue, address: SSAValue, mask: SSAVa
 
 @TABLE.on(vector.MaskedLoadOp)
 def convert_masked_load(c: Converter, op: vector.MaskedLoadOp) -> None:
-    """Neighbouring elements where the mask is set, else the lanes of `pass_thru`; memory behind unset lanes is not touched."""
+    """Loads adjacent elements where the mask is set, otherwise the lanes of `pass_thru`.
+
+    Memory at unset lanes is not touched.
+    """
     ref = c.memref(op.base)
     _check_unit_stride(c, ref, op.base)
     address = ref.address(c, c.indices(op.indices))
@@ -204,7 +209,7 @@ def convert_masked_store(c: Converter, op: vector.MaskedStoreOp) -> None:
 
 
 def _identity_in_bounds(op: vector.TransferReadOp | vector.TransferWriteOp, shape: Sequence[int]) -> bool:
-    """Whether a transfer's map is the minor identity; returns whether all of it is in bounds."""
+    """Checks that a transfer's map is the minor identity; tells whether all of it is in bounds."""
     source = op.source.type
     if not is_memref(source):
         raise error_at(op, f"'{op.name}' on a tensor cannot be lowered", "bufferize first")
@@ -219,7 +224,7 @@ def _identity_in_bounds(op: vector.TransferReadOp | vector.TransferWriteOp, shap
 
 
 def _bounds_mask(c: Converter, ref: MemRefValue, index: Index, width: int, where: SSAValue) -> SSAValue:
-    """The lanes that lie inside the last dimension."""
+    """Returns a mask of the lanes inside the last dimension."""
     size = ref.sizes[-1]
     if size is None:
         raise error_at(c.location, f"the size of the last dimension of {where.type} is not known here")
@@ -257,7 +262,7 @@ def _transfer_mask(
 
 @TABLE.on(vector.TransferReadOp)
 def convert_transfer_read(c: Converter, op: vector.TransferReadOp) -> None:
-    """A load that gives the padding out of bounds."""
+    """Lowers a transfer read to a load that yields the padding out of bounds."""
     ref, indices, shape = c.memref(op.source), c.indices(op.indices), _shape(op.result)
     _check_unit_stride(c, ref, op.source)
     mask = _transfer_mask(c, op, ref, indices, op.result)
@@ -455,7 +460,10 @@ COMBINERS: dict[str, type[llvm.AddOp | llvm.MulOp | llvm.AndOp | llvm.OrOp | llv
 
 @TABLE.on(vector.ReductionOp)
 def convert_reduction(c: Converter, op: vector.ReductionOp) -> None:
-    """All lanes combined, and `acc` when there is one; float sums and products go lane by lane unless `reassoc` is set."""
+    """Combines all lanes, and `acc` when there is one.
+
+    Float sums and products go lane by lane unless `reassoc` is set.
+    """
     kind = op.kind.data.value
     lanes_value, acc = c.value(op.vector), None if op.acc is None else c.value(op.acc)
     narrow = element_of(lanes_value.type)

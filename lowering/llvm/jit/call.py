@@ -1,6 +1,6 @@
-"""Calls compiled functions from Python with numpy arrays, or anything that speaks DLPack, without copying.
+"""Calls compiled functions from Python with numpy or DLPack arrays, without copying.
 
-A `NativeFunction` checks dtype, shape and layout of what it is given, takes the addresses and jumps: about a microsecond
+A `NativeFunction` checks dtype, shape and layout of its arguments, takes the addresses and jumps: about a microsecond
 plus half a microsecond an array. The GIL is released meanwhile, and several threads may call at once.
 """
 
@@ -116,7 +116,10 @@ class NativeFunction:
                 return _scalar_type(parameter.name, parameter.dtype)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Calls the function; raises TypeError or ValueError that names the parameter when an argument does not fit."""
+        """Calls the function.
+
+        Raises TypeError or ValueError that names the parameter when an argument does not fit.
+        """
         if len(arguments) != len(self._taken):
             names = ", ".join(parameter.name for parameter in self._taken)
             raise TypeError(
@@ -157,7 +160,7 @@ class NativeFunction:
         return None
 
     def failure(self, code: int) -> MirError:
-        """What the status `code` means."""
+        """Returns the error of the status `code`."""
         return MirError(diagnostic_of(self.messages.get(code, f"{self.name} failed with status {code}")))
 
     def _accept(self, given: Any, spec: ArraySpec, sizes: dict[str, int]) -> NDArray[Any]:
@@ -222,9 +225,9 @@ _word = ctypes.c_size_t.from_address
 
 
 def _data_field() -> int | None:
-    """Where an array object holds the address of its data; None where this Python or numpy does it another way.
+    """Returns the offset of the data's address in an array object; None where it cannot be found.
 
-    numpy's C API fixes the field right behind the object's header; it is tried before it is relied on.
+    numpy's C API fixes the field right after the object's header; it is tried before it is relied on.
     """
     offset = object.__basicsize__
     for sample in (np.zeros(3), np.arange(12, dtype=np.int8)[5:], np.zeros((2, 2), dtype=np.float32)):
@@ -248,7 +251,7 @@ _ARRAY, _SCALAR, _SIZE = 0, 1, 2
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
-    """What a call needs of a parameter, flat and ready."""
+    """The facts about a parameter that a call needs, flat and ready."""
 
     kind: int
     name: str
@@ -259,7 +262,7 @@ class _Plan:
     alignment: int = 1
     is_output: bool = False
     nbytes: int = 0
-    """Bytes of an array whose sizes are all known, else 0."""
+    """Bytes of an array whose sizes are all known, otherwise 0."""
 
     def extent(self, sizes: Mapping[str, int]) -> int:
         """Bytes of the array when named sizes have these values."""
@@ -336,7 +339,7 @@ def diagnostic_of(text: str) -> Diagnostic:
 
 
 def messages_of(module: Any) -> dict[int, str]:
-    """What the status codes of a converted module's functions mean."""
+    """Returns the messages of the status codes of a converted module's functions."""
     from xdsl.dialects.builtin import DictionaryAttr, StringAttr
 
     from ..convert.converter import MESSAGES

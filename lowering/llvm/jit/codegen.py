@@ -1,4 +1,4 @@
-"""LLVM IR text to machine code with llvmlite: read, verify, optimize, emit. Alone in a process of its own, or inside of this one.
+"""Compiles LLVM IR text to machine code with llvmlite, in a process of its own or in this one.
 
 Run as a program (`codegen_process` starts it), the file serves compilations: LLVM ends its process where an assertion fails or where it
 has no instruction for an operation, and must not take anything else along. So it imports llvmlite and nothing of the package.
@@ -6,7 +6,7 @@ has no instruction for an operation, and must not take anything else along. So i
     python -I -S codegen.py FOLDER_OF_LLVMLITE      standard input is a socket, over which each byte comes with two files
 
 For each such byte the server forks a worker, which has LLVM loaded already. The worker reads requests from the first file, a socket,
-and answers there; what LLVM says on standard error goes to the second. It ends when the other end of its socket is closed, even in the
+and answers there; LLVM's messages on standard error go to the second. It ends when the other end of its socket is closed, even in the
 midst of a compilation, and so does the server.
 """
 
@@ -37,7 +37,7 @@ STACK_BYTES = 1 << 28
 
 
 class Request(NamedTuple):
-    """What is to be made of a text: an object file, assembly or optimized LLVM IR (`kind`), for a processor."""
+    """A request to compile a text to `kind`, an object, assembly or optimized LLVM IR, for a processor."""
 
     kind: str
     triple: str
@@ -64,7 +64,7 @@ class Request(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What a text was compiled to, and the seconds that reading, optimizing and generating code took."""
+    """The result of a compilation, and the seconds of reading, optimizing and generating code."""
 
     data: bytes
     seconds: tuple[float, float, float]
@@ -120,7 +120,7 @@ _MACHINES = _Machines()
 
 
 def compiled(request: Request, text: str) -> Made:
-    """What the text becomes. Raises Refused."""
+    """Compiles the text. Raises Refused."""
     machine = _MACHINES.of(request)
     seconds = [0.0, 0.0]
     module = _prepared(text, request, machine, seconds)
@@ -137,7 +137,7 @@ def compiled(request: Request, text: str) -> Made:
 
 
 def _prepared(text: str, request: Request, machine: llvm.TargetMachine, seconds: list[float]) -> llvm.ModuleRef:
-    """The optimized module; the seconds that reading and optimizing take are added to the first two of `seconds`.
+    """Returns the optimized module; adds the seconds of reading and optimizing to `seconds`.
 
     LLVM 22.1's SLP vectorizer may leave a value before its definition, from which code generation makes wrong code or ends
     the process (see `tests/lowering/llvm/test_slp_order.py`). So the result is verified, and made again without that vectorizer
@@ -177,7 +177,7 @@ def _optimized(
 
 
 def parse(text: str) -> llvm.ModuleRef:
-    """LLVM's own module of IR text, verified. Raises Refused with LLVM's complaint when the text is not well formed."""
+    """Parses IR text to LLVM's own module and verifies it. Raises Refused with LLVM's complaint."""
     try:
         # In a context of its own: contexts are not for several threads at once, and go with their modules.
         module = llvm.parse_assembly(text, llvm.create_context())
@@ -188,7 +188,7 @@ def parse(text: str) -> llvm.ModuleRef:
 
 
 def defect_of(module: llvm.ModuleRef) -> str | None:
-    """What LLVM's verifier says is wrong with a module; None when nothing is."""
+    """Returns the complaint of LLVM's verifier about a module; None when there is none."""
     try:
         module.verify()
     except RuntimeError as error:
@@ -260,7 +260,10 @@ def answered(line: bytes, text: bytes, compile: Callable[[Request, str], Made]) 
 
 
 def work(connection: socket.socket, compile: Callable[[Request, str], Made]) -> None:
-    """Answers requests until the other end is closed. LLVM runs in a thread, whose stack is large; this one sees the end at once."""
+    """Answers requests until the other end is closed.
+
+    LLVM runs in a thread, whose stack is large; this one notices the end at once.
+    """
     import signal
     from queue import SimpleQueue
 

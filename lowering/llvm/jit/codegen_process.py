@@ -47,7 +47,7 @@ class Died(Exception):
 
 
 class Unavailable(Exception):
-    """There is no worker: this system starts no process. The text says why."""
+    """The system cannot start a worker. The text says why."""
 
 
 @dataclass(eq=False)
@@ -61,7 +61,7 @@ class _Worker:
     uses: int = 0
 
     def ask(self, request: Request, text: str) -> Made:
-        """What a text becomes. Raises Refused, Died, and Unavailable where the worker never began."""
+        """Compiles a text. Raises Refused, Died, and Unavailable where the worker never began."""
         line, data = request.encode(), text_bytes(text)
         began = time.monotonic()
         try:
@@ -112,7 +112,10 @@ _REASON = re.compile(
 
 @dataclass
 class _Processes:
-    """The server of this process, and its workers. All of it is used under `lock`, and forgotten in a fork."""
+    """The server of this process, and its workers.
+
+    All of it is used under `lock`, and forgotten in a fork.
+    """
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     channel: socket.socket | None = None
@@ -247,7 +250,10 @@ SAFER = (
 
 
 def compile_apart(request: Request, text: str) -> Made:
-    """What LLVM makes of a text, in another process. Raises MirError where LLVM refuses it, or survives it by no pipeline."""
+    """Compiles a text in another process.
+
+    Raises MirError where LLVM refuses it, or no pipeline survives it.
+    """
     request = request._replace(seconds=whole_number("MIRSTACK_LLVM_SECONDS", SECONDS))
     kept = None
     reason = ""
@@ -318,7 +324,7 @@ def compile_inside(request: Request, text: str) -> Made:
 
 
 def as_error(refused: Refused) -> MirError:
-    """What LLVM refuses, as an error of ours."""
+    """Returns LLVM's refusal as an error of ours."""
     diagnostic = Diagnostic(refused.message)
     return MirError(diagnostic.with_note(refused.note) if refused.note else diagnostic)
 

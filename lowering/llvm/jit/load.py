@@ -1,4 +1,4 @@
-"""LLVM IR text to machine code that this process runs: have an object made of it, link it, look symbols up.
+"""Loads LLVM IR text as machine code into this process: compiles an object, links it, finds symbols.
 
 Compiling and linking are apart: `emit_object` returns bytes that a cache may keep, `link_objects` loads such bytes. LLVM compiles in
 other processes (`codegen_process`), and links in this one.
@@ -27,8 +27,10 @@ _LIBRARY_NUMBERS = itertools.count()
 
 @dataclass(frozen=True)
 class Target:
-    """What code is made for. `cpu` and `features` are LLVM's `-mcpu` and `-mattr`; None means this machine's, as does the cpu
-    "native"."""
+    """The processor that code is made for.
+
+    `cpu` and `features` are LLVM's `-mcpu` and `-mattr`; None means this machine's, as does the cpu "native".
+    """
 
     triple: str | None = None
     cpu: str | None = None
@@ -37,7 +39,7 @@ class Target:
 
     @property
     def is_host(self) -> bool:
-        """Whether code for the target runs in this process."""
+        """Tells whether code for the target runs in this process."""
         return self.triple is None
 
     def describe(self) -> str:
@@ -94,7 +96,7 @@ def _request(kind: str, target: Target, jit: bool) -> codegen.Request:
 
 
 def parse(text: str) -> llvm.ModuleRef:
-    """LLVM's own module of IR text, verified; raises `MirError` with LLVM's complaint when the text is not well formed."""
+    """Parses IR text to LLVM's own module and verifies it. Raises `MirError` with LLVM's complaint."""
     _initialize(False)
     try:
         return codegen.parse(text)
@@ -103,7 +105,10 @@ def parse(text: str) -> llvm.ModuleRef:
 
 
 def emit_object(text: str, target: Target = HOST) -> bytes:
-    """IR text to the bytes of an object file, optimized for `target`; for linking into this process unless it is foreign."""
+    """Compiles IR text to an object file, optimized for `target`.
+
+    The object can be linked into this process unless the target is foreign.
+    """
     return compile_apart(_request("object", target, target.is_host), text).data
 
 
@@ -122,7 +127,10 @@ LINKS = 64
 
 
 class _Engines:
-    """Linkers of objects. One that is full is left to the code that it linked, which keeps it for as long as the code may run."""
+    """Linkers of objects.
+
+    A full one is left to the code that it linked, which keeps it for as long as the code may run.
+    """
 
     def __init__(self) -> None:
         self._engine: llvm.LLJIT | None = None
@@ -156,7 +164,7 @@ class CompiledModule:
     _addresses: dict[str, int] = field(default_factory=dict[str, int])
 
     def address(self, name: str) -> int:
-        """Where the public function or global `name` lies; raises `MirError` when there is none."""
+        """Returns the address of the public function or global `name`. Raises `MirError` when there is none."""
         if name not in self.exports:
             known = ", ".join(sorted(self.exports)) or "nothing"
             raise MirError(
@@ -218,7 +226,7 @@ def link_objects(
 
 
 def _resolve(names: Iterable[str], runtime: Callable[[], Mapping[str, int]]) -> dict[str, int]:
-    """Addresses of symbols of the compiled runtime and of the process; raises `MirError` for those that are in neither."""
+    """Returns addresses of symbols of the compiled runtime and the process. Raises `MirError` for others."""
     found: dict[str, int] = {}
     missing: list[str] = []
     for name in sorted(names):
@@ -237,7 +245,7 @@ def _resolve(names: Iterable[str], runtime: Callable[[], Mapping[str, int]]) -> 
 
 
 def process_symbol(name: str) -> int | None:
-    """The address of a function in the libraries that this process has loaded, libm among them; None when there is none."""
+    """Returns the address of a function in the process's libraries, libm among them; None for no such."""
     import ctypes
 
     # By file name: ctypes.util.find_library would start a compiler to ask.
@@ -253,7 +261,6 @@ def process_symbol(name: str) -> int | None:
 
 
 def compile_shipped(text: str, *, symbols: Mapping[str, int] | None = None) -> CompiledModule:
-    """IR text of the package itself to code loaded into this process, which compiles it: no time goes into starting another, nor into
-    optimizing."""
+    """Compiles the package's own IR text in this process, without starting another and without optimizing."""
     request = _request("object", Target(opt_level=0), True)
     return link_objects([compile_inside(request, text).data], symbols=symbols)

@@ -22,9 +22,12 @@ _Job = tuple[int, int, str, "Future[bytes] | None"]
 
 
 class ObjectPool:
-    """Threads that compile LLVM IR; leaving the `with` block ends them, and drops what has not begun when the block is left by
-    an exception. A thread starts when there is something to do and all others are at work. One of the `threads` is left to whoever
-    submits, until `hurry` says that all is submitted: Python at work on the next module is what all wait for."""
+    """Threads that compile LLVM IR.
+
+    Leaving the `with` block ends them, and drops what has not begun when the block is left by an exception. A thread starts when
+    there is something to do and all others are at work. One of the `threads` is left to whoever submits, until `hurry` says that
+    all is submitted: all wait for Python at work on the next module.
+    """
 
     def __init__(self, target: Target, threads: int):
         self._target = target

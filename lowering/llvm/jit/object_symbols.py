@@ -1,4 +1,4 @@
-"""The symbols of an object file, read from its table: what it defines for others and what it asks of others.
+"""Reads the symbols of an object file: those that it defines and those that it needs.
 
 Formats: ELF of 64 bits ("System V ABI", chapter 4) and Mach-O of 64 bits (Apple's "Mach-O file format reference").
 """

@@ -1,7 +1,7 @@
-"""Elementary functions in f32 as straight-line code: a compiler vectorizes them, and NaN, infinities, signed zeros and
-denormals come out as C's math.h says. Errors are below 2 units in the last place (see the tests).
+"""Computes elementary functions in f32 by straight-line code, which a compiler vectorizes.
 
-The most used (exp, log, tanh, erf, expm1) are computed in f32; the others in f64, rounded once at the end, where a plain
+NaN, infinities, signed zeros and denormals come out as C's math.h says. Errors are below 2 units in the last place (see the
+tests). The most used (exp, log, tanh, erf, expm1) are computed in f32; the others in f64, rounded once at the end, where a plain
 formula is accurate enough. Polynomials are minimax fits (Remez' exchange on the range given, weighted for relative
 error), made for this file. Argument reductions are Cody and Waite's, for sin, cos and tan Payne and Hanek's with 2/pi in
 pieces of 28 bits, whose products with an f32 are exact in f64.
@@ -93,12 +93,12 @@ def _split_exponent(x: Float) -> tuple[Float, Float]:
 
 
 def _power_of_two(shifted: Float, bias: int = 127) -> Float:
-    """2**(n + bias - 127), of which the exponent's bits are n + bias, for the n in the low bits of `shifted`."""
+    """Returns 2**(n + bias - 127), whose exponent bits are n + bias, for n in the low bits of `shifted`."""
     return ((shifted.bits() << 23) + (bias << 23)).as_float_bits()
 
 
 def _scaled(less: Float, shifted: Float, tiny: Bool) -> Float:
-    """(1 + less) * 2**n for n up to 128; where `tiny`, down to -160. The result may overflow or be denormal.
+    """Returns (1 + less) * 2**n for n up to 128; where `tiny`, down to -160.
 
     A factor of two powers is applied last, as 2**n itself would overflow or be denormal before the result does.
     """
@@ -184,8 +184,10 @@ def sigmoid(x: Float) -> Float:
 
 
 def _inverse_of_sum(less: Float, power: Float, total: Float, unit: Float | float) -> tuple[Float, Float]:
-    """unit / (less * power + total), and that times what was rounded away of the denominator, which is more than an error
-    of 2 units of the last place allows."""
+    """Returns q = unit / (less * power + total), and q times the denominator's rounding error.
+
+    Callers subtract the latter: it exceeds the 2 units in the last place that results may be off.
+    """
     below = mul_add(less, power, total)
     quotient = unit / below
     return quotient, mul_add(less, power, total - below) * quotient
@@ -197,7 +199,10 @@ def erf(x: Float) -> Float:
 
 
 def erf_without_fma(x: Float) -> Float:
-    """erf where a product is rounded before it is added: of the largest one, the first 12 bits of both sides are multiplied exactly."""
+    """Computes erf where a product is rounded before it is added.
+
+    Of the largest product the first 12 bits of both sides are multiplied exactly.
+    """
 
     def sum_of(bounded: Float, rest: Float) -> Float:
         high = (bounded.bits() & -0x1000).as_float_bits()
@@ -208,7 +213,7 @@ def erf_without_fma(x: Float) -> Float:
 
 
 def _erf(x: Float, sum_of: Callable[[Float, Float], Float]) -> Float:
-    """erf; `sum_of(y, rest)` gives y * ERF_FIRST + rest."""
+    """Computes erf; `sum_of(y, rest)` returns y * ERF_FIRST + rest."""
     bounded = abs(x).at_most(3.95)
     # The first coefficient in two parts: near 0 the result is its multiple.
     rest = bounded * polynomial(bounded, (ERF[0] - ERF_FIRST, *ERF[1:]))
@@ -342,7 +347,7 @@ def _sin_cos(r: Float) -> tuple[Float, Float]:
 
 
 def _sin_cos_near(x: Float) -> tuple[Int, Float, Float]:
-    """Of x = n pi/2 + r with |r| <= pi/4, in f32: a number whose lowest bits are those of n, the sine and the cosine of r."""
+    """Reduces x = n pi/2 + r with |r| <= pi/4 in f32; returns n in low bits, sine and cosine of r."""
     shifted = mul_add(x, 2.0 / math.pi, MAGIC_F32)
     n = shifted - MAGIC_F32
     r = x

@@ -1,4 +1,4 @@
-"""Elementary functions in f64 on vectors, as straight-line code; the others are the C library's, lane by lane.
+"""Computes elementary functions in f64 vectors by straight-line code; the C library has the others.
 
 The argument's reduction is Cody and Waite's, the polynomial Taylor's: of so few coefficients more than a fit would need, exact ones cost less.
 """

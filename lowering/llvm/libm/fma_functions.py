@@ -1,9 +1,8 @@
-"""Elementary functions by formulas that are alike in f32 and in f64, of an argument in its own width, for processors that round
-x * y + z once.
+"""Computes elementary functions by formulas shared by f32 and f64, with fused multiply-adds.
 
-What is rounded away of a sum or a difference is often kept beside it, as a second number; without fused multiply-add that would cost
-more than computing f32 in f64 (`math_library`). Polynomials are minimax fits, made for this file. Errors are below 2 units in the last
-place, in f64 below 2.5.
+The argument is of the width that is computed in. The rounding error of a sum or a difference is often kept beside it, as a second
+number; without fused multiply-add that would cost more than computing f32 in f64 (`float32`). Polynomials are minimax fits, made
+for this file. Errors are below 2 units in the last place, in f64 below 2.5.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ Numbers = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Width:
-    """What of the formulas differs between f32 and f64."""
+    """The constants of the formulas that differ between f32 and f64."""
 
     fraction: int
     """Bits of the fraction that are stored."""
@@ -164,7 +163,7 @@ class _Log:
 
 
 def _log(u: Float, rest: Float | None = None) -> _Log:
-    """The logarithm of u + rest, of which the rest is below a unit in the last place of a normal u above 0."""
+    """Computes the logarithm of u + rest; rest is below a unit in the last place of a normal u above 0."""
     w = width_of(u)
     root = 0x3FE6A09E667F3BCD if w is F64 else 0x3F3504F3  # the bits of sqrt(1/2)
     offset = u.bits() - root
@@ -363,7 +362,7 @@ def atanh(x: Float) -> Float:
 
 
 def _reduced(x: Float) -> tuple[Int, Float, Float]:
-    """x = n pi/2 + r + low with |r| <= pi/4: a number whose lowest bits are those of n, r, and what is rounded away of it."""
+    """Reduces x = n pi/2 + r + low with |r| <= pi/4; returns n in low bits, r, and its rounding error low."""
     w = width_of(x)
     shifted = mul_add(x, 2.0 / math.pi, w.magic)
     n = shifted - w.magic
@@ -392,7 +391,7 @@ def tan_near(x: Float) -> Float:
 
 
 def near(x: Float) -> Bool:
-    """Whether `_reduced` is accurate for x."""
+    """Tells whether `_reduced` is accurate for x."""
     return abs(x) < NEAR[width_of(x).fraction]
 
 
@@ -434,7 +433,10 @@ def tan_near_wide(x: Float) -> Float:
 
 
 def atan(x: Float) -> Float:
-    """The angle whose tangent is x: pi/4 or pi/2 and that of what is left, by one division. 1 - |x| is exact from 1/2 on."""
+    """Computes the arc tangent: pi/4 or pi/2 and the rest's, by one division.
+
+    1 - |x| is exact from 1/2 on.
+    """
     w = width_of(x)
     magnitude = abs(x)
     middle, upper = magnitude > 0.5, magnitude > 2.414213562373095
@@ -449,7 +451,10 @@ def atan(x: Float) -> Float:
 
 
 def _arc(x: Float) -> tuple[Bool, Float, Float]:
-    """Whether |x| is above 1/2, and asin(z) as z and what is more, for z = |x|, above 1/2 for z = sqrt((1 - |x|) / 2)."""
+    """Returns whether |x| is above 1/2, and asin(z) as z and a correction.
+
+    z is |x|, and above 1/2 sqrt((1 - |x|) / 2).
+    """
     magnitude = abs(x)
     beyond = magnitude > 0.5
     z = beyond.choose(mul_add(magnitude, -0.5, 0.5).sqrt(), magnitude)
@@ -468,7 +473,10 @@ def asin(x: Float) -> Float:
 
 
 def acos(x: Float) -> Float:
-    """The angle whose cosine is x; NaN beyond 1: twice that of sqrt((1 - |x|) / 2), above 1/2, and its complement below -1/2."""
+    """Computes the arc cosine; NaN beyond 1.
+
+    Above 1/2 it is twice that of sqrt((1 - |x|) / 2), and below -1/2 the complement.
+    """
     beyond, z, more = _arc(x)
     high, low = (2 * part for part in width_of(x).quarter_pi)
     angle = z + more
@@ -487,7 +495,7 @@ NARROW: dict[str, Function] = {
     **{f.__name__: f for f in (log2, log10, log1p, sinh, cosh, asinh, acosh, atanh, asin, acos, atan)},
     "tan": _tan,
 }
-"""Of f32, instead of those of `math_library`."""
+"""Of f32, instead of those of `float32`."""
 WIDE: dict[str, Function] = {
     f.__name__: f for f in (*(log, log2, log10, log1p, sinh, cosh, tanh), *(asinh, acosh, atanh, asin, acos, atan))
 }

@@ -39,13 +39,13 @@ class Bool:
         return Bool(self.b, self.b.emit(llvm.XOrOp, (self.value, ones), self.value.type))
 
     def choose(self, yes: Float | float, no: Float | float) -> Float:
-        """`yes` where true, else `no`; at least one of them is a `Float`."""
+        """Returns `yes` where true, otherwise `no`; at least one of them is a `Float`."""
         typed = yes if isinstance(yes, Float) else no
         assert isinstance(typed, Float)
         return Float(self.b, self.b.select(self.value, typed.same(yes), typed.same(no)))
 
     def pick(self, like: NumberT, yes: float, no: float) -> NumberT:
-        """The number `yes` where true, else `no`, in the type of `like`."""
+        """Returns the number `yes` where true, otherwise `no`, in the type of `like`."""
         if isinstance(like, Float):
             return type(like)(self.b, self.b.select(self.value, like.same(yes), like.same(no)))
         return type(like)(self.b, self.b.select(self.value, like.same(int(yes)), like.same(int(no))))
@@ -110,7 +110,7 @@ class Int:
         return Bool(self.b, self.b.icmp(predicate, self.value, self.same(other)))
 
     def choose(self, cond: Bool, other: Int | int) -> Int:
-        """This where `cond`, else `other`."""
+        """Returns this where `cond`, otherwise `other`."""
         return Int(self.b, self.b.select(cond.value, self.value, self.same(other)))
 
     def as_float_bits(self) -> Float:
@@ -179,11 +179,11 @@ class Float:
         return self.compare("oge", other)
 
     def equals(self, other: Float | float) -> Bool:
-        """Whether both are the same number (0 and -0 are)."""
+        """Tells whether both are the same number (0 and -0 are)."""
         return self.compare("oeq", other)
 
     def is_nan(self) -> Bool:
-        """Whether it is not a number."""
+        """Tells whether the value is not a number."""
         return self.compare("uno", self)
 
     def at_least(self, bound: float) -> Float:
@@ -224,7 +224,7 @@ class Float:
         return Float(self.b, self.b.emit(llvm.FPTruncOp, (self.value,), with_element(self.value.type, f32)))
 
     def is_wide(self) -> bool:
-        """Whether it is f64."""
+        """Tells whether the value is f64."""
         return isinstance(element_of(self.value.type), Float64Type)
 
     def to_int(self, width: int) -> Int:
@@ -234,8 +234,10 @@ class Float:
 
 
 def usually(condition: Bool, usual: Callable[[], Float], otherwise: Callable[[], Float]) -> Float:
-    """`usual` where all lanes meet the condition, by a branch, else `otherwise` for all; for a scalar `otherwise`, without a branch,
-    so that loops over it can be made loops over vectors."""
+    """Returns `usual` by a branch where all lanes meet the condition, otherwise `otherwise` for all.
+
+    A scalar is `otherwise`, without a branch, so that loops over it can be vectorized.
+    """
     if not lanes(condition.value.type):
         return otherwise()
     b = condition.b

@@ -1,4 +1,4 @@
-"""Coefficients of functions cut into pieces, one for each element of a register in which they are looked up: of 16 or 8 pieces.
+"""Computes coefficients of functions cut into 16 or 8 pieces, one for each lane of a lookup register.
 
 They are computed when they are first needed, by interpolation at Chebyshev's nodes.
 """
@@ -24,7 +24,7 @@ def _value(number: int) -> float:
 
 
 def interpolated(f: Callable[[float], float], low: float, high: float, degree: int) -> list[float]:
-    """The coefficients of a polynomial that is as f at Chebyshev's nodes from `low` to `high`, after Newton."""
+    """Returns the coefficients of f's interpolation at Chebyshev's nodes in [low, high], by Newton."""
     count = degree + 1
     nodes = [(low + high) / 2 + (high - low) / 2 * math.cos(math.pi * (2 * k + 1) / (2 * count)) for k in range(count)]
     divided = [f(x) for x in nodes]
@@ -57,7 +57,10 @@ def powers(count: int) -> Table:
 
 @cache
 def scaled_powers(count: int) -> tuple[Table, Table]:
-    """2**(j / count) times about the scale, and the factor: of the numbers nearby the one of which that is nearly an f32."""
+    """Returns 2**(j / count) times about the scale, and the factor.
+
+    Of the numbers nearby it is the one whose result is nearly an f32.
+    """
     exact = [2.0 ** (j / count) for j in range(count)]
     scaled = [min(_neighbours(SCALE * x, 8), key=lambda y, x=x: _rounded_off(y / x)) for x in exact]
     return tuple(map(bits, scaled)), tuple(bits(y / x) for x, y in zip(exact, scaled, strict=True))
@@ -102,7 +105,10 @@ TANH_END = 9.1
 
 @cache
 def cotangent(step: float, terms: int) -> tuple[float, ...]:
-    """u coth(u) = 1 + u**2 times this polynomial of u**2, for |u| up to half a step; an error near 0 does not count."""
+    """Fits u coth(u) = 1 + u**2 times this polynomial of u**2, for |u| up to half a step.
+
+    An error near 0 does not count.
+    """
     end = (step / 2) ** 2
     low, high = (0.37, 1.024) if terms == 2 else (0.1, 1.01)
     return tuple(
@@ -112,8 +118,10 @@ def cotangent(step: float, terms: int) -> tuple[float, ...]:
 
 @cache
 def tanh_pieces(count: int, step: float, terms: int) -> tuple[Table, Table]:
-    """tanh(k * step) and its slope there; of the slopes next to it the one that leads nearest to the lower end, where an error counts
-    most."""
+    """Returns tanh(k * step) and its slope there.
+
+    Of the adjacent slopes it is the one that leads nearest to the lower end, where an error counts most.
+    """
     u = step / 2
     even = 1.0 + sum(a * u ** (2 * power) for power, a in enumerate(cotangent(step, terms), 1))
     middles, slopes = [0.0], [1.0]
@@ -141,7 +149,10 @@ LOG_TRIES = 64
 
 @cache
 def logarithms() -> tuple[Table, Table]:
-    """About 1 / c for the c = k / 16 from 3/4 to 3/2, at k modulo 16, and minus their logarithms; 1 and 0 for c = 1."""
+    """Returns about 1 / c and -log(1 / c) for c = k / 16 from 3/4 to 3/2, at k modulo 16.
+
+    They are 1 and 0 for c = 1.
+    """
     count = LOG_PIECES
     inverses, results = [1.0] * count, [0.0] * count
     for k in range(3 * count // 4, 3 * count // 2 + 1):

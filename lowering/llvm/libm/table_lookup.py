@@ -1,9 +1,9 @@
-"""Elementary functions in f32 on vectors in whose registers tables are looked up: AVX-512's of 16 lanes, AVX2's of 8.
+"""Computes elementary functions in f32 vectors by tables in registers: AVX-512's 16 lanes, AVX2's 8.
 
-One instruction picks, for each lane, one of the elements of a register. So the range of a function can be cut into pieces, and what a
-piece needs is picked: of erf the coefficients of a short polynomial, which takes half the time of a long one and a division; of tanh the
-value and slope in the middle, from which its addition theorem leads to the others; of exp 2**(j/16), which leaves a polynomial of three
-terms; of log the reciprocal of a number nearby and its logarithm, which leaves one of four. Lookups share a processor's units with
+One instruction picks, for each lane, one of the elements of a register. So the range of a function can be cut into pieces, and the
+coefficients of a piece are picked: of erf those of a short polynomial, which takes half the time of a long one and a division; of tanh
+the value and slope in the middle, from which its addition theorem leads to the others; of exp 2**(j/16), which leaves a polynomial of
+three terms; of log the reciprocal of a number nearby and its logarithm, which leaves one of four. Lookups share a processor's units with
 multiplications, so fewer tables may count for more than a division. AVX-512 puts the exponent in, or takes it out, by an instruction that
 overflows and underflows as it should, so that no value is a special case. Errors are below 2 units in the last place.
 
@@ -43,8 +43,10 @@ Function = Callable[[Float], Float]
 
 
 def tabled(target: Target, type_: Attribute) -> Mapping[str, Function]:
-    """The functions that look up tables, for a type on a processor. Vectors that are no whole registers are computed in such, or in
-    half of one where they fit; the shortest are not."""
+    """Returns the functions that look up tables, for a type on a processor.
+
+    Vectors that are not a whole number of registers are computed in whole ones, or in half of one where they fit; the shortest are not.
+    """
     count, width = lanes(type_), target.vector_bytes // 4
     if 2 * count <= width:
         width //= 2
@@ -141,7 +143,7 @@ def _nearest(x: Float, step: float) -> tuple[Int, Float]:
 
 
 def _split(x: Float, count: int) -> tuple[Int, Float, Float]:
-    """x = n ln 2 + r for n in parts of 1 / count: a number whose lowest bits are those of n * count, n and r."""
+    """Reduces x = n ln 2 + r for n in parts of 1 / count; returns n * count in low bits, n and r."""
     magic = 1.5 * 2.0**23 / count
     shifted = mul_add(x, 1.0 / math.log(2.0), magic)
     n = shifted - magic
@@ -157,7 +159,10 @@ def exp(x: Float) -> Float:
 
 
 def sigmoid(x: Float) -> Float:
-    """1 / (1 + e**-x) = w / (w + e**-r) for x = n ln 2 + r and w = 2**n, n in sixteenths: neither overflows."""
+    """Computes 1 / (1 + e**-x) = w / (w + e**-r), which neither overflows.
+
+    x = n ln 2 + r and w = 2**n, with n in sixteenths.
+    """
     piece, n, r = _split(x.at_least(-110.0).at_most(60.0), 16)
     mantissa, rest = (SIXTEEN.pick(table, piece, x) for table in scaled_powers(16))
     return _sigmoid(_times_power(mantissa, n), rest, r, 16)
@@ -193,7 +198,7 @@ def _erf(pieces: _Pieces, step: float, degree: int) -> Function:
 
 
 def tanh(x: Float) -> Float:
-    """(e**x - e**-x) / (e**x + e**-x), in steps that are sums with a large number, which takes a multiplication less each."""
+    """Computes (e**x - e**-x) / (e**x + e**-x) by sums with a large number, saving multiplications."""
     magnitude = abs(x)
     step = 0.5
     magic = 1.5 * 2.0**23 * step

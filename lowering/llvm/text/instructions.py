@@ -59,7 +59,7 @@ def _alignment(op: Operation) -> str:
 
 
 def _ordering(op: llvm.LoadOp | llvm.StoreOp) -> tuple[str, str]:
-    """What is written before the type, and behind the address, of an access that is atomic."""
+    """Returns the text before the type, and that after the address, of an atomic access."""
     ordering = op.properties.get("ordering")
     number = ordering.value.data if isinstance(ordering, IntegerAttr) else 0
     return ("atomic ", f" {llvm.ATOMIC_ORDERING_KEYWORDS[number]}") if number else ("", "")
@@ -376,7 +376,10 @@ def write_call(w: FunctionWriter, op: llvm.CallOp) -> None:
 
 
 def _check_types(op: llvm.CallOp, name: str, args: Sequence[SSAValue], declared: llvm.LLVMFunctionType) -> None:
-    """Raises MirError where a call of a function has other types than that, and would read what nobody has set."""
+    """Checks the types of a call against the function's. Raises MirError where they differ.
+
+    The callee would otherwise read what nobody has set.
+    """
     given, wanted = [type_text(arg.type) for arg in args], [type_text(type) for type in declared.inputs]
     result = type_text(op.returned.type) if op.returned is not None else "void"
     fits = given[: len(wanted)] == wanted and (len(given) == len(wanted) or declared.is_variadic)
@@ -407,7 +410,7 @@ def write_intrinsic(w: FunctionWriter, op: llvm.CallIntrinsicOp) -> None:
     *(llvm.StackSaveOp, llvm.StackRestoreOp, llvm.VectorReduceFAddOp, llvm.VectorReduceFMulOp),
 )
 def write_named_intrinsic(w: FunctionWriter, op: Operation) -> None:
-    """An op that stands for one intrinsic: `llvm.intr.fabs` is `@llvm.fabs`."""
+    """Writes an op that is one intrinsic: `llvm.intr.fabs` is `@llvm.fabs`."""
     _intrinsic(w, op, "llvm." + op.name.removeprefix("llvm.intr."))
 
 

@@ -1,4 +1,4 @@
-"""How LLVM IR writes types, constants, parameter attributes and the names of overloaded intrinsics."""
+"""Writes types, constants, parameter attributes and names of overloaded intrinsics in LLVM IR."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def global_initializer(op: llvm.GlobalOp) -> str | None:
 
 
 def dense_bytes(value: DenseIntOrFPElementsAttr) -> bytes:
-    """The elements as they lie in memory: little end first, a boolean in a byte."""
+    """Returns the elements as stored in memory: little endian, a boolean in a byte."""
     element = value.get_element_type()
     if isinstance(element, IntegerType) and element.width.data == 1:
         return bytes(byte & 1 for byte in value.data.data)
@@ -258,7 +258,7 @@ def mangled_type(type_: Attribute) -> str:
 
 
 def intrinsic_suffixes(name: str, operands: Sequence[Attribute], result: Attribute | None) -> str:
-    """What LLVM appends to the name of an overloaded intrinsic for these types; nothing if the name has it already."""
+    """Returns the suffix of an overloaded intrinsic's name for these types; "" if the name has it already."""
     base = name.removeprefix("llvm.")
     if base in _PLAIN_INTRINSICS or base.startswith(("x86.", "aarch64.", "nvvm.")):
         return ""

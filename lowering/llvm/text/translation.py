@@ -210,7 +210,7 @@ class ModuleWriter:
 
 
 def is_declaration(op: llvm.FuncOp | llvm.GlobalOp) -> bool:
-    """Whether the op only names what is defined outside of the module."""
+    """Tells whether the op only names a definition outside of the module."""
     if isinstance(op, llvm.FuncOp):
         return op.body.blocks.first is None
     return op.value is None and "zero" not in op.attributes
@@ -352,7 +352,10 @@ class FunctionWriter:
             self.lines.append(f"  {self.name(argument)} = phi {type_text(argument.type)} {sources}")
 
     def collect_edges(self, block: Block, last: Operation) -> None:
-        """Notes what the block's terminator sends where; a second edge to one block goes through a block of its own."""
+        """Notes the operands that the block's terminator sends to each successor.
+
+        A second edge to one block goes through a block of its own.
+        """
         label = self.label(block)
         seen: set[Block] = set()
         for position, (target, operands) in enumerate(edges(last)):

@@ -230,24 +230,29 @@ def _in_between(user: tir.BlockOp, maker: tir.BlockOp, name: str, primitive_name
     )
 
 
-def _reads_before_it_writes(block: tir.BlockOp, buffer: SSAValue) -> bool:
-    """Returns whether a block uses a value of a buffer that it has not written itself."""
+def _reads_before_it_writes(block: tir.BlockOp, buffer: SSAValue, declared: bool = True) -> bool:
+    """Tells whether a block uses values of a buffer that it has not written itself.
+
+    With `declared` False a block around it declares no reads of the buffer: only the reads that a reduction makes of its own output,
+    which nobody declares, can be of older values.
+    """
     inner = child_blocks(block)
     reduces = "R" in axis_kinds(block)
-    if not inner:
-        # What a reduction reads of its output is not declared, and is its own only where the block starts the sum.
-        loads = reduces and any(isinstance(op, tir.LoadOp) and op.buffer is buffer for op in walk_ops(block))
-        return (loads or buffer in buffers_read(block)) and why_not_reduction(block) is not None
-    if not reduces and buffer not in buffers_read(block):
+    reads = declared and buffer in buffers_read(block)
+    if not reads and buffer not in buffers_written(block):
         return False
+    if not inner:
+        # A reduction's read of its output is its own only where the block starts the sum.
+        loads = reduces and any(isinstance(op, tir.LoadOp) and op.buffer is buffer for op in walk_ops(block))
+        return (loads or reads) and why_not_reduction(block) is not None
     init = block.find(tir.InitOp)
     if init is not None and why_not_started(block) is not None:
         inner = [b for b in inner if not is_inside(b, init)]
     makers = [b for b in inner if buffer in buffers_written(b)]
     return any(
-        _reads_before_it_writes(b, buffer)
+        _reads_before_it_writes(b, buffer, reads or reduces)
+        and not any(maker is not b and runs_before(maker, b) for maker in makers)
         for b in inner
-        if not any(maker is not b and runs_before(maker, b) for maker in makers)
     )
 
 

@@ -264,3 +264,13 @@ def test_interpreter_folds_no_repeated_init() -> None:
     a, b = np.ones((4, 3), "int32"), np.zeros(4, "int32")
     interpret_prim_func(function, {"A": a, "B": b}, module)
     assert b.tolist() == [3, 0, 0, 0]
+
+
+def test_wrapping_block_reads_the_old_values_that_its_reductions_read() -> None:
+    reduced_into = SUMS.replace('Buffer((4,), "int32")', 'Buffer((4, 3), "int32")').replace("B[vi]", "B[vi, vk]")
+
+    def steps(s: Schedule) -> None:
+        s.loop_partition(s.get_loops("b")[0], [1, 2])
+        s.cache_write(s.get_block("b_i_common"), 0, "local")
+
+    assert "cache_write: block 'b_i_common' reads 'B' before it writes it" in refused(reduced_into, steps)

@@ -111,45 +111,32 @@ def write_binary(w: FunctionWriter, op: Operation) -> None:
     w.result(op, f"{_BINARY[type(op)]} {_flags(op)}{w.typed(lhs)}, {w.name(rhs)}")
 
 
-@line(llvm.FNegOp)
-def write_fneg(w: FunctionWriter, op: llvm.FNegOp) -> None:
-    """`%r = fneg float %a`."""
-    w.result(op, f"fneg {fastmath(op)}{w.typed(op.arg)}")
+_PLAIN: dict[type[Operation], str] = {
+    **{llvm.FNegOp: "fneg", llvm_ext.FreezeOp: "freeze", llvm.SelectOp: "select", llvm_ext.SelectOp: "select"},
+    **{llvm_ext.ExtractElementOp: "extractelement", llvm.InsertElementOp: "insertelement"},
+}
 
 
-@line(llvm_ext.FreezeOp)
-def write_freeze(w: FunctionWriter, op: llvm_ext.FreezeOp) -> None:
-    """`%r = freeze float %a`."""
-    w.result(op, f"freeze {w.typed(op.operand)}")
+@line(*_PLAIN)
+def write_plain(w: FunctionWriter, op: Operation) -> None:
+    """`%r = select i1 %c, float %a, float %b`, `%r = extractelement <4 x float> %v, i64 %i`."""
+    w.result(op, f"{_PLAIN[type(op)]} {_flags(op)}{w.all_typed(operands_of(op))}")
 
 
-@line(llvm.ICmpOp)
-def write_icmp(w: FunctionWriter, op: llvm.ICmpOp) -> None:
-    """`%r = icmp slt i64 %a, %b`."""
-    predicate = llvm.ICmpPredicateFlag.from_int(op.predicate.value.data)
+_PREDICATES: dict[type[Operation], Callable[[Any], str]] = {
+    llvm.ICmpOp: lambda op: f"icmp {llvm.ICmpPredicateFlag.from_int(op.predicate.value.data)}",
+    llvm.FCmpOp: lambda op: (
+        f"fcmp {fastmath(op)}{llvm.FCmpPredicateFlag.from_int(op.predicate.value.data).lstrip('_')}"
+    ),
+    llvm_ext.FCmpOp: lambda op: f"fcmp {fastmath(op)}{op.predicate.data}",
+}
+
+
+@line(*_PREDICATES)
+def write_comparison(w: FunctionWriter, op: Operation) -> None:
+    """`%r = icmp slt i64 %a, %b`, `%r = fcmp olt <4 x float> %a, %b`."""
     lhs, rhs = operands_of(op)
-    w.result(op, f"icmp {predicate} {w.typed(lhs)}, {w.name(rhs)}")
-
-
-@line(llvm.FCmpOp)
-def write_fcmp(w: FunctionWriter, op: llvm.FCmpOp) -> None:
-    """`%r = fcmp olt float %a, %b`."""
-    predicate = llvm.FCmpPredicateFlag.from_int(op.predicate.value.data).lstrip("_")
-    lhs, rhs = operands_of(op)
-    w.result(op, f"fcmp {fastmath(op)}{predicate} {w.typed(lhs)}, {w.name(rhs)}")
-
-
-@line(llvm_ext.FCmpOp)
-def write_fcmp_ext(w: FunctionWriter, op: llvm_ext.FCmpOp) -> None:
-    """`%r = fcmp olt <4 x float> %a, %b`."""
-    w.result(op, f"fcmp {fastmath(op)}{op.predicate.data} {w.typed(op.lhs)}, {w.name(op.rhs)}")
-
-
-@line(llvm.SelectOp, llvm_ext.SelectOp)
-def write_select(w: FunctionWriter, op: llvm.SelectOp | llvm_ext.SelectOp) -> None:
-    """`%r = select i1 %c, float %a, float %b`."""
-    condition, lhs, rhs = operands_of(op)
-    w.result(op, f"select {fastmath(op)}{w.typed(condition)}, {w.typed(lhs)}, {w.typed(rhs)}")
+    w.result(op, f"{_PREDICATES[type(op)](op)} {w.typed(lhs)}, {w.name(rhs)}")
 
 
 _CASTS: dict[type[Operation], str] = {
@@ -204,8 +191,7 @@ def write_store(w: FunctionWriter, op: llvm.StoreOp) -> None:
     """`store float %v, ptr %p, align 4`."""
     atomic, order = _ordering(op)
     volatile = "volatile " if "volatile_" in op.properties else ""
-    value, pointer = operands_of(op)
-    text = f"  store {atomic}{volatile}{w.typed(value)}, {w.typed(pointer)}{order}{_alignment(op)}"
+    text = f"  store {atomic}{volatile}{w.all_typed(operands_of(op))}{order}{_alignment(op)}"
     if "nontemporal" in op.properties:
         text += f", !nontemporal {w.module.node('!{i32 1}')}"
     w.line(op, text)
@@ -233,13 +219,13 @@ def write_gep(w: FunctionWriter, op: llvm.GEPOp) -> None:
 @line(llvm_ext.LaneAddressesOp)
 def write_lane_addresses(w: FunctionWriter, op: llvm_ext.LaneAddressesOp) -> None:
     """`%r = getelementptr float, ptr %p, <4 x i64> %i`."""
-    w.result(op, f"getelementptr {type_text(op.elem_type)}, {w.typed(op.base)}, {w.typed(op.offsets)}")
+    w.result(op, f"getelementptr {type_text(op.elem_type)}, {w.all_typed(operands_of(op))}")
 
 
 @line(llvm_ext.AtomicRMWOp)
 def write_atomic_rmw(w: FunctionWriter, op: llvm_ext.AtomicRMWOp) -> None:
     """`%r = atomicrmw add ptr %p, i64 %v seq_cst`."""
-    w.result(op, f"atomicrmw {op.kind.data} {w.typed(op.ptr)}, {w.typed(op.value)} {op.ordering.data}")
+    w.result(op, f"atomicrmw {op.kind.data} {w.all_typed(operands_of(op))} {op.ordering.data}")
 
 
 @line(llvm_ext.CmpXchgOp)
@@ -247,7 +233,7 @@ def write_cmpxchg(w: FunctionWriter, op: llvm_ext.CmpXchgOp) -> None:
     """`%r = cmpxchg ptr %p, i64 %e, i64 %n seq_cst seq_cst`."""
     weak = "weak " if op.weak is not None else ""
     orders = f"{op.success_ordering.data} {op.failure_ordering.data}"
-    w.result(op, f"cmpxchg {weak}{w.typed(op.ptr)}, {w.typed(op.expected)}, {w.typed(op.new)} {orders}")
+    w.result(op, f"cmpxchg {weak}{w.all_typed(operands_of(op))} {orders}")
 
 
 @line(llvm_ext.FenceOp)
@@ -259,25 +245,10 @@ def write_fence(w: FunctionWriter, op: llvm_ext.FenceOp) -> None:
 # Vectors and aggregates
 
 
-@line(llvm_ext.ExtractElementOp)
-def write_extract_element(w: FunctionWriter, op: llvm_ext.ExtractElementOp) -> None:
-    """`%r = extractelement <4 x float> %v, i64 %i`."""
-    vector, index = operands_of(op)
-    w.result(op, f"extractelement {w.typed(vector)}, {w.typed(index)}")
-
-
-@line(llvm.InsertElementOp)
-def write_insert_element(w: FunctionWriter, op: llvm.InsertElementOp) -> None:
-    """`%r = insertelement <4 x float> %v, float %x, i64 %i`."""
-    vector, value, index = operands_of(op)
-    w.result(op, f"insertelement {w.typed(vector)}, {w.typed(value)}, {w.typed(index)}")
-
-
 @line(llvm.ShuffleVectorOp)
 def write_shuffle(w: FunctionWriter, op: llvm.ShuffleVectorOp) -> None:
     """`%r = shufflevector <4 x float> %a, <4 x float> %b, <2 x i32> <i32 0, i32 4>`."""
-    lhs, rhs = operands_of(op)
-    w.result(op, f"shufflevector {w.typed(lhs)}, {w.typed(rhs)}, {_mask(op.properties['mask'])}")
+    w.result(op, f"shufflevector {w.all_typed(operands_of(op))}, {_mask(op.properties['mask'])}")
 
 
 @memoized
@@ -289,17 +260,14 @@ def _mask(mask: Attribute) -> str:
     return f"<{len(numbers)} x i32> <{lanes}>"
 
 
-@line(llvm.ExtractValueOp)
-def write_extract_value(w: FunctionWriter, op: llvm.ExtractValueOp) -> None:
-    """`%r = extractvalue { i64, i1 } %s, 0`."""
-    w.result(op, f"extractvalue {w.typed(op.container)}, {', '.join(map(str, op.position.iter_values()))}")
+_AGGREGATES: dict[type[Operation], str] = {llvm.ExtractValueOp: "extractvalue", llvm.InsertValueOp: "insertvalue"}
 
 
-@line(llvm.InsertValueOp)
-def write_insert_value(w: FunctionWriter, op: llvm.InsertValueOp) -> None:
-    """`%r = insertvalue { i64, i1 } %s, i1 %x, 1`."""
+@line(*_AGGREGATES)
+def write_aggregate(w: FunctionWriter, op: llvm.ExtractValueOp | llvm.InsertValueOp) -> None:
+    """`%r = extractvalue { i64, i1 } %s, 0`, `%r = insertvalue { i64, i1 } %s, i1 %x, 1`."""
     position = ", ".join(map(str, op.position.iter_values()))
-    w.result(op, f"insertvalue {w.typed(op.container)}, {w.typed(op.value)}, {position}")
+    w.result(op, f"{_AGGREGATES[type(op)]} {w.all_typed(operands_of(op))}, {position}")
 
 
 # Control
@@ -332,7 +300,7 @@ def write_switch(w: FunctionWriter, op: llvm_ext.SwitchOp) -> None:
 @line(llvm.ReturnOp)
 def write_return(w: FunctionWriter, op: llvm.ReturnOp) -> None:
     """`ret float %x`."""
-    w.line(op, f"  ret {w.typed(op.arg)}" if op.arg is not None else "  ret void")
+    w.line(op, f"  ret {w.all_typed(operands_of(op)) or 'void'}")
 
 
 @line(llvm.UnreachableOp)
@@ -342,6 +310,11 @@ def write_unreachable(w: FunctionWriter, op: llvm.UnreachableOp) -> None:
 
 
 # Calls
+
+
+def output_text(op: Operation) -> str:
+    """Returns the type of a call's result, `void` without one."""
+    return type_text(op.results[0].type) if op.results else "void"
 
 
 def _write_call(w: FunctionWriter, op: Operation, text: str) -> None:
@@ -370,9 +343,9 @@ def write_call(w: FunctionWriter, op: llvm.CallOp) -> None:
         callee_type = declared.function_type if declared.function_type.is_variadic else callee_type
     else:
         target = w.name(args.pop(0))
-    output = type_text(op.returned.type) if op.returned is not None else "void"
+    output = output_text(op)
     called = type_text(callee_type) if callee_type is not None and callee_type.is_variadic else output
-    _write_call(w, op, f"{words}{called} {target}({', '.join(w.typed(arg) for arg in args)})")
+    _write_call(w, op, f"{words}{called} {target}({w.all_typed(args)})")
 
 
 def _check_types(op: llvm.CallOp, name: str, args: Sequence[SSAValue], declared: llvm.LLVMFunctionType) -> None:
@@ -381,7 +354,7 @@ def _check_types(op: llvm.CallOp, name: str, args: Sequence[SSAValue], declared:
     The callee would otherwise read what nobody has set.
     """
     given, wanted = [type_text(arg.type) for arg in args], [type_text(type) for type in declared.inputs]
-    result = type_text(op.returned.type) if op.returned is not None else "void"
+    result = output_text(op)
     fits = given[: len(wanted)] == wanted and (len(given) == len(wanted) or declared.is_variadic)
     if not fits or result != type_text(declared.output):
         shown = f"({', '.join(wanted)}{', ...' if declared.is_variadic else ''}) -> {type_text(declared.output)}"
@@ -389,10 +362,8 @@ def _check_types(op: llvm.CallOp, name: str, args: Sequence[SSAValue], declared:
 
 
 def _intrinsic(w: FunctionWriter, op: Operation, name: str) -> None:
-    result = op.results[0].type if op.results else None
-    mangled = w.module.intrinsic(name, op.operands, result)
-    output = type_text(result) if result is not None else "void"
-    _write_call(w, op, f"call {fastmath(op)}{output} @{mangled}({', '.join(w.typed(arg) for arg in op.operands)})")
+    mangled = w.module.intrinsic(name, op.operands, op.results[0].type if op.results else None)
+    _write_call(w, op, f"call {fastmath(op)}{output_text(op)} @{mangled}({w.all_typed(op.operands)})")
 
 
 @line(llvm.CallIntrinsicOp)
@@ -431,8 +402,7 @@ def write_inline_asm(w: FunctionWriter, op: llvm.InlineAsmOp) -> None:
     """`call void asm sideeffect "pause", ""()`."""
     if w.module.externs is not None:
         check_inline_asm(op, w.module.externs)
-    output = type_text(op.results[0].type) if op.results else "void"
     effects = "sideeffect " if op.has_side_effects is not None else ""
     effects += "alignstack " if op.is_align_stack is not None else ""
     asm = f'asm {effects}"{escaped(op.asm_string.data)}", "{escaped(op.constraints.data)}"'
-    _write_call(w, op, f"call {output} {asm}({', '.join(w.typed(arg) for arg in op.operands)})")
+    _write_call(w, op, f"call {output_text(op)} {asm}({w.all_typed(op.operands)})")

@@ -282,6 +282,10 @@ class FunctionWriter:
         """Type and name."""
         return f"{type_text(value.type)} {self.name(value)}"
 
+    def all_typed(self, values: Sequence[SSAValue]) -> str:
+        """Types and names, with commas."""
+        return ", ".join([f"{type_text(value.type)} {self.name(value)}" for value in values])
+
     def label(self, block: Block) -> str:
         """The block's name."""
         known = self.labels.get(block)

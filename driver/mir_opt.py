@@ -33,8 +33,7 @@ from .arguments import add_arguments
 from .errors import INVALID, OK, InternalError, UsageError, did_you_mean, guarded
 from .expected import compare
 from .modules import FORMATS, format_of, parse_chunk, register_dialects
-from .pipeline import read_pipeline
-from .run_passes import run_passes, verify_result
+from .pipeline import read_pipeline, run_passes, verify_result
 from .sources import Chunk, Source, read_source
 from .targets import TARGETS, MlirStyle, has_mir_text, print_mir, print_mlir
 

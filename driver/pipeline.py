@@ -1,21 +1,28 @@
-"""Parses the text after `-p` to passes ready to run.
+"""Parses the text after `-p` to passes, and runs them.
 
-Errors name the pass, the option and what would be right.
+Instruments run around each pass, and failures are reported with its name. Errors name the pass, the option and what would be right.
 """
 
 from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import ArgSpec, PipelineLexer, SpecTokenKind, parse_pipeline
-from xdsl.utils.exceptions import ArgSpecParseError
+from xdsl.utils.exceptions import ArgSpecParseError, DiagnosticException, ShrinkException
 
-from ..passes.pass_info import camel_case
+from ..passes.changes import telling_changes
+from ..passes.instruments import Instrument, run_watched
+from ..passes.pass_info import camel_case, pass_info
 from ..passes.registry import pass_options
-from .errors import UsageError, did_you_mean
+from ..support.diagnostics import Diagnostic, MirError
+from ..support.verify import find_errors
+from .errors import InternalError, UsageError, did_you_mean
 
 
 def read_pipeline(text: str, factories: dict[str, Callable[[], type[ModulePass]]]) -> tuple[ModulePass, ...]:
@@ -114,3 +121,55 @@ def _make_pass(spec: ArgSpec, factories: dict[str, Callable[[], type[ModulePass]
                     f"-p: option '{option.name}' of pass '{spec.name}' is of type {option.type}, not '{shown}'"
                 ) from None
         raise UsageError(f"-p: pass '{spec.name}': {error}") from None
+
+
+def run_passes(
+    passes: Sequence[ModulePass], context: Context, module: ModuleOp, instruments: Sequence[Instrument] = ()
+) -> None:
+    """Applies the passes in order.
+
+    Raises:
+        MirError: a pass refused the module, or an instrument found fault.
+        InternalError: a pass of mirstack failed in a way that it did not foresee.
+    """
+    for instrument in instruments:
+        instrument.enter_pass_ctx()
+    try:
+        for module_pass in passes:
+            info = pass_info(module_pass.name, str(module_pass))
+            if "InferType" in info.required and any(op.name == "relay.func" for op in module.ops):
+                from ..passes.relay.functional.infer_type import ensure_types
+
+                ensure_types(module)
+            run_watched(info, module, instruments, partial(_apply, module_pass, context, module))
+    finally:
+        for instrument in instruments:
+            instrument.exit_pass_ctx()
+
+
+def _apply(module_pass: ModulePass, context: Context, module: ModuleOp) -> None:
+    try:
+        with telling_changes(module_pass, module):
+            module_pass.apply(context, module)
+    except (MirError, ShrinkException, MemoryError):
+        raise
+    except DiagnosticException as error:
+        # xDSL's exceptions from ops print the module around the message, which is the cause's.
+        message = " ".join(str(error.__cause__ or error).split())
+        raise MirError(Diagnostic(f"pass '{module_pass}' failed: {message}")) from error
+    except Exception as error:
+        if type(module_pass).__module__.partition(".")[0] == "xdsl":
+            message = f"xDSL's pass '{module_pass}' failed: {type(error).__name__}: {' '.join(str(error).split())}"
+            raise MirError(Diagnostic(message)) from error
+        raise InternalError(f"pass '{module_pass}'", error) from error
+
+
+def verify_result(module: ModuleOp, passes: Sequence[ModulePass]) -> None:
+    """Verifies what a pipeline ended with; `passes` tells how the breach came about."""
+    errors = find_errors(module)
+    if not errors:
+        return
+    if not passes:
+        raise MirError(errors)
+    hint = f"pass '{passes[0]}' left this behind" if len(passes) == 1 else "--verify-each names the pass that left this"
+    raise MirError(error.with_note(hint) for error in errors)

@@ -6,7 +6,7 @@ Levels, processors that this machine can run, one thread or two, with strict mat
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -15,7 +15,9 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..api.compile import compile
 from ..lowering.driver.loading.executable import Executable
+from ..parser import parse_mir, print_mir
 from ..support.diagnostics import MirError
+from .case import Case, Verdict, reason
 
 PROCESSORS = ("x86-64", "haswell", "skylake-avx512", "sapphirerapids")
 LEVELS = (0, 1, 2, 3)
@@ -76,6 +78,41 @@ def run_natively(
         module, "cpu", entry=entry, opt_level=level, cpu=cpu or None, threads=threads, strict_math=strict, cache=False
     )
     return _run(executable, inputs)
+
+
+def check_natively(
+    verdict: Verdict,
+    module: ModuleOp,
+    case: Case,
+    differs: Callable[[dict[str, np.ndarray], Way], str | None],
+    ways: Sequence[Way] | None = None,
+) -> None:
+    """Runs native code in the case's ways (or in `ways`) and notes where `differs` describes a difference."""
+    for way in ways_of(case.options) if ways is None else ways:
+        try:
+            got = run_natively(module, case.options.get("entry", "main"), case.inputs, way)
+        except MirError as error:
+            verdict.refused = reason(error, "native")
+            continue
+        except Exception as error:
+            verdict.fail_by(error, f"at {spoken(way)}")
+            continue
+        verdict.compared += 1
+        wrong = differs(got, way)
+        if wrong is not None:
+            verdict.fail("results", "", f"at {spoken(way)} {wrong}")
+
+
+def check_printed(verdict: Verdict, module: ModuleOp, what: str = "what is printed", key: str = "") -> bool:
+    """Tells whether a program prints, reads and prints the same; otherwise notes the failure."""
+    printed = print_mir(module)
+    try:
+        if print_mir(parse_mir(printed)) == printed:
+            return True
+        verdict.fail("text", key or "printed otherwise", f"{what} reads as another program")
+    except MirError as error:
+        verdict.fail("text", key or "not read", f"{what} is not read: {error.diagnostics[0].message}")
+    return False
 
 
 def _run(executable: Executable, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -1,11 +1,18 @@
-"""Fuses locations: an op that replaces several keeps all the places that these were written at."""
+"""Fuses locations, and finds places inside of an op's text when an error is reported.
+
+An op that replaces several keeps all the places that these were written at; every op keeps one location, from which the places of
+its arguments are looked up in the source.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, FusedLoc, LocationAttr, NoneAttr, UnknownLoc
 from xdsl.ir import Attribute
+
+from .diagnostics import Sources, file_loc, source_position
 
 MOST_PLACES = 16
 """An op that replaces more keeps the first ones: otherwise a chain of ops that collapses into one, step by step, costs the square
@@ -33,3 +40,72 @@ def fuse_locations(locations: Iterable[LocationAttr]) -> LocationAttr:
             return only
         case several:
             return FusedLoc(ArrayAttr(several), NoneAttr())
+
+
+# Strings and comments are skipped as a whole.
+_PIECE = re.compile(r'"(?:[^"\\\n]|\\.)*"|/\*.*?\*/|//[^\n]*|->|[()\[\]{}]|[A-Za-z_]\w*', re.DOTALL)
+_LINES = 100
+"""How many lines after an op its arguments are looked for."""
+
+
+def argument_place(call: LocationAttr, name: str) -> LocationAttr:
+    """Returns the place of `name=…` in the call `f(…, name=…)` that begins at `call`; otherwise `call`."""
+    depth = 0
+    for piece, place in _pieces(call):
+        word = piece[0]
+        depth += (word in "([{") - (word in ")]}")
+        if depth == 0 and word == ")":
+            break
+        if depth == 1 and word == name and re.match(r"\s*=(?!=)", piece.string[piece.end() :]):
+            return place
+    return call
+
+
+def result_type_place(function: LocationAttr) -> LocationAttr | None:
+    """Returns the place of the type after `->` in a function's head; None where none is written."""
+    depth, is_next = 0, False
+    for piece, place in _pieces(function):
+        word = piece[0]
+        if is_next:
+            return place
+        if depth == 0 and word == "{":
+            break
+        is_next = depth == 0 and word == "->"
+        depth += (word in "([{") - (word in ")]}")
+    return None
+
+
+def decorator_place(function: LocationAttr, name: str) -> LocationAttr:
+    """Returns the place of `name` in the decorator `@…(name)` above a function; otherwise the function's."""
+    position = source_position(function)
+    if position is not None:
+        file, line, _ = position
+        for number in range(line - 1, max(line - _LINES, 0), -1):
+            text = Sources.current().line(file, number) or ""
+            found = re.match(rf"\s*@[\w.]+\s*\(\s*(?:\w+\.)*({re.escape(name)})\s*\)", text)
+            if found is not None:
+                return file_loc(file, number, found.start(1) + 1)
+            if re.match(r"\s*(def|class)\b", text):
+                break
+    return function
+
+
+def _pieces(start: LocationAttr) -> Iterator[tuple[re.Match[str], LocationAttr]]:
+    """Brackets, arrows and names of the source from a place on, each with its place."""
+    position = source_position(start)
+    if position is None:
+        return
+    file, line, column = position
+    lines: list[str] = []
+    for number in range(line, line + _LINES):
+        text = Sources.current().line(file, number)
+        if text is None:
+            break
+        lines.append(text)
+    if not lines or column > len(lines[0]):
+        return
+    text = "\n".join(lines)
+    for piece in _PIECE.finditer(text, column - 1):
+        if not piece[0].startswith(('"', "/")):
+            before = text[: piece.start()]
+            yield piece, file_loc(file, line + before.count("\n"), piece.start() - before.rfind("\n"))

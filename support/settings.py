@@ -1,13 +1,28 @@
-"""Reads settings of the environment, `MIRSTACK_…`, when they are needed.
+"""Reads settings of the environment, `MIRSTACK_…`, when they are needed, and prints warnings.
 
-A setting without meaning is reported once, and counts as absent.
+A setting without meaning is reported once on standard error, `mirstack: warning: …`, and counts as absent.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import suppress
 
-from .notices import say_once
+_SAID: set[str] = set()
+
+
+def say(text: str) -> None:
+    """Writes a warning to standard error, where there is one."""
+    with suppress(OSError, ValueError, AttributeError):
+        print(f"mirstack: warning: {text}", file=sys.stderr, flush=True)
+
+
+def say_once(text: str) -> None:
+    """As `say`, once in the life of the process."""
+    if text not in _SAID:
+        _SAID.add(text)
+        say(text)
 
 
 def setting(name: str) -> str | None:

@@ -15,9 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from . import processors
 from .engine import ENGINES, OURS
-from .processors import cache_bytes
+from .processors import cache_bytes, model_name
 from .results import Results, Row
 from .setting import HELD, NATIVE, SETTINGS, Setting
 from .worker import Worker
@@ -127,7 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _costs([w for w in workloads if w.family == "model"], engines, args, results, start)
     if args.threads == 1:
         _setting(args).restrict()
-    results.cpu = processors.model_name()
+    results.cpu = model_name()
     results.versions |= {name: version_of(name) for name in engines}
     with _workers(engines if args.threads > 1 else [], args) as workers:
         for workload in workloads:
@@ -166,15 +165,15 @@ def _costs(
 
 
 def _write(results: Results) -> int:
-    from . import plot, readme
+    from . import plot, tables
 
-    readme.write(results)
+    tables.write(results)
     if find_spec("matplotlib") is None:
         print("the plots are left as they are: matplotlib is missing, install the extra `bench`", file=sys.stderr)
         return 1
     for setting in SETTINGS:
         if results.of(setting):
-            plot.draw(results, setting, readme.README.with_name(f"compare-{setting.key}.png"))
+            plot.draw(results, setting, tables.README.with_name(f"compare-{setting.key}.png"))
     return 0
 
 

@@ -161,3 +161,14 @@ class _Builder:
         outputs = tuple(_value(f"v{number}_{k}", each) for k, each in enumerate(types))
         self.graph.nodes.append(Node(op.OPERATOR.name, inputs, op.attrs(), outputs, tuples))
         return outputs if tuples else outputs[0]
+
+
+def pairs(padding: int | Sequence[int]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """(top, bottom), (left, right) of a padding p, (vertical, horizontal) or (top, left, bottom, right)."""
+    given = (padding,) if isinstance(padding, int) else tuple(padding)
+    if len(given) == 1:
+        given = given * 4
+    elif len(given) == 2:
+        given = given * 2
+    top, left, bottom, right = given
+    return (top, bottom), (left, right)

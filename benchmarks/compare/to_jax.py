@@ -11,8 +11,7 @@ import numpy as np
 from jax import lax
 
 from .evaluate import Function, evaluate
-from .graph import Graph, Node
-from .padding import pairs
+from .graph import Graph, Node, pairs
 
 PRECISION = lax.Precision.HIGHEST
 

@@ -9,8 +9,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from .graph import Array, Graph, Node, Value
-from .padding import pairs
+from .graph import Array, Graph, Node, Value, pairs
 
 OPSET = 18
 

@@ -10,8 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from .evaluate import Function, evaluate
-from .graph import Graph, Node
-from .padding import pairs
+from .graph import Graph, Node, pairs
 
 
 def module_of(graph: Graph) -> Any:

@@ -13,8 +13,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from .graph import Array, Graph, Node, Value
-from .padding import pairs
+from .graph import Array, Graph, Node, Value, pairs
 
 Step = Callable[[list[Any]], Any]
 """A call of an operator, of all tensors that were computed before it."""

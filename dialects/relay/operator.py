@@ -35,7 +35,7 @@ from xdsl.traits import Commutative, OpTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.external_names import note_name
-from ...support.source_places import argument_place
+from ...support.locations import argument_place
 from ...support.text import counted, nearest_or_all
 from ..assembly import FunctionalForm
 from .operators import TOPICS, Registry

@@ -21,7 +21,7 @@ from ..case import Case, Verdict, reason
 from ..compare import magnitude
 from ..operators.uses import new_use
 from ..reduce import ON_RELAY
-from ..ways import Way, draw_ways, interpret, run_natively, spoken, ways_of
+from ..ways import Way, check_natively, check_printed, draw_ways, interpret
 from .functional import functional_program
 from .graphs import random_graph
 from .rounding import Rounding, difference
@@ -53,8 +53,8 @@ class RelayFuzzer:
         except MirError as error:
             verdict.fail("text", "not read", f"what was printed is not read: {error.diagnostics[0].message}")
             return verdict
-        if (again := print_mir(module)) != case.text and print_mir(parse_mir(again)) != again:
-            verdict.fail("text", "printed otherwise", "what is printed reads as another program")
+        if print_mir(module) != case.text:
+            check_printed(verdict, module)
         try:
             wanted = interpret(module, "main", case.inputs)
         except MirError as error:
@@ -63,19 +63,7 @@ class RelayFuzzer:
         except Exception as error:
             verdict.fail_by(error, "in the interpreter")
             return verdict
-        for way in ways_of(case.options):
-            try:
-                got = run_natively(module, "main", case.inputs, way)
-            except MirError as error:
-                verdict.refused = reason(error, "native")
-                continue
-            except Exception as error:
-                verdict.fail_by(error, f"at {spoken(way)}")
-                continue
-            verdict.compared += 1
-            wrong = compared(module, case, wanted, got, way)
-            if wrong is not None:
-                verdict.fail("results", "", f"at {spoken(way)} {wrong}")
+        check_natively(verdict, module, case, lambda got, way: compared(module, case, wanted, got, way))
         return verdict
 
 

@@ -19,11 +19,10 @@ from ...support.verify import find_errors
 from ..case import Case, Verdict, reason
 from ..reduce import ON_TIR
 from ..tir.fuzzer import compared
-from ..ways import draw_ways, interpret, run_natively, spoken, ways_of
+from ..ways import check_natively, check_printed, draw_ways, interpret
 from .calls import Caller
-from .odd_programs import odd_blocks
-from .player import ALL_MOVES, PROGRAMS, Player
-from .programs import random_blocks
+from .moves import ALL_MOVES, Player
+from .programs import PROGRAMS, odd_blocks, random_blocks
 
 NATIVELY = 0.3
 """The share of schedules whose code is run, too."""
@@ -104,12 +103,7 @@ class SchedulesFuzzer:
         if errors:
             verdict.fail("invalid", errors[0].message[:40], f"the scheduled program is not valid: {errors[0].message}")
             return verdict
-        printed = print_mir(module)
-        try:
-            if print_mir(parse_mir(printed)) != printed:
-                verdict.fail("text", "printed otherwise", "the scheduled program reads as another one")
-        except MirError as error:
-            verdict.fail("text", "not read", f"the scheduled program is not read: {error.diagnostics[0].message}")
+        check_printed(verdict, module, "the scheduled program")
         try:
             got = interpret(module, case.options["entry"], case.inputs)
         except MirError as error:
@@ -124,16 +118,9 @@ class SchedulesFuzzer:
         if wrong is not None:
             verdict.fail("results", "interpreter", f"the schedule changes the results: {wrong}")
             return verdict
-        for way in ways_of(case.options):
-            try:
-                native = run_natively(module, case.options["entry"], case.inputs, way)
-            except MirError as error:
-                verdict.refused = reason(error, "native")
-                continue
-            verdict.compared += 1
-            wrong = compared(plain, case.options["entry"], case.inputs, wanted, native)
-            if wrong is not None:
-                verdict.fail("results", "native", f"at {spoken(way)} {wrong}")
+        check_natively(
+            verdict, module, case, lambda got, way: compared(plain, case.options["entry"], case.inputs, wanted, got)
+        )
         return verdict
 
     @staticmethod

@@ -19,7 +19,7 @@ from ...support.verify import find_errors
 from ..case import Case, Verdict, reason
 from ..reduce import ON_TIR
 from ..tir.fuzzer import compared
-from ..ways import draw_ways, interpret, run_natively, spoken, ways_of
+from ..ways import check_natively, check_printed, draw_ways, interpret
 from .moves import move
 from .programs import TensorProgramWriter
 
@@ -61,9 +61,8 @@ class TeFuzzer:
         except MirError as error:
             verdict.refused = reason(error, "parser")
             return verdict
-        printed = print_mir(module)
-        if printed != case.text and print_mir(parse_mir(printed)) != printed:
-            verdict.fail("text", "printed otherwise", "what is printed reads as another program")
+        if print_mir(module) != case.text:
+            check_printed(verdict, module)
         plain = module.clone()
         steps = 0
         for op in plain.ops:
@@ -106,16 +105,7 @@ class TeFuzzer:
         if wrong is not None:
             verdict.fail("results", "interpreter", f"the schedule changes the results: {wrong}")
             return verdict
-        for way in ways_of(case.options):
-            try:
-                native = run_natively(module, "main", case.inputs, way)
-            except MirError as error:
-                verdict.refused = reason(error, "native")
-                continue
-            verdict.compared += 1
-            wrong = compared(plain, "main", case.inputs, wanted, native)
-            if wrong is not None:
-                verdict.fail("results", "native", f"at {spoken(way)} {wrong}")
+        check_natively(verdict, module, case, lambda got, way: compared(plain, "main", case.inputs, wanted, got))
         return verdict
 
 

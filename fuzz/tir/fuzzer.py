@@ -11,13 +11,13 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Float6
 from ...dialects import tir
 from ...dialects.array import numpy_dtype
 from ...dialects.tir.types import element_of, type_to_dtype
-from ...parser import parse_mir, print_mir
+from ...parser import parse_mir
 from ...support.diagnostics import MirError
 from ...support.walk import walk_ops
 from ..case import Case, Verdict, reason
 from ..compare import difference, magnitude, unit
 from ..reduce import ON_TIR
-from ..ways import Way, draw_ways, interpret, run_natively, spoken, ways_of
+from ..ways import Way, check_natively, check_printed, draw_ways, interpret, ways_of
 from .loops import SIZE
 from .loops import LoopWriter as LoopsWriter
 from .writer import Writer
@@ -42,7 +42,7 @@ class TirFuzzer:
 
     def check(self, case: Case) -> Verdict:
         """Runs the function."""
-        return check_natively(case, ways_of(case.options))
+        return check_function(case, ways_of(case.options))
 
 
 def draw_function(rng: random.Random, wraps: bool = True) -> tuple[str, dict[str, np.ndarray]]:
@@ -62,7 +62,7 @@ def draw_function(rng: random.Random, wraps: bool = True) -> tuple[str, dict[str
     return writer.program(), writer.inputs
 
 
-def check_natively(case: Case, ways: list[Way]) -> Verdict:
+def check_function(case: Case, ways: list[Way]) -> Verdict:
     """Compares native code, run in some ways, with the interpreter."""
     verdict = Verdict()
     entry = case.options.get("entry")
@@ -71,12 +71,7 @@ def check_natively(case: Case, ways: list[Way]) -> Verdict:
     except MirError as error:
         verdict.refused = reason(error, "parser")
         return verdict
-    printed = print_mir(module)
-    try:
-        if print_mir(parse_mir(printed)) != printed:
-            verdict.fail("text", "printed otherwise", "what is printed reads as another program")
-    except MirError as error:
-        verdict.fail("text", "not read", f"what was printed is not read: {error.diagnostics[0].message}")
+    check_printed(verdict, module)
     try:
         wanted = interpret(module, entry, case.inputs)
     except MirError as error:
@@ -85,19 +80,7 @@ def check_natively(case: Case, ways: list[Way]) -> Verdict:
     except Exception as error:
         verdict.fail_by(error, "in the interpreter")
         return verdict
-    for way in ways:
-        try:
-            got = run_natively(module, entry, case.inputs, way)
-        except MirError as error:
-            verdict.refused = reason(error, "native")
-            continue
-        except Exception as error:
-            verdict.fail_by(error, f"at {spoken(way)}")
-            continue
-        verdict.compared += 1
-        wrong = compared(module, entry, case.inputs, wanted, got)
-        if wrong is not None:
-            verdict.fail("results", "", f"at {spoken(way)} {wrong}")
+    check_natively(verdict, module, case, lambda got, way: compared(module, entry, case.inputs, wanted, got), ways)
     return verdict
 
 
@@ -165,4 +148,4 @@ def _moved(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 FUZZER = TirFuzzer()
-__all__ = ["FUZZER", "check_natively", "compared", "draw_function"]
+__all__ = ["FUZZER", "check_function", "compared", "draw_function"]

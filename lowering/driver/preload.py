@@ -36,7 +36,7 @@ PRELOADED = (
     "lowering.llvm.jit.codegen_process",
     "lowering.llvm.jit.load",
     "lowering.driver.workers",
-    "support.allocator",
+    "support.memory",
     "lowering.driver.compile",
     "lowering.driver.compile_program",
     "lowering.driver.loading.load_program",

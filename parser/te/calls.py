@@ -12,7 +12,7 @@ from ...dialects.te import tensor as te
 from ...dialects.te.expr import current_location, fail
 from ...dialects.te.reducers import CommReducer
 from ...support.diagnostics import error_at
-from ...support.source_places import argument_place
+from ...support.locations import argument_place
 from ...support.text import nearest_or_all
 from ..python import tree
 from ..source import Source

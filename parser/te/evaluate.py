@@ -19,7 +19,7 @@ from ...dialects.te.ops import FuncOp
 from ...dialects.te.schedule_interface import create_schedule
 from ...dialects.te.schedule_ops import ScheduleOp
 from ...support.diagnostics import error_at
-from ...support.source_places import argument_place
+from ...support.locations import argument_place
 from ...support.text import counted
 from ..python import tree
 from ..source import Source

@@ -14,11 +14,11 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import Commutative, IsolatedFromAbove, IsTerminator, SymbolOpInterface
 
-from ...support.dominance import GRAPH_REGION_OPS
 from ...support.edit import erase_op
 from ...support.graph import dominator_tree
 from ...support.locations import fuse_locations
 from ...support.trace import Tracer, tracer
+from ...support.verify import GRAPH_REGION_OPS
 from ...support.walk import post_order
 from ..changes import op_name
 from .effects import Effect, Effects

@@ -24,7 +24,7 @@ from ...dialects.schedule import ScriptOp
 from ...dialects.tir.types import I1
 from ...support.diagnostics import MirError, error_at
 from ...support.edit import erase_op
-from ...support.source_places import decorator_place
+from ...support.locations import decorator_place
 from ...support.text import did_you_mean
 from .analysis.structure import function_of
 from .engine.schedule import Schedule

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mirstack.benchmarks.compare import __main__, measure, readme, tables
+from mirstack.benchmarks.compare import __main__, measure, tables
 from mirstack.benchmarks.compare.measure import SAMPLE, Timed, calls_of, interleaved, settle
 from mirstack.benchmarks.compare.results import Cost, Results, Row, geometric_mean
 from mirstack.benchmarks.compare.run import difference
@@ -115,18 +115,18 @@ def test_times(seconds: float, text: str) -> None:
 def test_readme_sections_are_replaced() -> None:
     text = "before\n<!-- compare: a -->\nold\n<!-- end -->\nbetween\n<!-- compare: b -->\nold\n<!-- end -->\nafter\n"
     found = {"a": "| new |", "b": ""}
-    fresh = readme.written(text, found)
+    fresh = tables.written(text, found)
     assert fresh == (
         "before\n<!-- compare: a -->\n\n| new |\n\n<!-- end -->\nbetween\n<!-- compare: b -->\n\n<!-- end -->\nafter\n"
     )
-    assert readme.written(fresh, found) == fresh
+    assert tables.written(fresh, found) == fresh
     with pytest.raises(ValueError, match="the README has a section 'b' that is not written; there are a"):
-        readme.written(text, {"a": ""})
+        tables.written(text, {"a": ""})
 
 
 def test_every_section_of_the_readme_is_written() -> None:
-    text = readme.README.read_text(encoding="utf-8")
-    readme.written(text, readme.sections(some_results()))
+    text = tables.README.read_text(encoding="utf-8")
+    tables.written(text, tables.sections(some_results()))
 
 
 def test_quick_programs_are_called_often() -> None:
@@ -239,7 +239,7 @@ def test_settings_are_kept_apart(tmp_path: Path) -> None:
     results.save(tmp_path / "r.json")
     results = Results.load(tmp_path / "r.json")
     assert results.of(ONE)["matmul_512"].ratio == 1.5 and results.of(Setting(1, "haswell"))["matmul_512"].ratio == 0.5
-    found = readme.sections(results)
+    found = tables.sections(results)
     assert "3.00 ms" in found["matmul-haswell-1"] and "3.00 ms" in found["matmul-1"]
     assert "| torch |" in found["matmul-haswell-1"] and "onnxruntime" not in found["matmul-haswell-1"]
 

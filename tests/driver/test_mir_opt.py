@@ -15,8 +15,7 @@ import pytest
 from mirstack.driver import check_each
 from mirstack.driver import mir_opt as driver
 from mirstack.driver.errors import InternalError, UsageError, guarded
-from mirstack.driver.pipeline import read_pipeline
-from mirstack.driver.run_passes import run_passes
+from mirstack.driver.pipeline import read_pipeline, run_passes
 from mirstack.support.diagnostics import Diagnostic, MirError
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp

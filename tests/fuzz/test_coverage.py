@@ -13,7 +13,7 @@ from mirstack.fuzz.pipelines.fuzzer import NOT_DRAWN, ON_RELAY_PASSES, ON_TIR_PA
 from mirstack.fuzz.relay.functional import FunctionalWriter as FunctionalWriter
 from mirstack.fuzz.relay.graphs import deck
 from mirstack.fuzz.relay.single import USES
-from mirstack.fuzz.schedules.player import ALL_MOVES, Player
+from mirstack.fuzz.schedules.moves import ALL_MOVES, Player
 from mirstack.fuzz.schedules.programs import random_blocks
 from mirstack.fuzz.te.moves import move
 from mirstack.fuzz.tir.writer import Writer

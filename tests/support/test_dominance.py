@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.support.diagnostics import MirError
-from mirstack.support.dominance import check_dominance
 from mirstack.support.graph import dominator_tree
+from mirstack.support.verify import check_dominance
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects, test
 from xdsl.dialects.builtin import ModuleOp, i32

@@ -11,8 +11,7 @@ from mirstack.driver.mir_run import main as mir_run
 from mirstack.lowering.llvm.jit import load as jit
 from mirstack.support import target as targets
 from mirstack.support.diagnostics import MirError
-from mirstack.support.processors import AVX2, FAMILIES, ZEN4
-from mirstack.support.target import Target, foreign_triple, named, require_host
+from mirstack.support.target import AVX2, FAMILIES, ZEN4, Target, foreign_triple, named, require_host
 
 RELU = """
 @T.prim_func

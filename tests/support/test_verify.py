@@ -10,10 +10,9 @@ from mirstack.driver.mlir_frontend import parse_mlir
 from mirstack.driver.modules import register_dialects
 from mirstack.support.deep_stack import in_deep_stack
 from mirstack.support.diagnostics import MirError, file_loc
-from mirstack.support.dominance import dominance_errors
 from mirstack.support.graph import dominator_tree
 from mirstack.support.symbols import indexed_symbols
-from mirstack.support.verify import find_errors, verify
+from mirstack.support.verify import dominance_errors, find_errors, verify
 from xdsl.context import Context
 from xdsl.dialects import arith, cf, func, scf, test
 from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr, i1, i32

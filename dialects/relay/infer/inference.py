@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 from ....support.deep_stack import in_deep_stack
 from ....support.diagnostics import UNKNOWN_LOC, Diagnostic, MirError, error_at, source_position
 from ....support.edit import set_type
-from ....support.source_places import result_type_place
+from ....support.locations import result_type_place
 from ....support.text import counted
 from ....support.walk import walk_ops
 from .. import ir

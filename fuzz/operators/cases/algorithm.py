@@ -212,3 +212,21 @@ case(
     lambda a, i, v, d, s: np.array([[d, v[0]], [d, d], [v[1], d]], np.float32),
     unknown=False,
 )
+
+
+def _factor(value: float) -> st.SearchStrategy[np.ndarray]:
+    return st.just(np.array(value, np.float32))
+
+
+case(
+    "dyn.nn.upsampling",
+    use(array((1, 2, 2, 3), FLOATS), _factor(2), _factor(3)),
+    lambda a, x, h, w: x.repeat(2, 2).repeat(3, 3),
+)
+case(
+    "dyn.nn.upsampling3d",
+    use(
+        array((1, 2, 2, 3, 1), FLOATS), _factor(2), _factor(1), _factor(2), coordinate_transformation_mode="asymmetric"
+    ),
+    lambda a, x, d, h, w: x.repeat(2, 2).repeat(2, 4),
+)

@@ -10,8 +10,23 @@ import numpy as np
 from hypothesis import strategies as st
 
 from ....dialects.array import numpy_dtype
-from ..numbers import erf, half_away
 from ..sampling import ALL, FLOATS, INTS, array, broadcastable, case, shapes, use, values
+
+
+def erf(x: np.ndarray) -> np.ndarray:
+    """The error function, element by element; numpy lacks it. Independent of the package's."""
+    return np.vectorize(math.erf, otypes=[np.float64])(np.asarray(x, np.float64)).astype(x.dtype)
+
+
+def half_away(x: np.ndarray) -> np.ndarray:
+    """The nearest integers, halves away from zero."""
+    return np.vectorize(_round, otypes=[np.float64])(np.asarray(x, np.float64)).astype(x.dtype)
+
+
+def _round(value: float) -> float:
+    if not math.isfinite(value):
+        return value
+    return math.copysign(math.floor(abs(value)) + (abs(value) % 1 >= 0.5), value)
 
 
 def by_math(function: Callable[[float], float]) -> Callable[..., Any]:

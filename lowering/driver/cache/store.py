@@ -26,8 +26,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ....support.cache import cache_folder, is_off
-from ....support.notices import say_once
-from ....support.settings import meaningless, setting
+from ....support.settings import meaningless, say_once, setting
 
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
 

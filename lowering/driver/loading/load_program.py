@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ....support.allocator import keep_freed_memory
+from ....support.memory import keep_freed_memory
 from ....support.stopwatch import timed
 from ...runtime import runtime_symbols, thread_count
 from ..program import Program, RelayProgram

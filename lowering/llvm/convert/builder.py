@@ -1,4 +1,4 @@
-"""Appends ops of the `llvm` dialect to a block, with shared constants and folded arithmetic.
+"""Creates functions of the `llvm` dialect and appends ops to their blocks, folding arithmetic.
 
 Constants are made once per function; arithmetic is folded where both sides are known.
 """
@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
+    ArrayAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     Float32Type,
@@ -24,14 +26,49 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from ....dialects import llvm_ext
 from ....dialects.interned import i32_array, integer, string, vector_type
 from ....support.edit import add_op, create_op
 from ...emitter import Emitter
-from .functions import C_CONVENTION
 from .types import FLOAT_TYPES, PTR, element_of, lanes, with_element
+
+C_CONVENTION = llvm.CallingConventionAttr("ccc")
+
+
+@cache
+def linkage_attr(name: str) -> llvm.LinkageAttr:
+    """A linkage: `external`, `internal`, …"""
+    return llvm.LinkageAttr(name)
+
+
+OPAQUE_TO_LLVM = frozenset({"fmod", "fmodf"})
+"""C functions that LLVM may not replace: of the remainder of what is not infinite it believes that it is a number, also where that is NaN."""
+
+
+def make_function(
+    name: str,
+    type_: llvm.LLVMFunctionType,
+    linkage: str,
+    body: Region | None = None,
+    properties: dict[str, Attribute] | None = None,
+) -> llvm.FuncOp:
+    """A function, declared where it has no body; `properties` are those that others have not."""
+    known: dict[str, Attribute] = {
+        **(properties or {}),
+        "sym_name": string(name),
+        "function_type": type_,
+        "CConv": C_CONVENTION,
+        "linkage": linkage_attr(linkage),
+        "visibility_": integer(0, i64),
+    }
+    if body is None and name in OPAQUE_TO_LLVM:
+        known["passthrough"] = ArrayAttr([string("nobuiltin")])
+    function = create_op(llvm.FuncOp, (), (), known, UNKNOWN_LOC)
+    function.add_region(Region() if body is None else body)
+    return function
+
 
 Index = int | SSAValue
 """A number that is known when compiling, or an i64 value."""

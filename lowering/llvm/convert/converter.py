@@ -33,8 +33,7 @@ from ....support.graph import reverse_postorder
 from ....support.operands import operands_of
 from ....support.source_text import text_bytes
 from ....support.walk import ops_in
-from .builder import PTR, Builder, Index
-from .functions import make_function
+from .builder import PTR, Builder, Index, make_function
 from .heap_memory import HeapMemory
 from .memref_descriptor import MemRefValue, from_parts, open_parts
 from .types import TypeConverter, element_of, is_memref

@@ -31,8 +31,8 @@ from ....dialects.interned import integer
 from ....support.diagnostics import error_at
 from ....support.walk import all_ops
 from ...externs import RUNTIME, WRITTEN
+from .builder import make_function
 from .converter import Converter, HandlerTable, Signature
-from .functions import make_function
 from .heap_memory import HeapMemory
 from .memref_descriptor import from_bare_pointer
 from .types import TypeConverter, byte_size, in_memory, is_memref

@@ -17,7 +17,6 @@ from . import (
     func_to_llvm,
     math_to_llvm,
     memref_to_llvm,
-    memref_views_to_llvm,
     parallel_to_llvm,
     scf_to_llvm,
     vector_to_llvm,
@@ -34,7 +33,6 @@ TABLES = (
     arith_to_llvm.TABLE,
     math_to_llvm.TABLE,
     memref_to_llvm.TABLE,
-    memref_views_to_llvm.TABLE,
     vector_to_llvm.TABLE,
     dot_to_llvm.TABLE,
 )

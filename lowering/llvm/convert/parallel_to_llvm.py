@@ -30,10 +30,9 @@ from ....support.edit import create_op
 from ....support.operands import operands_of
 from ....support.walk import all_ops
 from .arith_to_llvm import divide
-from .builder import NO_WRAP_SIGNED, WRAPS, Index
+from .builder import NO_WRAP_SIGNED, WRAPS, Index, make_function
 from .converter import Converter, HandlerTable, Signature
 from .func_to_llvm import FAILING_OPS
-from .functions import make_function
 from .heap_memory import HeapMemory
 from .memref_descriptor import MemRefValue
 from .scf_to_llvm import LOOP_ANNOTATION, MUST_PROGRESS

@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import IO
 
 from ....support.diagnostics import Diagnostic, MirError
-from ....support.notices import say, say_once
-from ....support.settings import whole_number
+from ....support.settings import say, say_once, whole_number
 from ....support.source_text import text_bytes
 from ....support.stopwatch import current_span
 from ...mangle_symbols import source_name

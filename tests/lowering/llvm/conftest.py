@@ -17,7 +17,7 @@ from mirstack.lowering.llvm.convert.lower_std_to_llvm import lower_std_to_llvm
 from mirstack.lowering.llvm.jit.call import messages_of
 from mirstack.lowering.llvm.jit.load import CompiledModule
 from mirstack.lowering.llvm.text.translation import translate
-from mirstack.support.dominance import check_dominance
+from mirstack.support.verify import check_dominance
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import ModuleOp

@@ -11,7 +11,7 @@ import pytest
 from mirstack.passes.schedule import Schedule, ScheduleError
 
 sys.path.insert(0, str(Path(__file__).parent))
-from mirstack.fuzz.schedules.block_moves import OVERWRITTEN, UPDATES
+from mirstack.fuzz.schedules.programs import OVERWRITTEN, UPDATES
 from test_primitives import refused, scheduled
 
 CARRIED = """

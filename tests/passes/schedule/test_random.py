@@ -13,8 +13,8 @@ import pytest
 from mirstack.dialects.tir import PrimFuncOp
 from mirstack.dialects.tir.interpreter import interpret_prim_func
 from mirstack.fuzz.schedules.calls import Caller
-from mirstack.fuzz.schedules.odd_programs import odd_blocks
-from mirstack.fuzz.schedules.player import PROGRAMS, Player
+from mirstack.fuzz.schedules.moves import Player
+from mirstack.fuzz.schedules.programs import PROGRAMS, odd_blocks
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import Schedule, ScheduleError
 from mirstack.support.verify import verify

@@ -11,7 +11,8 @@ import pytest
 from mirstack.dialects import tir
 from mirstack.driver.modules import read_module
 from mirstack.examples.models.registry import build
-from mirstack.fuzz.schedules.player import PROGRAMS, Player
+from mirstack.fuzz.schedules.moves import Player
+from mirstack.fuzz.schedules.programs import PROGRAMS
 from mirstack.lowering.pipeline import Options, lowering_passes
 from mirstack.parser import parse_mir
 from mirstack.passes.autoschedule.block_shape import Shape, remembering_shapes, shape_of

@@ -17,8 +17,8 @@ from mirstack.support.verify import verify
 from xdsl.dialects.builtin import ModuleOp
 
 sys.path.insert(0, str(Path(__file__).parent))
-from mirstack.fuzz.schedules.player import PROGRAMS, Player
-from mirstack.fuzz.schedules.programs import MATMUL
+from mirstack.fuzz.schedules.moves import Player
+from mirstack.fuzz.schedules.programs import MATMUL, PROGRAMS
 
 
 def check_replays(before: str, schedule: Schedule) -> None:

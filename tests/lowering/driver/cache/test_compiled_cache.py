@@ -24,7 +24,7 @@ from mirstack.lowering.driver.cache.store import DEFAULT_LIMIT, Store, limit_of
 from mirstack.lowering.driver.workers import workers_wanted
 from mirstack.lowering.pipeline import Options
 from mirstack.lowering.runtime import default_threads, pinning_wanted
-from mirstack.support import external_names, notices
+from mirstack.support import external_names, settings
 from mirstack.support.diagnostics import MirError
 
 if TYPE_CHECKING:
@@ -427,7 +427,7 @@ def test_each_option_makes_another_key() -> None:
 def test_a_cache_that_cannot_be_written_is_told_once(
     tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(notices, "_SAID", set[str]())
+    monkeypatch.setattr(settings, "_SAID", set[str]())
     blocked = tmp_path / "blocked"
     blocked.write_text("a file, and no folder")
     monkeypatch.setenv("MIRSTACK_CACHE", str(blocked))
@@ -443,7 +443,7 @@ def test_a_cache_that_cannot_be_written_is_told_once(
 def test_a_disk_that_is_full_is_told_once(
     store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(notices, "_SAID", set[str]())
+    monkeypatch.setattr(settings, "_SAID", set[str]())
 
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -470,7 +470,7 @@ def test_settings_that_mean_nothing_are_told(
     store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
     name: str, value: str, read: Callable[[], object], wanted: str,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(notices, "_SAID", set[str]())
+    monkeypatch.setattr(settings, "_SAID", set[str]())
     monkeypatch.delenv(name, raising=False)
     default = read()
     monkeypatch.setenv(name, value)

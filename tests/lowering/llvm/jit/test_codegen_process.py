@@ -17,7 +17,7 @@ import pytest
 from mirstack.lowering.llvm.jit import codegen_process
 from mirstack.lowering.llvm.jit.codegen_process import SCRIPT
 from mirstack.lowering.llvm.jit.load import Target, emit_assembly, emit_object
-from mirstack.support import notices
+from mirstack.support import settings
 from mirstack.support.diagnostics import MirError
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "posix_spawn"), reason="this system starts no such processes")
@@ -48,7 +48,7 @@ def serve(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[Serve]:
     processes = codegen_process._Processes()
     monkeypatch.setattr(codegen_process, "_PROCESSES", processes)
     monkeypatch.setattr(codegen_process, "_KEPT_TEXTS", dict[bytes, str]())
-    monkeypatch.setattr(notices, "_SAID", set[str]())
+    monkeypatch.setattr(settings, "_SAID", set[str]())
     monkeypatch.setattr(codegen_process.tempfile, "tempdir", str(tmp_path))
 
     def start(body: str) -> None:

@@ -1,4 +1,4 @@
-"""The engine of rewrite rules: `program` compiles a rule, `rewriter` applies rules, `library` and `shipped` read files of them."""
+"""Rewrite rules: `engine` applies them, `annex` checks them, saturates e-graphs and exports PDL."""
 
 from .engine.library import load_rules
 from .engine.rewriter import RuleIndex

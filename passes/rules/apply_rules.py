@@ -29,7 +29,7 @@ MODES = ("fixpoint", "once", "saturate")
 
 @dataclass(frozen=True)
 class ApplyRules(ModulePass):
-    """Rewrite by the rules of `file` (of the module itself where none is given), of the set or rule `set` alone if named.
+    """Rewrite by the rules of `file`, or of the module itself if none is given, or of `set` alone.
 
     `mode` is `fixpoint` (until nothing matches), `once` (what a rule made is left as it is) or `saturate` (every form is
     kept, and the cheapest one taken). `saturate` adds `max_ops` ops to a block at most, in `max_rounds` rounds, and writes its
@@ -47,7 +47,7 @@ class ApplyRules(ModulePass):
 
     @property
     def tells(self) -> bool:
-        """Whether each rewrite is told when it is traced; of a saturated program, what changed is found afterwards."""
+        """Returns whether each rewrite is traced; a saturated program is compared with the original instead."""
         return self.mode != "saturate"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -88,7 +88,10 @@ def check_mode(mode: str) -> None:
 
 
 def rewrite_all(op: ModuleOp, rules: Sequence[RewriteOp], mode: str = "fixpoint", strict_math: bool = False) -> None:
-    """Applies verified rules to all that a typed module holds, in place. Raises MirError as `apply_rules` and `saturate` do."""
+    """Applies verified rules to a typed module, in place.
+
+    Raises MirError as `apply_rules` and `saturate` do.
+    """
     if mode == "saturate":
         saturate_all(op, rules, strict_math=strict_math)
         return
@@ -104,10 +107,10 @@ def saturate_all(
     dump: EGraphDump | None = None,
     strict_math: bool = False,
 ) -> None:
-    """Rewrites all that a typed module holds to the cheapest form that verified rules give, in place.
+    """Rewrites a typed module to the cheapest form that verified rules lead to, in place.
 
     Which form costs least is not decided exactly, as one op may serve several others; so where rules come to an end by
-    themselves, what they make in their order is compared, and taken where it costs less. Raises MirError as `saturate` does.
+    themselves, their result in the written order is compared, and taken if it costs less. Raises MirError as `saturate` does.
     """
     from .annex.check.terminate import check_termination
     from .annex.egraph.cost import total_cost
@@ -125,5 +128,5 @@ def saturate_all(
 
 
 def _programs(op: ModuleOp) -> list[Operation]:
-    """What a module holds besides rules."""
+    """Returns the items of a module besides rules."""
     return [item for item in op.ops if not isinstance(item, RewriteOp | RulesetOp)]

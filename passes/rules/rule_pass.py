@@ -17,7 +17,10 @@ from .engine.shipped import shipped_rules
 
 @dataclass(frozen=True)
 class RulePass(ModulePass):
-    """Rewrites Relay by the rules of `file` until none applies; with `strict_math`, of those marked `fast` on integers alone."""
+    """Rewrites Relay by the rules of `file` until none applies.
+
+    With `strict_math`, rules marked `fast` rewrite integers alone.
+    """
 
     name = "rule-pass"
     tells: ClassVar[bool] = True
@@ -37,7 +40,10 @@ class RulePass(ModulePass):
 
 @dataclass(frozen=True)
 class ScalarRulePass(ModulePass):
-    """Rewrites the scalars of TIR by the rules of `file`, under what is known at each place, in one walk over each function."""
+    """Rewrites the scalars of TIR by the rules of `file`, in one walk over each function.
+
+    Conditions may ask what is known at each place.
+    """
 
     name = "scalar-rule-pass"
     file: ClassVar[str]

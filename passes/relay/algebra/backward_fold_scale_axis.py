@@ -63,7 +63,7 @@ class _Backward:
                 self._fold(op)
 
     def _offer(self, op: OperatorOp) -> Message | None:
-        """What scale of an operator's result can be folded, by what can be folded of its arguments."""
+        """Returns the scales that can be folded into `op`, by those that can be folded into its arguments."""
         name = op.OPERATOR.name
         layer = fold.output_layer(op)
         if layer is not None:
@@ -84,8 +84,10 @@ class _Backward:
         return None
 
     def _carries_both(self, op: OperatorOp) -> bool:
-        """Whether a scale of a sum is folded into both of its arguments: tensors of one shape, or one that broadcasts along
-        the channels that both have."""
+        """Returns whether a scale of a sum can be folded into both of its arguments.
+
+        They must be tensors of one shape, or one must broadcast along the channels that both have.
+        """
         a, b = (self.messages.get(value) for value in op.args)
         if a is None or b is None or a.axes != b.axes:
             return False
@@ -122,7 +124,7 @@ class _Backward:
             tree.append((op, carriers))
             pending += [op.args[carrier] for carrier in carriers]
         for op, carriers in reversed(tree):
-            # What computes the scale may stand behind it: each has one user, and is as well computed right before it.
+            # The scale may be computed later in the block: each of its ops has one user, and can as well be computed right before `op`.
             op.detach()
             insert_op_before(op, multiply)
             self._scale(op, carriers, scale, message.axes, multiply)

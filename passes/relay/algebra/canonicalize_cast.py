@@ -44,7 +44,7 @@ def _widens(cast: OperatorOp) -> bool:
 def _split(cast: OperatorOp) -> None:
     users = list(dict.fromkeys(use.operation for use in cast.result.uses))
     ours = [user for user in users if _is_elementwise(user)]
-    # The cast itself stays with the users that are not elementwise, else with one that is.
+    # The cast itself stays with the users that are not elementwise; if there are none, with the first elementwise one.
     for user in ours if len(ours) < len(users) else ours[1:]:
         own = cast.clone()
         own.location = cast.location

@@ -1,8 +1,10 @@
-"""Operators of one input that run side by side, as one larger operator; what the three combine-parallel-… passes share.
+"""Combination of parallel operators on one input; shared by the combine-parallel passes.
 
-As TVM's ParallelOpCombiner: a branch is such an operator and the elementwise and broadcasting operators behind it, as far
-as each is the only user of the one before. Branches that fit together are combined as far down as their operators and
-attributes agree; each user then gets its part of the combined result.
+    nn.dense(%x, %w1), nn.dense(%x, %w2)   ->   %y = nn.dense(%x, concatenate((%w1, %w2))), split(%y)
+
+As TVM's ParallelOpCombiner: a branch is a head operator followed by elementwise and broadcasting operators, as long as each is the
+only user of the one before. Branches that fit together are combined as far down as their operators and attributes agree; each
+user then gets its part of the combined result.
 """
 
 from __future__ import annotations
@@ -25,7 +27,10 @@ Branch: TypeAlias = list[OperatorOp]
 
 
 class Combiner(ABC):
-    """How one operator is combined."""
+    """Combines the branches of one kind of operator.
+
+    A subclass says which fit together and how they are joined.
+    """
 
     operator: str
 
@@ -36,10 +41,10 @@ class Combiner(ABC):
 
     @abstractmethod
     def key(self, op: OperatorOp) -> Hashable | None:
-        """What two operators must have in common beside their input; None for one that is not combined."""
+        """Returns the key that operators on one input must share to be combined; None if `op` is not combined."""
 
     def channel_axis(self, head: OperatorOp) -> int | None:
-        """The axis of a head's result along which branches are joined; None where they are joined along a new one."""
+        """Returns the axis of a head's result along which branches are joined; None to join along a new one."""
         shape = shape_of(head.result)
         return len(shape) - 1 if shape else None
 
@@ -49,15 +54,15 @@ class Combiner(ABC):
 
     @abstractmethod
     def fits(self, op: OperatorOp, other: OperatorOp, index: int) -> bool:
-        """Whether argument `index` of two operators behind the heads can be combined."""
+        """Returns whether argument `index` of two operators that follow the heads can be combined."""
 
     @abstractmethod
     def argument(self, make: Emitter, ops: Sequence[OperatorOp], index: int) -> SSAValue:
-        """The arguments `index` of operators behind the heads, combined."""
+        """Combines the arguments `index` of operators that follow the heads."""
 
     @abstractmethod
     def parts(self, make: Emitter, value: SSAValue, ends: Sequence[OperatorOp]) -> Iterator[SSAValue]:
-        """What each branch's last operator gave, of the combined value."""
+        """Splits the combined value into the results of the branches' last operators."""
 
     def combine(self, root: Operation, min_num_branches: int, trace: Tracer | None) -> None:
         """Combines within every block inside `root`. Every value must be typed."""
@@ -124,7 +129,7 @@ class Combiner(ABC):
                 erase_op(op)
 
     def _branch(self, head: OperatorOp) -> Branch:
-        """The operator and those behind it that are the only users of the one before and keep each element in its place."""
+        """Follows a head's result through its only users as long as each keeps every element in its place."""
         branch = [head]
         axis = self.channel_axis(head)
         while True:
@@ -145,7 +150,7 @@ class Combiner(ABC):
             branch.append(user)
 
     def _depth(self, branches: Sequence[Branch]) -> tuple[int, list[int]]:
-        """How many operators of each branch are combined, and which argument of each is the operator before it."""
+        """Returns how many operators of each branch are combined, and which argument each continues."""
         parents = [0]
         first = branches[0]
         for level in range(1, min(map(len, branches))):
@@ -165,7 +170,10 @@ class Combiner(ABC):
 
 
 def _axis_behind(user: OperatorOp, axis: int, last: OperatorOp) -> int | None:
-    """Where the axis of what `user` takes from `last` is in its own result; None where its attributes speak of another."""
+    """Returns the position of `last`'s `axis` in the result of `user`.
+
+    None if its attributes name another axis.
+    """
     rank, new_rank = (len(shape_of(op.result) or ()) for op in (last, user))
     if "axis" not in user.OPERATOR.specs:
         return axis + new_rank - rank
@@ -178,8 +186,10 @@ def _axis_behind(user: OperatorOp, axis: int, last: OperatorOp) -> int | None:
 def _between(
     values: Sequence[SSAValue], first: Operation, group: set[OperatorOp], order: dict[Operation, int]
 ) -> list[Operation] | None:
-    """What is defined behind `first` of all that the values need, in order; None where that depends on the group itself
-    or must stay where it is."""
+    """Returns the ops after `first` that the values need, in order.
+
+    None if one of them depends on the group itself or must stay where it is.
+    """
     found: set[Operation] = set()
     pending = list(values)
     while pending:

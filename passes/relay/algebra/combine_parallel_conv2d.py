@@ -1,4 +1,4 @@
-"""`combine-parallel-conv2d`: convolutions of one input with kernels of one shape, as one of all their channels."""
+"""`combine-parallel-conv2d`: combines convolutions of one input into one of all their channels."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class _Conv2D(Combiner):
         return slices(make, value, axis, [_size(end, axis) for end in ends], axis + 1)
 
     def _argument_axis(self, op: OperatorOp, rank: int) -> int:
-        """Where an argument of this rank that broadcasts has the channels; negative where it has none."""
+        """Returns the channel axis of a broadcast argument of this rank; negative if it has none."""
         return self.axes[op] - len(shape_of(op.result) or ()) + rank
 
 

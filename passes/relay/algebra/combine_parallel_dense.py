@@ -1,4 +1,4 @@
-"""`combine-parallel-dense`: dense layers of one input, as one batched product of equal layers or one layer of all units."""
+"""`combine-parallel-dense`: combines dense layers of one input into a batched or a larger one."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class _ToDense(Combiner):
         return slices(make, value, axis, [_size(end, axis) for end in ends], rank)
 
     def _argument_axis(self, op: OperatorOp, rank: int) -> int:
-        """Where an argument of this rank has the units."""
+        """Returns the units' axis of an argument of this rank."""
         return 0 if op.OPERATOR.name == "nn.bias_add" else self.axes[op] - len(shape_of(op.result) or ()) + rank
 
 

@@ -39,9 +39,9 @@ PER_BYTE = 3.5
 TRANSFORM = {4: 1000.0, 2: 700.0}
 """Operations in the time that a tile takes to be transformed, there or back, for each channel; by the tile's side."""
 GAIN = 0.85
-"""The part of the direct convolution's time that is worth the rounding.
+"""Part of the direct convolution's time that is worth the rounding.
 
-Measured on Zen 4 with 32 to 512 channels, images of 7 to 112 and one or two threads, these numbers pick what is quickest, but for
+Measured on Zen 4 with 32 to 512 channels, images of 7 to 112 and one or two threads, these numbers pick what is quickest, except for
 64 and fewer channels on 7 × 7 (the direct one, 20 µs slower at most) and 512 on 7 × 7 (tiles of 2: 6 % slower on one thread when
 the weights come from memory, a quarter quicker on two, which share its bandwidth).
 """
@@ -77,7 +77,10 @@ class Conv2DToWinograd(ModulePass):
 
 
 def best_tile(places: tuple[int, int, int], channels: int, filters: int) -> int:
-    """The side of the tiles that take least time for (batch, height, width) results; 0 where the direct convolution does."""
+    """Returns the tile size with the least time for (batch, height, width) results.
+
+    0 if the direct convolution wins.
+    """
     batch, height, width = places
     inner, outer = (-(-c // LANES) * LANES for c in (channels, filters))
 

@@ -1,12 +1,12 @@
-"""`dynamic-to-static`: operators whose shape is an argument, where that argument is known, as operators of a known shape.
+"""`dynamic-to-static`: fixes the shape of operators whose shape is a known argument.
 
     %1 = dyn.reshape(%x, shape_of(%y))   ->   %1 = reshape(%x, newshape=[8, 3])      // %y: Tensor[(8, 3), float32]
 
 As TVM's DynamicToStatic. The operators are replaced by the rules of `dynamic_to_static.mir`; this file finds the elements that the
 rules read: constants, `shape_of` and `ndarray_size` of tensors of known type, and the results of operators on these, as long as
-they are small. That part is an evaluation in program order, through lets and tuples, and no rewrite. So is the replacement of
-tensors in explicit memory (`memory.alloc_tensor`) by zeros: it asks through lets whether the tensor lies within its storage, and takes
-the storage away with its last use.
+they are small. That part is an evaluation in program order, through lets and tuples, not a rewrite. So is the replacement of
+tensors in explicit memory (`memory.alloc_tensor`) by zeros: it checks through lets that the tensor is within its storage, and
+removes the storage with its last use.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class _Work:
         return cast("OperatorOp | ConstantOp", use.operation.operands[use.index].owner)
 
     def _is_within(self, op: OperatorOp) -> bool:
-        """Whether a tensor is known to lie in the memory that it is said to be in."""
+        """Returns whether a tensor is known to be within its storage."""
         storage, offset, shape = op.args[0], self._array(op.args[1]), self._array(op.args[2])
         while isinstance(storage.owner, LetOp):
             storage = storage.owner.value
@@ -225,7 +225,7 @@ def _is_memory(op: Operation) -> bool:
 
 
 def _evaluated(operator: Operator, attrs: Attrs, values: Sequence[Known]) -> Known | None:
-    """The operator's meaning; None where it has none for these values, which is told when the program runs."""
+    """Evaluates an operator on known values; None if it fails, an error that the running program reports."""
     import numpy as np
 
     with np.errstate(all="ignore"):
@@ -239,6 +239,6 @@ def _evaluated(operator: Operator, attrs: Attrs, values: Sequence[Known]) -> Kno
 
 
 def _size(type: Attribute) -> int:
-    """How many elements the tensors of a type have; more than are evaluated for what is no tensor."""
+    """Counts the elements of the tensors of a type; more than are evaluated if a part is not a tensor."""
     parts = type.types.data if isinstance(type, TupleType) else [type]
     return sum(prod(part.get_shape()) if isinstance(part, TensorType) else MOST_ELEMENTS + 1 for part in parts)

@@ -1,4 +1,6 @@
-"""`eliminate-common-subexpr`: an operator applied to the same arguments as before gives way to what it gave before.
+"""`eliminate-common-subexpr`: merges uses of one operator on the same arguments.
+
+    add(nn.relu(%x), nn.relu(%x))   ->   %0 = nn.relu(%x); add(%0, %0)
 
 As TVM's pass of this name: uses of operators and projections of tuples are merged, in local functions and branches with
 those around them, and what every branch computes is computed before the branches. Equal scalars are the same argument,
@@ -73,7 +75,10 @@ def _hoist_common(branching: ir.IfOp | ir.MatchOp, trace: Tracer | None) -> None
 
 
 def _numbered(block: Block, inside: set[Block], numbers: dict[Hashable, int]) -> dict[int, Operation]:
-    """The ops of a branch that could stand before it, by numbers that are the same for equal ones in other branches."""
+    """Numbers the ops of a branch that could move out of it.
+
+    Equal ops of other branches have the same number.
+    """
     of_value: dict[SSAValue, int] = {}
     found: dict[int, Operation] = {}
     equality = _TvmEquality()
@@ -109,5 +114,5 @@ class _TvmEquality(Equality):
 
 
 def _is_scalar(value: SSAValue) -> bool:
-    """Whether the value is a constant of rank 0."""
+    """Returns whether `value` is a constant of rank 0."""
     return isinstance(value.owner, ir.ConstantOp) and not value.owner.value.data.shape

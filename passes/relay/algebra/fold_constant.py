@@ -1,10 +1,12 @@
-"""`fold-constant`: what is computed of constants alone is computed now.
+"""`fold-constant`: computes what depends on constants alone.
+
+    add(multiply(2f, 3f), %x)   ->   add(6f, %x)
 
 As TVM's FoldConstant: calls of operators whose arguments are constants, or tuples of them, by the operators' meaning in numpy;
 the shape and the size of tensors whose dimensions are known; a branch whose condition is known; a field of a tuple that is
 written out; a `let` of a constant. Operators without arguments, those with an effect, annotations and the inside of kernels are
-left alone, and quantized operators, too, unless `fold-qnn`. Where the types of what is folded become more definite than they
-were, the types of what depends on them are found anew.
+left alone, and quantized operators, too, unless `fold-qnn`. Where the types of folded values become more definite than they
+were, the types of dependent values are inferred again.
 """
 
 from __future__ import annotations
@@ -126,7 +128,7 @@ class _Folder:
     def _operator(self, op: OperatorOp) -> None:
         name = op.OPERATOR.name
         if _is_on_device(op):
-            # Where a constant lies does not make it less of one.
+            # A constant on a device is a constant all the same.
             value = self.known.get(op.args[0])
             if isinstance(value, np.ndarray):
                 self.known[op.result] = value
@@ -195,7 +197,7 @@ class _Folder:
     # Branches ------------------------------------------------------------------------------------------------------
 
     def _if(self, op: ir.IfOp) -> Operation | None:
-        """Puts the branch that is taken in the place of an `if` of known condition; gives the op to go on with."""
+        """Replaces an `if` of known condition by the branch taken; returns the op to continue with."""
         condition = self.known.get(op.condition)
         if not isinstance(condition, np.ndarray) or condition.size != 1:
             return None
@@ -255,14 +257,14 @@ def _is_on_device(op: Operation | Block) -> bool:
 
 
 def _is_unused(op: Operation | Block) -> TypeGuard[Operation]:
-    """Whether an op does nothing but give a value that nobody needs. A `let` stays: the program asks for it."""
+    """Returns whether an op has no effect and an unused result. A `let` is kept: the program asks for it."""
     if isinstance(op, (Block, ir.LetOp)) or op.regions or not op.has_trait(Pure):
         return False
     return op.results[0].first_use is None
 
 
 def _move_out(block: Block, before: Operation) -> tuple[Operation | None, SSAValue]:
-    """Moves the ops of a branch to before its `if`; gives the first one and the branch's value."""
+    """Moves the ops of a branch to before its `if`; returns the first one and the branch's value."""
     end = block.last_op
     assert isinstance(end, ir.ReturnOp)
     first: Operation | None = None
@@ -276,12 +278,12 @@ def _move_out(block: Block, before: Operation) -> tuple[Operation | None, SSAVal
 
 
 def is_static(type: Attribute) -> bool:
-    """Whether a type is that of a tensor of known dimensions."""
+    """Returns whether a type is a tensor of known dimensions."""
     return isinstance(type, TensorType) and DYNAMIC_INDEX not in type.get_shape()
 
 
 def evaluate(op: OperatorOp, arguments: list[Value]) -> Value | None:
-    """What the operator gives; None where it fails, which is then the running program's error to tell."""
+    """Evaluates the operator on `arguments`; None if it fails, an error that the running program reports."""
     operator = op.OPERATOR
     if operator.problem(op.given(), len(arguments)) is not None:
         return None

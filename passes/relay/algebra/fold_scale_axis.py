@@ -1,8 +1,8 @@
-"""Folding a scale of each channel into the weights of a layer; what forward- and backward-fold-scale-axis share.
+"""Folding of per-channel scales into weights, shared by forward- and backward-fold-scale-axis.
 
 As TVM's FoldScaleAxis: `multiply(x, s)`, where `s` has one value for each channel of `x`, is left out, and the weights of the
-layers in front of it (backward) or behind it (forward) are multiplied instead, once, when the program is compiled. On its way
-a scale passes relu, leaky_relu, add and subtract. A `Message` says of one tensor what scale can pass there.
+preceding layers (backward) or following layers (forward) are multiplied instead, once, when the program is compiled. On its way
+a scale passes relu, leaky_relu, add and subtract. A `Message` describes the scales that can pass at one tensor.
 
 Only floating-point tensors are scaled: an integer product may wrap and a quotient is not exact.
 """
@@ -37,8 +37,10 @@ _SAME_ELEMENTS = ("expand_dims", "reshape", "transpose", "squeeze", "repeat")
 
 @dataclass(frozen=True)
 class Message:
-    """Which scales of a tensor can be folded: one value for each channel, whose dimensions are `axes` (C, or C and the
-    inner block c), none of them negative, each with an inverse."""
+    """Describes the scales of a tensor that can be folded: one value for each channel.
+
+    `axes` are the channel dimensions (C, or C and the inner block c). Scales may be required not to be negative, or to have an inverse.
+    """
 
     axes: tuple[int, ...]
     non_negative: bool = False
@@ -55,7 +57,7 @@ class Message:
         return replace(self, invertible=True)
 
     def joined(self, other: Message) -> Message | None:
-        """What is asked for by both; None where they name other dimensions."""
+        """Combines two messages; None if they name other dimensions."""
         if self.axes != other.axes:
             return None
         return Message(
@@ -66,7 +68,7 @@ class Message:
         )
 
     def accepts(self, scale: SSAValue) -> bool:
-        """Whether a scale's values are as they have to be; they are known of constants alone."""
+        """Returns whether the values of a scale meet the message's conditions, which only constants can."""
         if self.constant and not is_constant(scale):
             return False
         if not self.non_negative and not self.invertible:
@@ -85,7 +87,10 @@ class Message:
 
 
 def is_constant(value: SSAValue) -> bool:
-    """Whether a value is computed from constants alone, by a few operators: what folding of constants left, and this pass made."""
+    """Returns whether a value is computed from constants alone, by a few operators.
+
+    Constant folding left such values, or this pass made them.
+    """
     pending, seen = [value], 0
     while pending:
         owner = pending.pop().owner
@@ -99,14 +104,17 @@ def is_constant(value: SSAValue) -> bool:
 
 @dataclass(frozen=True)
 class Layer:
-    """How a layer takes a scale of its input or result: the channels of that tensor, and where its weight has them."""
+    """Describes how a layer takes a scale: the channel axes of the scaled tensor and of the weight."""
 
     axes: tuple[int, ...]
     weight_axes: tuple[int, ...]
 
 
 def input_layer(op: OperatorOp) -> Layer | None:
-    """How an operator takes a scale of its input; None for one that is no layer or of a layout that is not handled."""
+    """Returns how an operator takes a scale of its input.
+
+    None if it is not a layer or its layout is not handled.
+    """
     if not _has_one_dtype(op):
         return None
     if op.OPERATOR.name == "nn.dense":
@@ -118,14 +126,17 @@ def input_layer(op: OperatorOp) -> Layer | None:
 
 
 def layer_message(op: OperatorOp, layer: Layer, constants_only: bool) -> Message | None:
-    """The scales that a layer takes into its weight; None where only constant weights may be scaled and its is none."""
+    """Returns the scales that a layer takes into its weight.
+
+    None if only constant weights may be scaled and this one is not constant.
+    """
     if constants_only and not is_constant(op.args[1]):
         return None
     return Message(layer.axes, constant=constants_only)
 
 
 def output_layer(op: OperatorOp) -> Layer | None:
-    """How an operator takes a scale of its result; None as for `input_layer`."""
+    """Returns how an operator takes a scale of its result; None as for `input_layer`."""
     if not _has_one_dtype(op):
         return None
     if op.OPERATOR.name == "nn.dense":
@@ -147,7 +158,7 @@ def _layer(text: str, kernel: Layout, axis: str) -> Layer | None:
 
 
 def _kernel(op: OperatorOp) -> Layout | None:
-    """The layout of a convolution's weight where its channels are not in several groups, or each is one of its own."""
+    """Returns the layout of a convolution's weight if it has one group, or one for each channel."""
     kernel, shape = parse_layout(op.attrs().kernel_layout), dims_of(op.args[1])
     if kernel is None or shape is None or len(shape) != len(kernel.dims) or DYNAMIC_INDEX in shape:
         return None
@@ -169,7 +180,7 @@ def dims_of(value: SSAValue) -> tuple[int, ...] | None:
 
 
 def broadcasts_along(value: SSAValue, other: SSAValue, axes: Sequence[int]) -> bool:
-    """Whether `other` has the same dimensions `axes` as `value`, counted in `value`, and 1 in each further one."""
+    """Returns whether `other` has the sizes of `value` in `axes`, and 1 in all other dimensions."""
     shape, other_shape = dims_of(value), dims_of(other)
     if shape is None or other_shape is None or len(shape) < len(other_shape) or list(axes) != sorted(axes):
         return False
@@ -180,7 +191,7 @@ def broadcasts_along(value: SSAValue, other: SSAValue, axes: Sequence[int]) -> b
 
 
 def is_scale(multiply: OperatorOp, index: int, message: Message) -> bool:
-    """Whether argument `index` of a `multiply` is a scale of its other argument that `message` lets pass."""
+    """Returns whether argument `index` of a `multiply` is a scale that `message` lets pass."""
     scale, value = multiply.args[index], multiply.args[1 - index]
     if not isinstance(dtype_of(value), AnyFloat) or not message.accepts(scale):
         return False

@@ -1,4 +1,7 @@
-"""`forward-fold-scale-axis`: scales of channels into the weights of the layers behind them."""
+"""`forward-fold-scale-axis`: folds scales of channels into the weights of the following layers.
+
+nn.conv2d(multiply(%x, %s), %w)   ->   nn.conv2d(%x, multiply(%w, %s))
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from .fold_scale_axis import Message
 
 @dataclass(frozen=True)
 class ForwardFoldScaleAxis(ModulePass):
-    """Leave multiplications of channels out and scale the weights of the layers behind them.
+    """Leave multiplications of channels out and scale the weights of the following layers.
 
     All that uses the product must be able to fold it: nn.conv2d, nn.conv3d (plain or depthwise, plain layouts or blocks of
     channels) and nn.dense, reached through relu and leaky_relu, which need a constant without negative values, and add and
@@ -43,7 +46,10 @@ class ForwardFoldScaleAxis(ModulePass):
 
 @dataclass(frozen=True)
 class _Scaled:
-    """A value that still has to be multiplied: by `scale`, along `axes`. `by` is the multiplication that said so."""
+    """A value to be multiplied later, by `scale` along `axes`.
+
+    `by` is the multiplication that was left out.
+    """
 
     value: SSAValue
     scale: SSAValue
@@ -78,7 +84,7 @@ class _Forward:
             fold.leave_out(op, self.scaled[op.result].value)
 
     def _ask(self, op: OperatorOp) -> list[Message | None]:
-        """What can be folded of each argument, by what can be folded of the result."""
+        """Returns the scales that each argument can take, by those that the result can take."""
         name, behind = op.OPERATOR.name, self.messages.get(op.result)
         messages: list[Message | None] = [None] * len(op.args)
         layer = fold.input_layer(op)
@@ -107,7 +113,7 @@ class _Forward:
         return False
 
     def _pass(self, op: OperatorOp) -> None:
-        """Makes an operator compute of what is not scaled yet: its result is left to be scaled, or it folds the scale."""
+        """Makes an operator use unscaled arguments: its result is scaled later, or it folds the scale."""
         args = list(op.args)
         index = next(index for index, value in enumerate(args) if value in self.scaled)
         scaled = self.scaled[args[index]]

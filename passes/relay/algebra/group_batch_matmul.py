@@ -1,13 +1,13 @@
-"""`group-batch-matmul`: products of a batch with matrices that repeat take each matrix once, with all the rows that meet it.
+"""`group-batch-matmul`: multiplies by each distinct matrix of a repeated batch once.
 
-A·repeat(B, g) has the rows of g matrices of A, one after the other, meet the same B. These rows are one matrix already, so that a
-reshape of A and one of the result stand for copies of B: attention whose queries share heads of keys and values (Ainslie et al.,
-"GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints", 2023) reads each key once.
+    nn.batch_matmul(%a, repeat(%b, repeats=4, axis=0))  ->  reshape(nn.batch_matmul(reshape(%a, newshape=[2, 4 * m, k]), %b), newshape=[8, m, n])
 
-    nn.batch_matmul(%a, repeat(%b, repeats=4, axis=0))  =>  reshape(nn.batch_matmul(reshape(%a, newshape=[2, 4 * m, k]), %b), newshape=[8, m, n])
+In A·repeat(B, g) the rows of g consecutive matrices of A meet the same B. These rows are one matrix already, so that a reshape of A
+and one of the result replace copies of B: attention whose queries share heads of keys and values (Ainslie et al., "GQA: Training
+Generalized Multi-Query Transformer Models from Multi-Head Checkpoints", 2023) reads each key once.
 
-Instead of `repeat` there may be a `broadcast_to`, and reshapes and transposes behind either, as importers write it. A batch of one
-matrix on the right is one that repeats, too.
+Instead of `repeat` there may be a `broadcast_to`, followed by reshapes and transposes, as importers write it. A batch of one
+matrix on the right counts as repeated, too.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Repeated:
     source: SSAValue
     """The tensor without the repeats."""
     steps: Sequence[tuple[OperatorOp, tuple[int, ...]]]
-    """What brings it into form, in order, and the shape that each gives of a tensor without the repeats."""
+    """The reshapes and transposes that follow, in order, each with its shape without the repeats."""
 
     def without(self, make: Emitter) -> SSAValue:
         """The matrices, each once."""
@@ -71,7 +71,7 @@ class Repeated:
 
 
 def repeated(value: SSAValue) -> Repeated | None:
-    """How a tensor repeats along its first axis; None where it does not, or its shape is not known."""
+    """Returns how a tensor repeats along its first axis; None if it does not, or its shape is not known."""
     chain: list[OperatorOp] = []
     while isinstance(op := value.owner, OperatorOp) and shape_of(op.result) is not None:
         found = _repeats(op)
@@ -105,7 +105,10 @@ def _repeats(op: OperatorOp) -> tuple[int, int] | None:
 
 
 def _followed(axis: int, times: int, op: OperatorOp, chain: Sequence[OperatorOp]) -> Repeated | None:
-    """What becomes of an axis along which each element comes `times` in a row, in the ops behind the one that repeats it."""
+    """Follows a repeated axis through the ops of `chain` after the repeating one.
+
+    None if the repeats are mixed up.
+    """
     shape = [*(shape_of(op.result) or ())]
     small = (*shape[:axis], shape[axis] // times, *shape[axis + 1 :])
     # Of a `broadcast_to` that also adds dimensions.

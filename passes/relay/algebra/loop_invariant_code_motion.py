@@ -1,13 +1,13 @@
-"""`loop-invariant-code-motion`: what a loop written as recursion computes of each slice of a tensor, for all slices before it.
+"""`loop-invariant-code-motion`: hoists products of tensor slices out of a loop written as recursion.
 
 A function that calls itself with a counter one higher, and with a tensor that stays the same, is a loop over slices of that tensor. What
-a turn computes from its slice and from what stays the same depends on no other turn (an LSTM's products of the inputs with their
-weights): one product of all slices reads the weights once, where those of the turns read them each time.
+an iteration computes from its slice and from invariant values depends on no other iteration (an LSTM's products of the inputs with
+their weights): one product of all slices reads the weights once, where those of the iterations read them each time.
 
     def @f(%i, %xs, %h) { if (less(%i, 32)) { … nn.dense(take(%xs, %i, axis=0), W) … @f(add(%i, 1), %xs, …) } else { %h } }
 
-becomes a function that takes the products as a further parameter, `@f_loop`, and `@f`, which computes them and calls it. So it is done
-where every call of `@f` from elsewhere starts at 0, and the turns, as the comparison bounds them, are at least half of the slices.
+becomes a function that takes the products as a further parameter, `@f_loop`, and `@f`, which computes them and calls it. This is done
+if every call of `@f` from elsewhere starts at 0, and the iterations, as the comparison bounds them, are at least half of the slices.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..functional.infer_type import ensure_types
 
 @dataclass(frozen=True)
 class LoopInvariantCodeMotion(ModulePass):
-    """Compute products with slices of a tensor for all turns of a loop written as recursion before it."""
+    """Compute products with slices of a tensor for all iterations of a recursive loop before the loop."""
 
     name = "loop-invariant-code-motion"
     tells: ClassVar[bool] = True
@@ -79,7 +79,7 @@ class _Calls:
 
 @dataclass(frozen=True)
 class _Loop:
-    """A function that calls itself turn by turn."""
+    """A function that calls itself once per iteration."""
 
     function: ir.FuncOp
     calls: Sequence[ir.CallGlobalOp]
@@ -94,7 +94,7 @@ class _Loop:
 
 @dataclass(frozen=True)
 class _Slice:
-    """A matrix that a turn computes from a slice: by which op, and which slice it depends on."""
+    """A matrix that an iteration computes from a slice: the op that makes it, and the slice it depends on."""
 
     op: OperatorOp
     take: OperatorOp
@@ -123,7 +123,7 @@ def _match(function: ir.FuncOp, all_calls: _Calls) -> _Loop | None:
 
 
 def _named(value: SSAValue) -> SSAValue:
-    """The value that names stand for."""
+    """Looks through `let`s to the value that they name."""
     while isinstance(value, OpResult) and isinstance(value.op, ir.LetOp):
         value = value.op.value
     return value
@@ -169,7 +169,7 @@ def _moved(loop: _Loop) -> dict[SSAValue, _Slice]:
 
 
 def _branches(body: Block) -> Iterator[Block]:
-    """A block and those of the branches in it; local functions have turns of their own."""
+    """Iterates over a block and the branches in it; local functions have iterations of their own."""
     pending = [body]
     while pending:
         block = pending.pop()
@@ -217,7 +217,7 @@ def _slice(op: OperatorOp, loop: _Loop, slices: dict[SSAValue, _Slice]) -> _Slic
 
 
 def _same_in_rows(shape: tuple[int, ...] | None) -> bool:
-    """Whether a tensor of this shape is added, say, to all rows of a matrix alike."""
+    """Returns whether a tensor of this shape broadcasts equally to all rows of a matrix."""
     return shape is not None and (len(shape) < 2 or (len(shape) == 2 and shape[0] == 1))
 
 
@@ -226,9 +226,9 @@ def _is_constant(value: SSAValue) -> bool:
 
 
 def _split(loop: _Loop, slices: dict[SSAValue, _Slice], name: str, trace: Tracer | None) -> None:
-    """Makes the function the loop, called `name`, that takes what is computed of all slices, and one in its place that computes it."""
+    """Splits a function into the loop, `name`, which takes the hoisted products, and their computation."""
     function = loop.function
-    # What a turn needs of slices' values for anything else.
+    # The slices' values that an iteration needs for anything else.
     needed = list(
         dict.fromkeys(
             item.op.result
@@ -291,7 +291,7 @@ def _read(loop: _Loop, item: _Slice, value: SSAValue, type: Attribute) -> None:
 
 
 def _stays(user: Operation, slices: dict[SSAValue, _Slice]) -> bool:
-    """Whether an op that uses a slice's value is computed turn by turn."""
+    """Returns whether an op that uses a slice's value is computed in every iteration."""
     return not any(result in slices for result in user.results)
 
 

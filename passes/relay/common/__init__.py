@@ -1,1 +1,1 @@
-"""What passes on Relay share: function attributes, new operators, call graphs, purity, moved and copied bodies."""
+"""Shared parts of the passes on Relay: attributes, operator tables, call graphs, purity, edits."""

@@ -1,4 +1,4 @@
-"""Which global functions of Relay call or name which, and which of them may come to call themselves."""
+"""The call graph of Relay's global functions, and the functions that may call themselves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ....support.walk import walk_ops
 
 @dataclass(frozen=True)
 class Component:
-    """Functions that reach each other (most often one alone); `is_recursive` when one may come to call itself."""
+    """Functions that reach each other (most often one alone); `is_recursive` if one may call itself."""
 
     names: tuple[str, ...]
     is_recursive: bool
@@ -33,7 +33,7 @@ def called_by(function: ir.FuncOp) -> list[str]:
 
 
 def components(functions: Mapping[str, ir.FuncOp]) -> Iterator[Component]:
-    """Iterates over the strongly connected components of the call graph, each behind those that it calls."""
+    """Iterates over the strongly connected components of the call graph, callees first."""
     calls = {
         name: [callee for callee in called_by(function) if callee in functions] for name, function in functions.items()
     }
@@ -42,7 +42,9 @@ def components(functions: Mapping[str, ir.FuncOp]) -> Iterator[Component]:
 
 
 def recursive_functions(functions: Mapping[str, ir.FuncOp]) -> set[str]:
-    """Returns the functions that may come to call themselves: those on a cycle of the call graph, and, as a closure may be any
-    function, all those that call a closure or a parameter."""
+    """Returns the functions that may come to call themselves.
+
+    They are those on a cycle of the call graph, and, as a closure may be any function, all those that call a closure or a parameter.
+    """
     recursive = {name for each in components(functions) if each.is_recursive for name in each.names}
     return recursive | {n for n, f in functions.items() if any(isinstance(op, ir.CallOp) for op in walk_ops(f))}

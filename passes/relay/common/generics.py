@@ -1,4 +1,4 @@
-"""Type parameters of functions whose bodies move to other places: what they stand for there, and putting that in."""
+"""Type parameters of functions whose bodies move elsewhere: their values there, and the substitution."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from ....support.walk import walk_ops
 def type_arguments(
     function: FuncType, arguments: Sequence[Attribute], result: Attribute, where: Operation
 ) -> dict[str, Attribute]:
-    """What a generic function's type parameters are where it takes and gives these types. Raises MirError where it cannot."""
+    """Returns the type arguments of a generic function that is used with these types.
+
+    Raises MirError if they do not fit.
+    """
     names = [p.data for p in function.type_params.data]
     if not names:
         return {}

@@ -1,4 +1,7 @@
-"""Tables of facts about Relay's operators, stored as JSON beside the pass that reads them: `{"always": ["nn.dense", …], …}`."""
+"""Tables of facts about Relay's operators, stored as JSON beside the pass that reads them.
+
+{"always": ["nn.dense", "nn.conv2d"], "never": ["exp"]}
+"""
 
 from __future__ import annotations
 

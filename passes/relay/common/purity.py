@@ -1,4 +1,4 @@
-"""Which calls of a module do nothing but give their result, so that one whose result is not used can go."""
+"""Effects of calls: finds those that only compute their result, so that an unused one can be erased."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _MOST_CALLEES = 8
 
 
 class CallEffects(Effects):
-    """The effects of every op of a module, calls included: one has those of the functions that it may call. A `let` has
-    those of what it binds.
+    """The effects of every op of a module, calls included.
 
+    A call has the effects of the functions that it may reach, and a `let` those of the value that it binds.
     Functions that call themselves, or each other, are pure when nothing in them is impure, as in TVM; whether a recursion
     ends is not asked.
     """
@@ -72,7 +72,7 @@ class CallGraph:
                 for block in region.blocks:
                     if inner is not None:
                         self._home[block] = inner
-        # Branches before what they give, operands before their users.
+        # Branches before the ops that hold them, operands before their users.
         for op in inner_first(root):
             self._visit(op)
 
@@ -84,7 +84,10 @@ class CallGraph:
         return self._of(op.callee)
 
     def impure_functions(self) -> set[Operation]:
-        """Those whose call may do more than give a result: what writes, is stateful or unknown, and who calls such a function."""
+        """Returns the functions whose call may do more than compute a result.
+
+        They write, hold a stateful or unknown op, or call such a function.
+        """
         impure = set(self._unsafe)
         pending = list(impure)
         while pending:

@@ -1,4 +1,4 @@
-"""What passes on Relay have in common: looking functions up, putting a body in the place of a call, naming values."""
+"""Edits that passes on Relay share: inlining of bodies, replacement and erasure of values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def fresh_names(module: ModuleOp) -> FreshNames:
 
 
 def blocks_of(function: ir.FuncOp | ir.FnOp) -> Iterator[Block]:
-    """The function's block and those nested in it, an outer one before its inner ones; bodies of local functions too."""
+    """Iterates over a function's blocks, an outer one before its inner ones.
+
+    Includes bodies of local functions.
+    """
     pending = [function.body.block]
     while pending:
         block = pending.pop()
@@ -49,7 +52,7 @@ def returned(block: Block) -> SSAValue:
 def copy_body(
     body: Block, arguments: Sequence[SSAValue], before: Operation, values: dict[SSAValue, SSAValue] | None = None
 ) -> SSAValue:
-    """Copies a function's ops to before an op, its block arguments replaced; gives the copy of what it returns."""
+    """Copies a function's ops to before an op, its block arguments replaced; returns the copied result."""
     values = {} if values is None else values
     values.update(zip(body.args, arguments, strict=True))
     for op in body.ops:
@@ -62,7 +65,10 @@ def copy_body(
 
 
 def move_body(body: Block, arguments: Sequence[SSAValue], before: Operation) -> SSAValue:
-    """Moves a function's ops to before an op, its block arguments replaced; gives what it returned. The block is left bare."""
+    """Moves a function's ops to before an op, its block arguments replaced; returns its result.
+
+    The block is left empty.
+    """
     for argument, value in zip(body.args, arguments, strict=True):
         argument.replace_all_uses_with(value)
     result = returned(body)
@@ -76,7 +82,7 @@ def move_body(body: Block, arguments: Sequence[SSAValue], before: Operation) -> 
 
 
 def replace(op: Operation, value: SSAValue) -> None:
-    """Erases an op of one result, which `value` stands for from now on."""
+    """Replaces an op of one result by `value`, and erases it."""
     if value.name_hint is None:
         value.name_hint = op.results[0].name_hint
     op.results[0].replace_all_uses_with(value)
@@ -119,7 +125,10 @@ def free_values(region_owner: ir.FnOp) -> list[SSAValue]:
 
 
 def replace_values(root: Operation, values: Mapping[SSAValue, SSAValue], keep: Container[Operation] = ()) -> None:
-    """Replaces values in the operands of every op inside `root` but those of `keep`; linear however many operands an op has."""
+    """Replaces values in the operands of every op inside `root`, except those of `keep`.
+
+    Linear however many operands an op has.
+    """
     for op in walk_ops(root):
         if any(operand in values for operand in op.operands) and op not in keep:
             op.operands = [values.get(operand, operand) for operand in op.operands]
@@ -136,7 +145,7 @@ def erase_lets(root: Operation, lets: Sequence[ir.LetOp]) -> None:
 
 
 def inner_first(root: Operation) -> list[Operation]:
-    """Every op inside `root`, in program order, each behind the ops of its regions."""
+    """Returns every op inside `root`, in program order, each after the ops of its regions."""
     order: list[Operation] = []
     pending: list[tuple[Operation, bool]] = [(root, False)]
     while pending:
@@ -152,7 +161,7 @@ def inner_first(root: Operation) -> list[Operation]:
 
 
 def take_leaves_in(function: ir.FnOp) -> None:
-    """Gives a local function copies of its own of the constants and names of functions that it uses from outside."""
+    """Copies the constants and names of functions that a local function uses from outside into it."""
     values: dict[SSAValue, SSAValue] = {}
     body = function.body.block
     for value in free_values(function):

@@ -1,4 +1,6 @@
-"""`dead-code-elimination`: what nothing observable depends on is erased, calls of pure functions included.
+"""`dead-code-elimination`: erases unused ops, calls of pure functions included.
+
+    let %a = exp(%x); %x   ->   %x
 
 As TVM's DeadCodeElimination: a call goes when the functions that it may reach write no reference and hold no stateful
 operator. With `inline-once` a variable that is used once loses its `let`.
@@ -65,5 +67,8 @@ def _is_used_once(let: ir.LetOp, home: Mapping[Block | None, Operation]) -> bool
 
 
 def binds_recursion(let: ir.LetOp) -> bool:
-    """Whether the variable is the name by which a local function calls itself; its `let` cannot go."""
+    """Returns whether the variable is the name by which a local function calls itself.
+
+    Its `let` must stay.
+    """
     return isinstance(let.value.owner, ir.FnOp) and let.value.owner.self_name is not None

@@ -1,10 +1,10 @@
-"""`defunctionalization`: functions that are values become data, and calls of them calls of one function that looks what it is.
+"""`defunctionalization`: replaces functions that are values by data.
 
 As TVM's Defunctionalization (Reynolds, "Definitional Interpreters for Higher-Order Programming Languages", 1972): for each type of
 function there is a data type with a constructor for each function of that type that is made into a value, whose fields
-are what it captures, and a function `apply…` that matches on it. A function that takes or gives functions gets a copy that takes
-and gives data; the original stays (`remove-unused-functions` drops it). Generic functions are made concrete first. A local
-function that is only called where it stands is no value, and stays.
+are the values that it captures, and a function `apply…` that matches on it. A function with functions among its arguments or results
+gets a copy on data; the original stays (`remove-unused-functions` drops it). Generic functions are made concrete first. A local
+function that is only called where it is defined is not a value, and stays.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _uses_functions_as_values(module: ModuleOp) -> bool:
 
 
 def _is_value(op: Operation) -> bool:
-    """Whether the op makes a value of a function."""
+    """Returns whether the op makes a value of a function."""
     if isinstance(op, ir.FnOp):
         return not _is_only_called(op.result)
     return isinstance(op, ir.GlobalRefOp | ir.ConstructorRefOp) and not _is_only_called(op.result)
@@ -70,7 +70,7 @@ def _field_types(op: ir.TypeDataOp) -> list[Attribute]:
 
 
 def _holds_function(type: Attribute, *, whole: bool = True) -> bool:
-    """Whether the type is or holds that of a function; without `whole`, whether a function's inputs or output do."""
+    """Returns whether the type holds a function type; without `whole`, in its inputs or output."""
     pending = [type] if whole or not isinstance(type, FuncType) else [*type.inputs.data, type.output]
     while pending:
         match pending.pop():
@@ -93,7 +93,7 @@ def _identifier(name: str) -> str:
 
 @dataclass
 class _Kind:
-    """A type of function: the data type that stands for it, and for each constructor its fields and what a call does."""
+    """A type of function: the data type that replaces it, and the fields and body of each constructor."""
 
     type: FuncType
     data_type: str
@@ -200,7 +200,7 @@ class _Program:
     # Functions ------------------------------------------------------------------------------------------------------
 
     def _callee(self, name: str) -> str:
-        """The function to call instead: the copy on data of one that takes or gives functions."""
+        """Returns the function to call instead: the copy on data if `name` takes or returns functions."""
         function = self.functions.get(name)
         if function is None or not _holds_function(function.function_type(), whole=False):
             return name
@@ -225,7 +225,7 @@ class _Program:
             place_leaves(op)
 
     def _is_called_inside(self, op: ir.FnOp) -> bool:
-        """Whether a local function uses itself, if at all, by calling itself."""
+        """Returns whether a local function uses itself only by calling itself."""
         return op.self_name is None or _is_only_called(op.body.block.args[0])
 
     def _visit(self, op: Operation) -> None:
@@ -369,7 +369,7 @@ class _Program:
         if patterns:
             value = ir.MatchOp(kind.block.args[0], patterns, list(kind.bodies.values()), type)
         else:
-            # There is no such function: nothing comes here.
+            # No function of this type exists: the code is never reached.
             value = ir.CallGlobalOp(kind.apply, kind.block.args, type)
         end = ir.ReturnOp(value)
         kind.block.add_ops([value, end])
@@ -380,7 +380,7 @@ class _Program:
         return function
 
     def _first_location(self, kind: _Kind) -> LocationAttr:
-        """Where the first function stands that became data of this kind."""
+        """Returns the location of the first function that became data of this kind."""
         for body in kind.bodies.values():
             if body.block.first_op is not None:
                 return body.block.first_op.location

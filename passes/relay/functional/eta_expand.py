@@ -1,4 +1,6 @@
-"""`eta-expand`: constructors and global functions that are values become local functions that call them.
+"""`eta-expand`: wraps constructors and global functions that are values in local functions.
+
+    map(Some, %xs)   ->   map(fn (%x) { Some(%x) }, %xs)
 
 As TVM's EtaExpand (the name is of lambda calculus: `f` as `fn (x) { f(x) }`).
 """

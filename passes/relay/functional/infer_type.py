@@ -1,4 +1,4 @@
-"""`infer-type`: the type of every value of a module's Relay functions, from those of parameters and constants.
+"""`infer-type`: infers the types of a module's Relay functions from those of parameters and constants.
 
 Text is typed when it is read; this pass is for modules made or changed otherwise. It does as TVM's InferType.
 """
@@ -21,19 +21,19 @@ from ....support.walk import walk_ops
 
 @dataclass(frozen=True)
 class InferType(ModulePass):
-    """Find the types of Relay values; what parameters, lets and results are declared to be is taken as given."""
+    """Find the types of Relay values; declared types of parameters, lets and results are taken as given."""
 
     name = "infer-type"
 
     fresh: bool = False
-    """Also find anew the types of lets and of functions' results, which may have been changed from what they were."""
+    """Also recompute the types of lets and of functions' results, which may have changed."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         infer_types(op, fresh=self.fresh)
 
 
 def ensure_types(module: ModuleOp) -> None:
-    """Runs inference when some value of a Relay function has no known type. Raises MirError for what does not fit."""
+    """Infers types if some value of a Relay function has none. Raises MirError for values that do not fit."""
     if _has_unknown_types(module):
         infer_types(module)
 

@@ -1,8 +1,10 @@
-"""`inline`: calls of global functions that ask for it (`Inline=1`) become what those functions compute.
+"""`inline`: replaces calls of global functions that are marked `Inline=1` by their bodies.
+
+    def @f(%a, Inline=1) { exp(%a) }  def @main(%x) { @f(%x) }   ->   def @main(%x) { exp(%x) }
 
 As TVM's Inline: functions that may come to call themselves are left as they are; one for another compiler (`Compiler=…`) or one
 that is a kernel (`Primitive=1`) becomes a local function at the call; where such a function is a value it becomes a local
-function, too. What nothing names any more is dropped.
+function, too. Functions that nothing names any more are dropped.
 """
 
 from __future__ import annotations
@@ -125,7 +127,7 @@ class _Inliner:
             )
 
     def _inline(self, call: ir.CallGlobalOp, callee: ir.FuncOp) -> list[Operation]:
-        """Puts the body in the place of a call; gives the ops that are still to be gone through."""
+        """Replaces a call by the callee's body; returns the ops that must still be visited."""
         types = type_arguments(callee.function_type(), [a.type for a in call.arguments], call.result.type, call)
         moved = callee.sym_name.data in self.moved
         before = call.prev_op
@@ -142,12 +144,12 @@ class _Inliner:
 
 
 def _stays_whole(function: ir.FuncOp) -> bool:
-    """Whether the function is one piece: a kernel, or what another compiler takes."""
+    """Returns whether the function stays one piece: a kernel, or a function for another compiler."""
     return is_primitive(function) or "Compiler" in function.attrs.data
 
 
 def _ops_between(before: Operation | None, end: Operation) -> list[Operation]:
-    """The ops of a block behind `before` (or its start) and before `end`."""
+    """Returns the ops of a block between `before` (or its start) and `end`."""
     found: list[Operation] = []
     op = end.prev_op
     while op is not None and op is not before:
@@ -179,7 +181,10 @@ def _call_local_copy(call: ir.CallGlobalOp, callee: ir.FuncOp) -> None:
 
 
 def _local_copy(function: ir.FuncOp, before: Operation, type: Attribute) -> ir.FnOp:
-    """The function as a local one before an op; `type` is that of the value, concrete where the function is generic."""
+    """Copies a function as a local one to before an op.
+
+    `type` is that of the value, concrete where the function is generic.
+    """
     types: dict[str, Attribute] = {}
     if isinstance(type, FuncType) and not type.type_params.data:
         types = type_arguments(function.function_type(), type.inputs.data, type.output, before)

@@ -1,7 +1,7 @@
-"""`lambda-lift`: local functions become global ones, which take what they used from around them as arguments.
+"""`lambda-lift`: makes local functions global, with captured values as arguments.
 
 As TVM's LambdaLift (Johnsson, "Lambda Lifting", 1985): a local function that uses nothing from outside becomes a global
-function. One that does becomes a global function (`Closure=1`) that takes those values and gives the local function.
+function. One that does becomes a global function (`Closure=1`) that takes those values and returns the local function.
 Kernels (`Primitive=1`) stay.
 """
 
@@ -43,7 +43,7 @@ class LambdaLift(ModulePass):
 
 
 def _is_lifted(function: ir.FuncOp, inner: ir.FnOp) -> bool:
-    """Whether the local function is what a closure's global function gives."""
+    """Returns whether the local function is the result of a closure's global function."""
     return has_flag(function, CLOSURE) and returned(function.body.block) is inner.result
 
 
@@ -84,7 +84,7 @@ class _Lifting:
         erase_op(function)
 
     def _lift_closure(self, captured: list[SSAValue], before: ir.FuncOp) -> None:
-        """A function of the captured values that gives the local function."""
+        """Makes a global function of the captured values that returns the local function."""
         function, where = self.function, self.function.location
         types = [value.type for value in captured]
         call = ir.CallGlobalOp(self.name, captured, function.result.type)

@@ -48,7 +48,7 @@ def _is_generic(op: Operation) -> bool:
 
 
 def _holds_generic(type: Attribute) -> bool:
-    """Whether the type is that of a generic function, or of a tuple with one."""
+    """Returns whether the type is that of a generic function, or of a tuple with one."""
     if isinstance(type, TupleType):
         return any(map(_holds_generic, type.types.data))
     return isinstance(type, FuncType) and bool(type.type_params.data)
@@ -255,7 +255,7 @@ class _Specializer:
         return name
 
     def _instance(self, value: SSAValue, type: FuncType, where: Operation) -> SSAValue:
-        """The generic value at one type: a copy of the closure, of the constructor or of the global that it is."""
+        """Returns a generic value at one type: a copy of the closure, the constructor or the global function."""
         op = _source(value)
         match op:
             case relay.FnOp():

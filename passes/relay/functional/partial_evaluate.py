@@ -1,8 +1,8 @@
-"""`partial-evaluate`: what is known of a program's values is computed, calls of known functions are followed.
+"""`partial-evaluate`: computes known values and follows calls of known functions.
 
 As TVM's PartialEvaluate, an online partial evaluator (Jones, Gomard and Sestoft, "Partial Evaluation and Automatic Program
-Generation", 1993): constants, tuples, functions, data and references made in sight are known; branches and matches on what is
-known are taken, calls of known functions become their bodies as long as a recursion gets nearer to its end. Every value that
+Generation", 1993): constants, tuples, functions, data and references made in sight are known; branches and matches on known
+values are taken, calls of known functions become their bodies as long as a recursion gets nearer to its end. Every value that
 remains is bound by a `let`, in order, whether or not it is needed: `dead-code-elimination` erases those that are not.
 """
 
@@ -100,7 +100,7 @@ def _evaluate_module(module: ModuleOp) -> None:
 
 @dataclass
 class _Budget:
-    """How many ops may still come out before calls are followed no further."""
+    """Counts the ops that may still be emitted before calls are followed no further."""
 
     ops: int
 
@@ -145,7 +145,7 @@ class _Evaluator:
 
     @contextmanager
     def _inside(self, function: ir.FuncOp | ir.FnOp) -> Generator[None]:
-        """While a function is evaluated for arguments of which nothing is known: its calls of itself stay calls."""
+        """Evaluates a function for unknown arguments: meanwhile its calls of itself stay calls."""
         before = self._fuel.get(function)
         self._fuel[function] = (None,) * len(function.params)
         yield
@@ -160,7 +160,7 @@ class _Evaluator:
     # What comes out -------------------------------------------------------------------------------------------------
 
     def _push(self, op: Operation, like: Operation, static: Any = None, name: str | None = None) -> Partial:
-        """Puts an op out, bound by a `let`; it stands for `like`."""
+        """Emits an op, bound by a `let`, as the residual form of `like`."""
         let = ir.LetOp(f"x_{next(self._numbers)}" if name is None else name, op.results[0])
         op.location = let.location = like.location
         self.block.add_ops([op, let])
@@ -187,7 +187,7 @@ class _Evaluator:
         return copy
 
     def _inner(self, block: Block, bind: Callable[[Block], Environment], types: Types) -> Region:
-        """A block inside, evaluated on its own: what it does to references is not known behind it."""
+        """Evaluates a nested block on its own; afterwards the contents of references are unknown."""
         outer, store = self.block, dict(self.store)
         self.block = inner = _block_like(block, types)
         self._finish(block, self._run(block, bind(inner), types))
@@ -408,7 +408,7 @@ class _Evaluator:
 
 
 def _given_name(op: ir.FnOp) -> str | None:
-    """The name that a `let` gives a local function, unless it is one of those that are given here."""
+    """Returns the name that a `let` binds a local function to, unless this pass made the name."""
     let = op.next_op
     if not isinstance(let, ir.LetOp) or let.value is not op.result:
         return None
@@ -436,7 +436,10 @@ def _binder(block: Block, environment: Environment) -> Callable[[Block], Environ
 
 
 def _evaluated(op: OperatorOp, arguments: Sequence[Any]) -> NDArray[Any] | tuple[NDArray[Any], ...] | None:
-    """The operator's meaning; None where it fails on the data (the program does so when it runs), or is too large."""
+    """Evaluates the operator on data.
+
+    None if it fails, as the program then does at run time, or is too large.
+    """
     import numpy as np
 
     with np.errstate(all="ignore"):

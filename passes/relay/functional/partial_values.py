@@ -1,4 +1,4 @@
-"""What a partial evaluator knows of values: static ones, what patterns do to them, and how recursion on them comes to an end."""
+"""Static values of a partial evaluator: pattern matching on them, and the end of recursion on them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ class Partial:
 
 
 class Environment:
-    """What the values of one activation of a function are; those around a local function are further out."""
+    """Maps the values of one activation of a function.
+
+    Those around a local function are in outer environments.
+    """
 
     __slots__ = ("_outer", "_values")
 
@@ -98,7 +101,10 @@ def adt(constructor: str, fields: Sequence[Partial]) -> StaticAdt:
 
 
 def match_partial(pattern: Attribute, value: Partial) -> list[Partial] | bool | None:
-    """What the pattern's variables are, left to right; False where the value does not match, None where that is not known."""
+    """Matches a value against a pattern; returns the values of the pattern's variables, left to right.
+
+    False if the value does not match, None if that is not known.
+    """
     bound: list[Partial] = []
     pending = [(pattern, value)]
     while pending:
@@ -126,7 +132,7 @@ Fuel: TypeAlias = "tuple[int | None, ...]"
 
 
 def fuel_of(arguments: Sequence[Partial]) -> Fuel:
-    """Integers that are not negative stand for themselves, values of data types for their size."""
+    """Measures arguments: natural numbers by themselves, values of data types by their size."""
     return tuple(_fuel(argument.static) for argument in arguments)
 
 
@@ -142,14 +148,14 @@ def _fuel(static: Static | None) -> int | None:
 
 
 def makes_progress(before: Fuel | None, now: Fuel) -> bool:
-    """Whether a call inside a call of the same function is nearer to its end: then it is evaluated, else it stays a call."""
+    """Returns whether a nested call of the same function is nearer to its end; only then it is evaluated."""
     if before is None:
         return True
     return any(a is not None and b is not None and b < a for a, b in zip(before, now, strict=True))
 
 
 def least(before: Fuel | None, now: Fuel) -> Fuel:
-    """What the next call inside has to get below."""
+    """Returns the measure that the next nested call must be less than."""
     if before is None:
         return now
     return tuple(b if a is None else a if b is None else min(a, b) for a, b in zip(before, now, strict=True))

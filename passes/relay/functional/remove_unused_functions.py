@@ -1,4 +1,4 @@
-"""`remove-unused-functions`: functions that no entry reaches are dropped, as by TVM's RemoveUnusedFunctions."""
+"""`remove-unused-functions`: drops functions that no entry reaches, as TVM's RemoveUnusedFunctions."""
 
 from __future__ import annotations
 

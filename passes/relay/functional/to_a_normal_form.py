@@ -1,9 +1,11 @@
-"""`to-a-normal-form`: every value is bound by a `let`, in order of evaluation (A-normal form; Flanagan et al., "The Essence
-of Compiling with Continuations", 1993).
+"""`to-a-normal-form`: binds every value by a `let`, in order of evaluation.
 
-As TVM's ToANormalForm: constants, calls, tuples, branches and local functions are bound to `%x_0`, `%x_1`, …; parameters,
-variables, global functions and constructors are not; what is in a Primitive function stays as it is. A chain of `let`s is a
-value, too, so that for each of them one more variable is bound at its end. What is in this form already stays so.
+    add(exp(%x), 1f)   ->   let %x_0 = exp(%x); let %x_1 = add(%x_0, 1f); %x_1
+
+As TVM's ToANormalForm (A-normal form; Flanagan et al., "The Essence of Compiling with Continuations", 1993): constants, calls,
+tuples, branches and local functions are bound to `%x_0`, `%x_1`, …; parameters, variables, global functions and constructors are not;
+the body of a Primitive function stays as it is. A chain of `let`s is a value, too, so that for each of them one more variable is
+bound at its end. Values in this form already stay so.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ def _own_blocks(function: ir.FuncOp) -> list[Block]:
 
 
 def _is_normal(block: Block) -> bool:
-    """Whether every value is bound, and the block's value is a variable."""
+    """Returns whether every value is bound, and the block's value is a variable."""
     value = returned(block)
     if not isinstance(value, BlockArgument) and not isinstance(value.owner, ATOMS):
         return False
@@ -64,7 +66,7 @@ def _is_normal(block: Block) -> bool:
 
 
 def _binding(op: Operation) -> ir.LetOp | None:
-    """The `let` right behind an op that names its value."""
+    """Returns the `let` right after an op that names its value."""
     following = op.next_op
     return following if isinstance(following, ir.LetOp) and following.value is op.results[0] else None
 
@@ -78,7 +80,7 @@ class LetBinder:
         self._lets: set[Operation] = set()
 
     def bind(self, op: Operation) -> None:
-        """Has every use of an op's result go through a `let` right behind it, which is made when there is none."""
+        """Redirects every use of an op's result to a `let` right after it, which is made if there is none."""
         let = _binding(op)
         if let is None:
             let = self.make(op.results[0], op.location)

@@ -1,7 +1,7 @@
-"""`to-basic-block-normal-form`: what is used in more than one block is bound by `let` in the block that holds them all.
+"""`to-basic-block-normal-form`: binds values used in several blocks by `let` in their common block.
 
-As TVM's ToBasicBlockNormalForm: after it each block is a graph of its own, whose values from outside are variables; what
-only one block needs keeps no `let` that it did not have.
+As TVM's ToBasicBlockNormalForm: after it each block is a graph of its own, whose values from outside are variables; values that
+only one block needs keep no `let` that they did not have.
 """
 
 from __future__ import annotations

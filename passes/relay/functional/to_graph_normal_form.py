@@ -1,7 +1,9 @@
-"""`to-graph-normal-form`: no variable is bound by `let`, and nothing is computed that the result does not need.
+"""`to-graph-normal-form`: uses values directly instead of `let` variables, and drops unneeded ones.
 
-As TVM's ToGraphNormalForm. The order of evaluation stays, and so does, with its `let`, what is there only for the references
-that it writes. A local function that calls itself keeps the `let` that names it.
+    let %a = exp(%x); let %b = exp(%y); %a   ->   exp(%x)
+
+As TVM's ToGraphNormalForm. The order of evaluation stays, and so do, with their `let`s, values needed only for the references
+that they write. A local function that calls itself keeps the `let` that names it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Masks of attentions that leave each query only the keys up to a diagonal: of later keys nothing need be computed.
+"""Constant masks of attentions that allow each query the keys up to a diagonal: causal ones.
 
-Such a mask (a causal one, say) is a constant: added to the scores, or chosen by a condition. What it forbids has a score of `NEVER` or
-less, of which a softmax makes 0, as long as the others are not of that size. It is said anew by the keys' places, from which schedules
-read what they may leave out. A row without any key that is allowed is a mean of all values: its mask stays as it is.
+Such a mask is added to the scores, or chosen by a condition. Forbidden scores are `NEVER` or less, of which a softmax makes 0, as long
+as the others are not of that size. The mask is rewritten as a comparison of the keys' places, from which schedules read which keys need
+not be computed. A row without any allowed key is a mean of all values: its mask stays as it is.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WORTHWHILE = 0.125
 
 @dataclass(frozen=True)
 class Triangle:
-    """Query r sees none of the keys behind r + diagonal."""
+    """Allows query r the keys up to r + diagonal."""
 
     diagonal: int
     is_all: bool
@@ -36,7 +36,10 @@ class Triangle:
 
 
 def find_triangle(changes: Sequence[tuple[OperatorOp, int]], rows: int) -> Triangle | None:
-    """The keys that the last change of the scores, a mask that is constant, leaves each of the `rows` queries; None for no such mask."""
+    """Returns the keys that the last change of the scores, a constant mask, allows each query.
+
+    None if it is not one.
+    """
     if not changes:
         return None
     op, place = changes[-1]
@@ -61,7 +64,7 @@ def find_triangle(changes: Sequence[tuple[OperatorOp, int]], rows: int) -> Trian
 
 
 def _seen(op: OperatorOp, place: int) -> tuple[NDArray[np.bool_], bool] | None:
-    """Which scores count after a mask, and whether it leaves those as they are."""
+    """Returns which scores count after a mask, and whether it leaves those unchanged."""
     others = [arg.owner for k, arg in enumerate(op.args) if k != place]
     constants = [owner.value.array for owner in others if isinstance(owner, ConstantOp)]
     if len(constants) != len(others):

@@ -1,4 +1,7 @@
-"""`defuse-ops`: the inverse of `fuse-ops`: each call of a Primitive function becomes the operators that it holds."""
+"""`defuse-ops`: replaces each call of a Primitive function by its operators.
+
+The inverse of `fuse-ops`.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ def _kernel(call: ir.CallOp) -> ir.FnOp | None:
 
 
 def _defuse(call: ir.CallOp) -> SSAValue:
-    """Puts the kernel's ops before the call; gives the value of the call."""
+    """Moves the kernel's ops to before the call; returns the value that replaces it."""
     function = _kernel(call)
     assert function is not None
     put = move_body if function.result.has_one_use() else copy_body

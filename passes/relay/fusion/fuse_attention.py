@@ -1,9 +1,9 @@
-"""`fuse-attention`: softmax(Q·Kᵀ …)·V as one Primitive function, so that the scores never exist as a whole matrix.
+"""`fuse-attention`: fuses softmax(Q·Kᵀ …)·V into one kernel that never stores all scores.
 
-What is looked for is an `nn.batch_matmul` of an `nn.softmax` over the keys, of elementwise operators (a scale, a mask, a bias), of
-another `nn.batch_matmul`. Reshapes between them, by which heads become a dimension of their own, are left out: what is added to
-the scores is brought to their form instead. Reshapes, transposes and slices that bring Q, K and V into form come along, and
-those behind the result, so that the kernel reads and writes what layers around it have in memory. How the rows of scores are
+The pattern is an `nn.batch_matmul` of an `nn.softmax` over the keys, of elementwise operators (a scale, a mask, a bias), of
+another `nn.batch_matmul`. Reshapes between them, by which heads become a dimension of their own, are left out: operands added to
+the scores are brought to their form instead. Reshapes, transposes and slices that bring Q, K and V into form are fused, too, and
+those that follow the result, so that the kernel reads and writes what layers around it have in memory. How the rows of scores are
 kept in cache is a matter of schedule (Dao et al., "FlashAttention", 2022, without its running maximum: a block's whole rows fit).
 """
 
@@ -55,7 +55,7 @@ class FuseAttention(ModulePass):
     tells: ClassVar[bool] = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Fuses where all shapes are known; what else uses the scores keeps them, and their attention, as it is."""
+        """Fuses attentions whose shapes are all known; scores that anything else uses are left as they are."""
         trace = tracer(self.name)
         ensure_types(op)
         for each in list(open_ops(op)):
@@ -100,7 +100,7 @@ def _match(output: OperatorOp) -> _Attention | None:
 
 
 def _is_large(scores: SSAValue) -> bool:
-    """Whether there are rows enough for a tile of registers, and scores enough to be worth it."""
+    """Returns whether there are enough rows for a tile of registers, and enough scores to be worth it."""
     _, queries, keys = shape_of(scores) or (0, 0, 0)
     if queries < FEW and keys >= LONG and isinstance(dtype_of(scores), Float32Type | Float64Type):
         return False
@@ -131,7 +131,7 @@ def _keeps_rows(reshape: OperatorOp) -> bool:
 
 
 def _scores(value: SSAValue) -> tuple[OperatorOp, list[tuple[OperatorOp, int]]] | None:
-    """The product that the operand of a softmax is computed from by elementwise operators, and these in order."""
+    """Returns the product that a softmax's operand derives from, and the operators between, in order."""
     changes: list[tuple[OperatorOp, int]] = []
     op = _behind_forms(value)
     while op is not None and len(changes) <= MOST_OPERATORS:
@@ -149,7 +149,7 @@ def _scores(value: SSAValue) -> tuple[OperatorOp, list[tuple[OperatorOp, int]]] 
 
 
 def _is_scores(value: SSAValue) -> bool:
-    """Whether a value may lead to the product: what is computed of it alone is no mask that comes from elsewhere."""
+    """Returns whether a value may lead to the product; one computed from anything else is a mask."""
     op = _behind_forms(value)
     for _ in range(MOST_OPERATORS):
         if op is None:
@@ -182,7 +182,7 @@ def _fuse(attention: _Attention, trace: Tracer | None) -> None:
         scores = _changed(make, op, [scores if arg is None else arg for arg in others])
     if triangle is not None:
         scores = masked(make, scores, triangle)
-    # Rows are divided by their sums behind the second product, which has fewer elements than the scores.
+    # Rows are divided by their sums after the second product, which has fewer elements than the scores.
     exps = make.call("exp", make.call("subtract", scores, make.call("max", scores, axis=(-1,), keepdims=True)))
     result = make.like(output, [exps, value], **wide)
     result = make.call("divide", result, make.call("sum", exps, axis=(-1,), keepdims=True))
@@ -204,8 +204,10 @@ def _fuse(attention: _Attention, trace: Tracer | None) -> None:
 
 
 def _half(attention: _Attention) -> Attribute | None:
-    """The dtype of an attention of half precision all of whose operators can be done in float32: steps that are rounded each cost more
-    than products do."""
+    """Returns the dtype of a half-precision attention whose operators can all run in float32.
+
+    Rounding each step costs more than the products do.
+    """
     half = dtype_of(attention.output.result)
     if not isinstance(half, Float16Type | BFloat16Type):
         return None
@@ -262,7 +264,7 @@ def _own_forms(make: Recorder, value: SSAValue, copies: dict[SSAValue, SSAValue]
 
 
 def _split_of(op: TupleGetItemOp) -> OperatorOp | None:
-    """The `split` of a tensor of known shape that an op gives a part of."""
+    """Returns the `split` of a tensor of known shape that an op takes a part of."""
     split = op.tuple_value.owner
     if not isinstance(split, OperatorOp) or not is_operator(split, "split") or shape_of(split.args[0]) is None:
         return None
@@ -280,7 +282,7 @@ def _part(make: Emitter, op: TupleGetItemOp, value: SSAValue) -> SSAValue:
 
 
 def _in_form(make: Recorder, arg: SSAValue, op: OperatorOp, more: int) -> SSAValue:
-    """What an elementwise operator takes beside the scores, to be taken beside scores of three dimensions and `more` rows."""
+    """Reshapes an operand of an elementwise operator to match scores of three dimensions and `more` rows."""
     whole, given = shape_of(op.result), shape_of(arg)
     assert whole is not None and given is not None
     if not given and isinstance(arg.owner, ConstantOp):
@@ -299,8 +301,11 @@ def _in_form(make: Recorder, arg: SSAValue, op: OperatorOp, more: int) -> SSAVal
 
 
 def _forms_behind(value: SSAValue, rows: int, *, padded: bool) -> list[Operation]:
-    """Reshapes and transposes of a value, each the one user of the one before, as long as a dimension holds whole rows and one
-    whole columns. Rows that are filled up are the whole dimension: what follows them there would be another matrix."""
+    """Follows reshapes and transposes of a value, each the only user of the one before.
+
+    It stops where no dimension holds whole rows and one whole columns. Rows that are filled up are the whole dimension: what follows
+    them there would be another matrix.
+    """
     ops: list[Operation] = []
     columns = _size(value, -1)
     while (user := value.get_user_of_unique_use()) is not None:

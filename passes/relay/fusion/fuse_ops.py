@@ -72,10 +72,10 @@ class FuseOps(ModulePass):
 
 
 def is_kernel(function: FnOp) -> bool:
-    """Whether a local function is a kernel already: `Primitive=1`, operators on its parameters alone, and only called.
+    """Returns whether a local function is a kernel: `Primitive=1`, only operators, only called.
 
     A Primitive function of any other form (it branches, uses values around it, is passed on) is treated as a function
-    without the attribute: what it holds is grouped.
+    without the attribute: its ops are grouped.
     """
     flag = function.attrs.data.get("Primitive")
     if not isinstance(flag, IntegerAttr) or flag.value.data == 0 or function.self_name is not None:
@@ -151,7 +151,7 @@ class _Graph:
         self.ops = list(block.ops)
         self.index = {op: number for number, op in enumerate(self.ops)}
         self.successors: list[list[tuple[int, int]]] = [[] for _ in self.ops]
-        # Values that a nested region uses leave the graph. Their uses are looked at, not the regions: those hold others in turn.
+        # Values that a nested region uses leave the graph. Their uses are visited, not the regions, which may hold further regions.
         self.leaves = [
             any(use.operation.parent is not block for result in op.results for use in result.uses) for op in self.ops
         ]
@@ -172,7 +172,10 @@ class _Graph:
 
 
 def node_pattern(op: Operation) -> OpPattern:
-    """The fusion kind of an op of a function's body; what is no operator and no tuple is opaque."""
+    """Returns the fusion kind of an op of a function's body.
+
+    Opaque if it is neither an operator nor a tuple.
+    """
     match op:
         case OperatorOp():
             types = [op.result.type, *(a.type for a in op.args)]
@@ -317,7 +320,7 @@ class _Partition:
         return Refusal(Rule.NO_MEETING) if found is None else found
 
     def _fuse_if(self, node: int, sink: int, allowed: Callable[[OpPattern, bool], bool], rule: Rule) -> None:
-        """Merges everything on the paths from `node` to `sink` when `allowed(kind, is sink)` holds on all of them."""
+        """Merges the paths from `node` to `sink` if `allowed(kind, is sink)` holds on all their nodes."""
         between: set[int] = set()
         pending = [successor for successor, _ in self.graph.successors[node]]
         while pending:
@@ -344,7 +347,7 @@ class _Partition:
 
 
 def _after_broadcast(kind: OpPattern, is_sink: bool) -> bool:
-    """What may follow an elementwise or broadcasting operator inside one kernel."""
+    """Returns whether an operator of this kind may follow an elementwise or broadcasting one in a kernel."""
     if is_sink:
         return kind <= OpPattern.COMM_REDUCE or kind == OpPattern.OUT_ELEMWISE_FUSABLE
     return kind <= OpPattern.INJECTIVE
@@ -382,7 +385,7 @@ def _tell_kernel(trace: Tracer, ops: list[Operation]) -> None:
 
 
 def call_tir_instead(call: CallOp | CallGlobalOp, name: str) -> None:
-    """Has `call_tir` call the kernel of a name with what a call gives, in its place."""
+    """Replaces a call by a `call_tir` of the kernel called `name`, with the call's arguments."""
     lowered = CallTirOp(name, call.arguments, call.result.type)
     lowered.location = call.location
     insert_op_before(lowered, call)
@@ -391,7 +394,10 @@ def call_tir_instead(call: CallOp | CallGlobalOp, name: str) -> None:
 
 
 def outline(ops: list[Operation]) -> CallOp:
-    """Moves `ops` (in order, the last one giving the only value used outside) into a Primitive function called in their place."""
+    """Moves `ops` into a Primitive function that is called in their place.
+
+    They are in order; only the value of the last one is used outside.
+    """
     root = ops[-1]
     inside = set(ops)
     inputs = list(dict.fromkeys(v for op in ops for v in op.operands if v.owner not in inside))

@@ -15,7 +15,7 @@ from ....support.trace import Tracer
 
 
 class Rule(Enum):
-    """What keeps an operator apart from those that use its value."""
+    """Reasons why an operator is kept apart from the users of its value."""
 
     LEVEL = "fuse-opt-level=0 gives every operator a kernel of its own"
     OPAQUE = "what is opaque is not fused"
@@ -31,7 +31,7 @@ class Rule(Enum):
 
 @dataclass(frozen=True)
 class Refusal:
-    """The rule that kept an operator from being fused, and the op on the way that broke it, if that is one."""
+    """The rule that kept an operator from being fused, and the op on the path that broke it, if any."""
 
     rule: Rule
     at: Operation | None = None

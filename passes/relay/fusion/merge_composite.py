@@ -1,8 +1,10 @@
-"""`merge-composite`: what a pattern matches, as a function of its own: partition by the user's patterns.
+"""`merge-composite`: moves the ops that a pattern matches into functions.
+
+Partition by the user's patterns.
 
 As TVM's MergeComposite, with the left sides of rules as the patterns: `rewrite @dense_add { %r = add(nn.dense(%x, %w), %b) => %r }`
 makes of each dense layer and its bias a function with the attribute `Composite="dense_add"`, called in their place. It is
-`Primitive`, so that it becomes one kernel. What the captures stand for are its parameters.
+`Primitive`, so that it becomes one kernel. The values of the captures are its parameters.
 """
 
 from __future__ import annotations
@@ -37,10 +39,10 @@ _MEMBERS = (OperatorOp, ir.TupleOp, ir.TupleGetItemOp, ir.ConstantOp)
 
 @dataclass(frozen=True)
 class MergeComposite(ModulePass):
-    """Make a function of all that the left side of a rule matches, for each rule of `file` (of the module itself where none is
-    given), of the set or rule `set` alone if named.
+    """Make functions of the ops that the left sides of rules match.
 
-    What stands inside a pattern must be used there alone: a producer with another user is left as it is. Patterns of greater
+    The rules are those of `file` (of the module itself if none is given), of the set or rule `set` alone if named.
+    Ops inside a pattern must be used there alone: a producer with another user is left as it is. Patterns of greater
     benefit come first, then those written first; each is looked for from the end of the program, and no op is merged twice.
     """
 
@@ -96,7 +98,7 @@ def _pattern(rule: RewriteOp) -> Program:
 
 
 def _can_be_function(match: Match) -> bool:
-    """Whether what was matched is pure data flow of one block, and nothing but its root is used elsewhere."""
+    """Returns whether a match is pure data flow of one block, and only its root is used elsewhere."""
     (root,) = match.roots
     inside = {root, *match.matched}
     if not any(isinstance(op, OperatorOp) for op in inside):
@@ -112,7 +114,7 @@ def _can_be_function(match: Match) -> bool:
 
 
 def _merge(name: str, match: Match) -> list[Operation]:
-    """Moves the matched ops into a function; gives them."""
+    """Moves the matched ops into a function; returns them."""
     (root,) = match.roots
     inside = {root, *match.matched}
     for constant in [op for op in inside if isinstance(op, ir.ConstantOp)]:
@@ -141,7 +143,7 @@ def _own(constant: ir.ConstantOp, root: Operation, inside: Iterable[Operation]) 
 
 
 def _in_order(root: Operation, inside: set[Operation]) -> list[Operation]:
-    """The ops, each behind those whose results it uses, in the order of operands."""
+    """Returns the ops, each after those whose results it uses, in the order of operands."""
     order: dict[Operation, None] = {}
     pending: list[tuple[Operation, bool]] = [(root, False)]
     while pending:

@@ -1,4 +1,4 @@
-"""The post-dominator tree of a data-flow graph, with the largest edge weight on every path; in O(n log n)."""
+"""Post-dominator tree of a data-flow graph, with the largest edge weight on every path; in O(n log n)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ class PostDominatorTree:
     weight: list[int]
 
     def __init__(self, successors: Sequence[Sequence[tuple[int, int]]], leaves: Sequence[bool], opaque: int):
-        """`successors[i]` holds (node, edge weight); `leaves[i]` says that i is used from outside; `opaque` is its weight then."""
+        """Builds the tree. `successors[i]` holds (node, edge weight).
+
+        `leaves[i]`: i is used outside, with weight `opaque`.
+        """
         count = len(successors)
         self.parent = [None] * count
         self.weight = [opaque] * count
@@ -45,7 +48,7 @@ class PostDominatorTree:
         self.weight[node] = weight
         self._depth[node] = self._depth[parent] + 1
         jump = self._jump[parent]
-        # Myers' rule: the jump is as long as two equal jumps of the parent together, else one step.
+        # Myers' rule: the jump is as long as two equal jumps of the parent together, otherwise one step.
         if jump is not None:
             further = self._jump[jump]
             span = self._depth[parent] - self._depth[jump]

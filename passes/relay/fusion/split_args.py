@@ -1,6 +1,8 @@
-"""`split-args`: a `concatenate` of more tensors than a kernel may take becomes several, each of as many as it may.
+"""`split-args`: splits a `concatenate` of more tensors than a kernel may take into several.
 
-As TVM's SplitArgs: each part is joined with what was joined before it, and kept from being fused with it by
+    concatenate((%a, %b, %c))   ->   concatenate((stop_fusion(concatenate((%a, %b))), %c))     // at most two arguments
+
+As TVM's SplitArgs: each part is joined with the result of the one before, and kept from being fused with it by
 `annotation.stop_fusion`. A tensor counts as one argument, and one of unknown sizes as one more for each of its dimensions.
 """
 
@@ -68,7 +70,7 @@ class SplitArgs(ModulePass):
 
 
 def _parts(fields: Sequence[SSAValue], costs: Sequence[int], limit: int) -> list[list[SSAValue]]:
-    """The tensors in parts of at most `limit` arguments; in all but the first, one more is what came before."""
+    """Splits tensors into parts of at most `limit` arguments; all but the first also take the part before."""
     parts: list[list[SSAValue]] = [[]]
     taken = 0
     for field, cost in zip(fields, costs, strict=True):
@@ -105,7 +107,7 @@ def _concatenation(op: OperatorOp, part: Sequence[SSAValue]) -> SSAValue:
 
 
 def _arguments(type: Attribute) -> int:
-    """How many arguments a tensor takes: itself, and its sizes where they are not known."""
+    """Counts the arguments that a tensor takes: itself, and its sizes where they are not known."""
     if isinstance(type, TensorType) and DYNAMIC_INDEX in type.get_shape():
         return 1 + type.get_num_dims()
     return 1

@@ -1,12 +1,14 @@
-"""`alter-op-layout`: operators in the layouts that suit the target's vectors, as TVM's AlterOpLayout does for CPUs.
+"""`alter-op-layout`: brings operators into blocked layouts for the target's vectors.
 
-A convolution in NCHW becomes one in NCHW{n}c, its channels in blocks of at most a vector (`nn.contrib_conv2d_NCHWc`, or
+    nn.conv2d (NCHW, OIHW)   ->   nn.contrib_conv2d_NCHWc (NCHW8c, OIHW8i8o)        // vectors of 8 floats
+
+As TVM's AlterOpLayout: a convolution in NCHW becomes one in NCHW{n}c, its channels in blocks of at most a vector (`nn.contrib_conv2d_NCHWc`, or
 `nn.contrib_depthwise_conv2d_NCHWc`); a dense layer gets its weight in blocks of a vector of units (`nn.contrib_dense_pack`).
-The blocks run on through the operators behind (see `layout.py`); transforms of constant weights are what `fold-constant`
-computes.
+The blocks run on through the following operators (see `layout_propagation.py`); `fold-constant` computes transforms of constant
+weights.
 
-The lowering to native code packs plain convolutions and dense layers by itself and does not ask for this pass: it gives
-programs the form that TVM's have, for kernels that are written for it. Convolutions in blocks are scheduled as contractions, as
+The lowering to native code packs plain convolutions and dense layers by itself and does not ask for this pass: programs get
+the form that TVM's have, for kernels that are written for it. Convolutions in blocks are scheduled as contractions, as
 plain ones are, so that the pass costs no more than the transforms that it leaves.
 """
 

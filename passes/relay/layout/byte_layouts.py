@@ -1,4 +1,4 @@
-"""The layouts that convolutions of bytes are brought into; `quantized-channels-last` imports this for a program that has one."""
+"""The rewriter of `quantized-channels-last`, imported only for programs with convolutions of bytes."""
 
 from __future__ import annotations
 

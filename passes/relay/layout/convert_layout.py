@@ -1,8 +1,11 @@
-"""`convert-layout`: operators in the layouts that are asked for, as TVM's ConvertLayout with its desired_layouts.
+"""`convert-layout`: brings operators into desired layouts, as TVM's ConvertLayout.
+
+    nn.conv2d(%x, %w)  ->  layout_transform(nn.conv2d(layout_transform(%x, "NCHW", "NHWC"), %w', data_layout="NHWC"), "NHWC", "NCHW")
 
 `convert-layout{layouts="nn.conv2d:NHWC,default;nn.max_pool2d:NHWC"}`: for each operator the layout of its data, and for one
-with a kernel that of the kernel, `default` being the usual one for the data's. The layouts run on through the operators
-behind (see `layout.py`). An operator whose sizes the blocks of a layout do not divide is left as it is.
+with a kernel that of the kernel, `default` being the usual one for the data's. The layouts run on through the following
+operators (see `layout_propagation.py`). An operator whose sizes the blocks of a layout do not divide is left as it is. What an
+operator accepts is not stated here: its entry has the attributes' defaults (`data_layout`, `kernel_layout`) and a layout rule.
 """
 
 from __future__ import annotations
@@ -66,8 +69,10 @@ class _Converter(LayoutRewriter):
 
 
 def default_kernel_layout(operator: Operator, data: Layout, depthwise: bool) -> str:
-    """The usual layout of a convolution's kernel beside a layout of its data: OIHW beside NCHW, HWIO beside NHWC, HWOI
-    for depthwise ones, OIHW4i4o beside NCHW4c."""
+    """Returns the usual layout of a convolution's kernel for a layout of its data.
+
+    OIHW for NCHW, HWIO for NHWC, HWOI for depthwise ones, OIHW4i4o for NCHW4c.
+    """
     first = str(operator.specs["kernel_layout"].default)
     spatial = "".join(axis for axis in first if axis not in "OI")
     channels = "".join(axis for axis in first if axis in "OI")
@@ -87,7 +92,7 @@ def kernel_of(op: OperatorOp) -> SSAValue:
 
 
 def is_depthwise(op: OperatorOp, kernel: object) -> bool:
-    """Whether each channel of a convolution's data has kernels of its own."""
+    """Returns whether each channel of a convolution's data has kernels of its own."""
     attrs = op.attrs()
     layout = parse_layout(attrs.kernel_layout)
     groups = attrs.get("groups", 1)

@@ -1,10 +1,11 @@
-"""Changing the layouts of operators, and letting the new layouts run through the rest; what convert-layout and
-alter-op-layout share.
+"""Change of operators' layouts and propagation of the new ones.
 
-As TVM's LayoutRewriter: from front to back each value is known by the layout in which it was written and the one in which
-it comes now. An operator with a layout rule takes its arguments as they come and adapts its attributes; what it cannot
-take is transformed in front of it, once for each block; so a transform is put only where a chain of operators begins and
-ends. Every other op, and whatever leaves its block, gets values as they were written.
+Shared by convert-layout and alter-op-layout.
+
+As TVM's LayoutRewriter: from front to back, each value has a layout in the source program and one in the rewritten program.
+An operator with a layout rule takes its arguments as they come and adapts its attributes; arguments that it cannot
+take are transformed in front of it, once for each block; so a transform is put only where a chain of operators begins and
+ends. Every other op, and whatever leaves its block, gets values in the source's layouts.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ State: TypeAlias = "Known | list[State | None]"
 
 @dataclass(frozen=True)
 class Change:
-    """How an operator is to be written instead: as another one of the same arguments, or with other attributes."""
+    """The new form of an operator: another operator on the same arguments, or other attributes."""
 
     attrs: dict[str, AttrValue]
     operator: str | None = None
@@ -68,8 +69,10 @@ class LayoutRewriter(ABC):
 
     @abstractmethod
     def change(self, op: OperatorOp) -> Change | None:
-        """How an operator is to be written instead; None to leave it. Its arguments' types may be those of new layouts;
-        `type_of` has those that were written."""
+        """Returns the new form of an operator; None to leave it.
+
+        Its arguments' types may be those of new layouts; `type_of` has those of the source program.
+        """
 
     def run(self, module: ModuleOp) -> None:
         """Rewrites every function of a module, which it types."""
@@ -103,7 +106,10 @@ class LayoutRewriter(ABC):
             self._as_written(op)
 
     def _rewrite(self, op: OperatorOp, flat: Sequence[Sequence[_Argument]], change: Change | None) -> bool:
-        """Rewrites an operator in the layouts of its arguments; False where that cannot be, and nothing was done."""
+        """Rewrites an operator in the layouts of its arguments.
+
+        Returns False, with nothing done, if that cannot be.
+        """
         rule = layout_rule_of(op.OPERATOR)
         args = [arg for group in flat for arg in group]
         counts = [len(group) for group in flat]
@@ -270,7 +276,7 @@ def _is_altered(state: State) -> bool:
 
 
 def _fits(layouts: Layouts, result: Attribute) -> bool:
-    """Whether the layouts of the results have the results' dimensions."""
+    """Returns whether the layouts of the results have the results' dimensions."""
     types = result.types.data if isinstance(result, TupleType) else [result]
     return len(types) == len(layouts.outputs) and all(
         isinstance(type, TensorType) and len(type.get_shape()) == len(layout.dims)
@@ -279,7 +285,7 @@ def _fits(layouts: Layouts, result: Attribute) -> bool:
 
 
 def _can_come(value: SSAValue, now: Layout, wanted: Layout) -> bool:
-    """Whether a tensor that comes in one layout can be brought into another."""
+    """Returns whether a tensor in the layout `now` can be brought into the layout `wanted`."""
     if now == wanted:
         return True
     if SCALAR in (now, wanted) or not isinstance(value.type, TensorType):
@@ -288,5 +294,5 @@ def _can_come(value: SSAValue, now: Layout, wanted: Layout) -> bool:
 
 
 def _sources(value: SSAValue, user: Operation) -> list[Operation]:
-    """The op that an inserted one stands for: the value's maker, or the op that needs it."""
+    """Returns the source of an inserted op's location: the value's producer, or the op that needs it."""
     return [value.owner] if isinstance(value.owner, Operation) else [user]

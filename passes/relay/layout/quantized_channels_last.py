@@ -1,9 +1,11 @@
-"""`quantized-channels-last`: convolutions of bytes from NCHW to NHWC.
+"""`quantized-channels-last`: converts convolutions of bytes from NCHW to NHWC.
 
-Dot products take channels in groups, and requantizing has scales by channel: with channels last the former lie together, and
+    qnn.conv2d(%x, %w)  ->  transpose(qnn.conv2d(transpose(%x), %w', data_layout="NHWC", kernel_layout="HWIO"))
+
+Dot products take channels in groups, and requantizing has scales by channel: with channels last the former are adjacent, and
 the latter are vectors. In NCHW each convolution would bring its input into groups, and its results back. The layout runs on through
-what follows (see `layout.py`), so that a model is transposed where it begins and ends; weights are constants, which are transposed
-at once.
+the following operators (see `layout_propagation.py`), so that a model is transposed where it begins and ends; weights are constants,
+which are transposed at once.
 """
 
 from __future__ import annotations
@@ -45,10 +47,10 @@ class QuantizedChannelsLast(ModulePass):
 
 
 def _is_quantized(op: Operation) -> bool:
-    """Whether an op is a convolution of bytes."""
+    """Returns whether an op is a convolution of bytes."""
     return isinstance(op, OperatorOp) and op.OPERATOR.name in CONVOLUTIONS and is_of_bytes(op.args[0].type)
 
 
 def is_of_bytes(type_: Attribute) -> bool:
-    """Whether it is a tensor of bytes."""
+    """Returns whether the type is a tensor of bytes."""
     return isinstance(type_, TensorType) and type_to_dtype(type_.element_type) in BYTES

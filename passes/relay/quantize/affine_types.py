@@ -1,4 +1,4 @@
-"""Quantized tensors as passes speak of them: the affine type (scale, zero point) of integers that stand for real numbers.
+"""Affine types (scale, zero point) of quantized tensors, whose integers represent real numbers.
 
 A real number is (integer - zero point) * scale; TVM's TensorAffineType and TupleAffineType.
 """
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class AffineType:
-    """What the integers of a tensor stand for. `scale` (float32) and `zero_point` (int32) are scalars, or vectors along `axis`."""
+    """Scale and zero point of a quantized tensor, by which its integers represent real numbers.
+
+    `scale` (float32) and `zero_point` (int32) are scalars, or vectors along `axis`.
+    """
 
     scale: SSAValue
     zero_point: SSAValue
@@ -33,11 +36,11 @@ class AffineType:
     axis: int = -1
 
     def same_numbers(self, other: AffineType) -> bool:
-        """Whether scales and zero points agree: closely where they are constants, else as values."""
+        """Returns whether scales and zero points agree: constants up to rounding, other values by identity."""
         return close(self.scale, other.scale) and close(self.zero_point, other.zero_point)
 
     def same(self, other: AffineType) -> bool:
-        """Whether the integers of both mean the same: the numbers agree, and the dtypes do."""
+        """Returns whether equal integers of both represent equal numbers, in one dtype."""
         return self.same_numbers(other) and self.dtype == other.dtype
 
 
@@ -46,7 +49,7 @@ Affine: TypeAlias = "AffineType | tuple[AffineType, ...]"
 
 
 def constant_of(value: SSAValue) -> NDArray[np.generic] | None:
-    """The array that a value is; None for what is no constant."""
+    """Returns the array of a constant; None for any other value."""
     return value.owner.value.array if isinstance(value.owner, ir.ConstantOp) else None
 
 
@@ -57,7 +60,7 @@ def scalar_of(value: SSAValue) -> float | None:
 
 
 def close(a: SSAValue, b: SSAValue) -> bool:
-    """Whether two values are one, or constants that differ by no more than rounding."""
+    """Returns whether two values are identical, or constants that differ by no more than rounding."""
     import numpy as np
 
     x, y = constant_of(a), constant_of(b)
@@ -73,7 +76,7 @@ def dtype_of(value: SSAValue) -> str:
 
 
 def rank_of(value: SSAValue) -> int:
-    """How many dimensions a tensor has."""
+    """Returns the rank of a tensor."""
     assert isinstance(value.type, TensorType)
     return value.type.get_num_dims()
 
@@ -104,7 +107,10 @@ def quantize(make: Emitter, value: SSAValue, type: AffineType, axis: int = -1) -
 
 
 def give_each_user_its_own(constants: Iterable[ir.ConstantOp]) -> None:
-    """Copies constants of several users, and puts each in front of its user, where text writes it; erases those of none."""
+    """Copies constants so that each has one user, and puts each in front of it, where text writes it.
+
+    Erases constants without users.
+    """
     for constant in constants:
         for use in list(constant.result.uses)[1:]:
             copy = constant.clone()

@@ -42,9 +42,9 @@ class NotQuantizable(Exception):
 
 @dataclass(frozen=True)
 class IntegerSite:
-    """One operator that is to be done in integers.
+    """One operator to be done in integers.
 
-    `wanted` is the type of the `qnn.quantize` at the end; None where there is none. `is_last` says that it is right behind.
+    `wanted` is the type of the `qnn.quantize` at the end; None if there is none. `is_last` says that the operator is its argument.
     """
 
     op: OperatorOp
@@ -72,7 +72,7 @@ class IntegerSite:
         return self.make.call(self.op.OPERATOR.name, *args, **self.op.given())
 
     def attributes(self, name: str) -> dict[str, AttrValue]:
-        """The attributes given that the operator `name` has as well, but for the dtype of the result."""
+        """Returns the given attributes that the operator `name` has as well, except the dtype of the result."""
         operator = get_operator(name)
         assert operator is not None
         return {key: value for key, value in self.op.given().items() if key in operator.specs and key != "out_dtype"}
@@ -229,12 +229,15 @@ def _unary(name: str) -> Rule:
 
 
 def _functions(names: Iterable[str]) -> dict[str, Rule]:
-    """Returns the rules of functions of each number: `exp` is `qnn.exp` on integers, and `nn.softmax` is `qnn.softmax`."""
+    """Returns the rules of functions of each number: `qnn.exp` for `exp`, `qnn.softmax` for `nn.softmax`."""
     return {name: _unary(f"qnn.{name.removeprefix('nn.')}") for name in names}
 
 
 def _operands(site: IntegerSite) -> tuple[SSAValue, SSAValue, AffineType, AffineType, AffineType]:
-    """Both sides of a binary operator, a constant of real numbers quantized as the other side is; their types and the result's."""
+    """Returns both sides of a binary operator and the types of both and of the result.
+
+    A constant of real numbers is quantized as the other side is.
+    """
     args, types = list(site.args), list(site.types)
     if types[0] is None and types[1] is None:
         raise NotQuantizable("neither argument is quantized")
@@ -306,14 +309,14 @@ RULES: Mapping[str, Rule] = {
 """The rule of each operator that has one, by name."""
 
 OPTIONAL_RULES: Mapping[str, Rule] = _functions(_TABLE["optional_functions"])
-"""Rules of operators that lose much in integers, used only where the pass is told to."""
+"""Rules of operators that lose much in integers, used only if the pass's options name them."""
 
 ALONE = frozenset(_TABLE["alone"])
-"""Operators that `use-qat` does in integers one by one, with no `qnn.quantize` behind them."""
+"""Operators that `use-qat` does in integers one by one, without a `qnn.quantize` after them."""
 
 
 def requantized(site: IntegerSite, value: SSAValue, type: AffineType) -> SSAValue:
-    """What stands for the `qnn.quantize` at the end of integers `value` of `type`."""
+    """Returns the replacement of the `qnn.quantize` at the end: integers `value` of `type`, requantized."""
     wanted = site.target()
     if close(type.scale, wanted.scale) and close(type.zero_point, wanted.zero_point) and type.dtype == wanted.dtype:
         return value

@@ -1,8 +1,10 @@
-"""`fake-quantization-to-integer`: what is computed on real numbers between `qnn.dequantize` and `qnn.quantize`, in integers.
+"""`fake-quantization-to-integer`: computes quantized regions of real operators in integers.
 
-As TVM's FakeQuantizationToInteger: the region behind a `qnn.quantize` goes up to where its numbers were dequantized. If it
-holds operators with a rule alone (`fake_quantization`), it is made anew on the integers; else it stays. With `use_qat`,
-operators of dequantized arguments that were left are done in integers one by one, and dequantized behind.
+    qnn.quantize(nn.relu(qnn.dequantize(%q, s, z)), s, z)   ->   maximum(%q, z)
+
+As TVM's FakeQuantizationToInteger: the region that ends with a `qnn.quantize` begins where its numbers were dequantized. If all
+its operators have a rule (`fake_quantization`), it is rebuilt on the integers; otherwise it stays. With `use_qat`, remaining
+operators of dequantized arguments are done in integers one by one, and their results dequantized.
 """
 
 from __future__ import annotations
@@ -93,7 +95,7 @@ class _Rewriter:
             self.rewrite(op, ops, None)
 
     def is_possible(self, value: SSAValue) -> bool:
-        """Whether what a value is made of can be done in integers, from where it was dequantized; asked once of each value."""
+        """Returns whether a value can be computed in integers from where its inputs were dequantized; cached."""
         pending = [value]
         while pending:
             here = pending[-1]
@@ -119,7 +121,7 @@ class _Rewriter:
         return value in self.possible
 
     def arguments(self, op: Operation) -> list[SSAValue] | None:
-        """What an op of a region needs of it; None for one that may not be there."""
+        """Returns the arguments of an op of a region; None for an op that a region may not hold."""
         if isinstance(op, ir.ConstantOp) or is_operator(op, "qnn.dequantize"):
             return []
         if isinstance(op, ir.TupleOp | ir.TupleGetItemOp):
@@ -127,7 +129,7 @@ class _Rewriter:
         return list(op.args) if isinstance(op, OperatorOp) and op.OPERATOR.name in self.rules else None
 
     def between(self, value: SSAValue) -> list[Operation]:
-        """The ops of the region that ends with `value`, each behind those that it needs; constants are left out."""
+        """Returns the ops of the region that ends with `value`, operands first, without constants."""
         order: dict[Operation, None] = {}
         pending: list[tuple[Operation, bool]] = [(_owner(value), False)]
         while pending:
@@ -142,7 +144,10 @@ class _Rewriter:
         return list(order)
 
     def rewrite(self, end: OperatorOp, ops: list[Operation], wanted: AffineType | None) -> None:
-        """Makes the region anew in front of `end`, which is its `qnn.quantize`, or the only operator (`wanted` is None)."""
+        """Rebuilds the region in integers in front of `end`.
+
+        `end` is its `qnn.quantize`, or the only operator (`wanted` is None).
+        """
         make = Emitter(end)
         mark = end.prev_op
         integers: dict[SSAValue, SSAValue] = {}

@@ -1,14 +1,14 @@
-"""`narrow-weights`: constant weights that few rows are multiplied with stay as narrow as they are stored.
+"""`narrow-weights`: keeps constant weights narrow in products of few rows.
 
 Weights that are quantized to bytes while activations are real numbers, and those stored as half precision, are widened before they
-are multiplied. What few rows cost is reading the weights, so that they are widened where they are multiplied, in registers:
+are multiplied. With few rows most time goes to reading the weights, so they are widened where they are multiplied, in registers:
 
     nn.dense(%x, multiply(cast(subtract(bytes, zero), dtype="float32"), scale))
         =>  multiply(nn.dense(%x, bytes - zero, out_dtype="float32"), scale)
 
-The scale, of the whole tensor or of each of the product's columns, is applied to the sums, which differ from what they were by the order
-of roundings only: activations are not quantized, and `bytes - zero` is exact. Many rows use each weight so often that widening it once, as
-`fold-constant` does, is quicker; so it is where the widened weights lie in the second-level cache.
+The scale, of the whole tensor or of each of the product's columns, is applied to the sums, which differ from the original ones by the
+order of roundings only: activations are not quantized, and `bytes - zero` is exact. Many rows use each weight so often that widening it
+once, as `fold-constant` does, is quicker; so it is if the widened weights fit into the second-level cache.
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ class NarrowWeights(ModulePass):
 
 @dataclass(frozen=True)
 class Weights:
-    """Numbers as they are stored, or can be, and what each is multiplied by: an array of as many dimensions, or a scalar."""
+    """Narrow numbers and their factors: an array of as many dimensions, or a scalar."""
 
     stored: NDArray[Any]
     scale: NDArray[np.float32]
 
 
 _STEPS = ("cast", "subtract", "multiply", "transpose")
-"""What may stand between stored weights and a product."""
+"""Operators that may be between stored weights and a product."""
 _COLUMNS = {"nn.dense": 0, "nn.matmul": 1}
 """Products, and which axis of their weight the columns of the result are (that of nn.matmul if it is not transposed)."""
 _INTEGERS = ("int8", "uint8", "int16")
@@ -92,7 +92,10 @@ _KEPT = (*_INTEGERS, "float16")
 
 
 def _keep_narrow(product: OperatorOp, cache: int, known: dict[SSAValue, Weights | None], trace: Tracer | None) -> None:
-    """Keeps the weights of one product narrow, unless they fit into `cache` bytes; `known` are those that were looked at."""
+    """Keeps the weights of one product narrow, unless they fit into `cache` bytes.
+
+    `known` is a cache of results.
+    """
     data, weight, attrs = product.args[0], product.args[1], product.attrs()
     rows, shape = shape_of(data), shape_of(weight)
     if isinstance(weight.owner, ir.ConstantOp) or rows is None or shape is None or len(rows) < 2 or len(shape) != 2:
@@ -136,7 +139,7 @@ def _constant(make: Emitter, array: NDArray[Any]) -> SSAValue:
 
 
 def _is_of_columns(scale: NDArray[Any], columns: int) -> bool:
-    """Whether a scale is one for all, or one for each place along the axis `columns` of two."""
+    """Returns whether a scale is a single number, or has one for each column of a matrix."""
     return scale.size == 1 or (scale.ndim == 2 and scale.shape[1 - columns] == 1)
 
 
@@ -165,7 +168,10 @@ def weights_of(value: SSAValue) -> Weights | None:
 
 
 def _value(value: SSAValue) -> NDArray[Any] | None:
-    """What constants alone give, of no more elements than scales have; None for what is no such value."""
+    """Evaluates a value of constants alone, of no more elements than scales have.
+
+    None for any other value.
+    """
     shape, op = shape_of(value), value.owner
     if shape is None or prod(shape) > MOST_SCALES:
         return None
@@ -179,7 +185,10 @@ def _value(value: SSAValue) -> NDArray[Any] | None:
 
 
 def _after(weights: Weights, op: OperatorOp, array: NDArray[Any] | None) -> Weights | None:
-    """What an operator, with what else it takes, makes of weights; None where that is no such product any more, or not exactly so."""
+    """Applies an operator to weights and `array`.
+
+    None if the result is not such a product, or not exactly.
+    """
     stored, scale = weights.stored, weights.scale
     match op.OPERATOR.name:
         case "transpose":
@@ -199,14 +208,17 @@ def _after(weights: Weights, op: OperatorOp, array: NDArray[Any] | None) -> Weig
 
 
 def _holds(op: OperatorOp, weights: Weights) -> bool:
-    """Whether a cast leaves numbers as they are: to float32, before there is a scale also to integers that hold 16 bits."""
+    """Returns whether a cast keeps the numbers: to float32, or, without a scale, to wide integers."""
     dtype = op.attrs().dtype
     exact = dtype in ("int32", "int64") and weights.stored.dtype.kind in "iu" and bool((weights.scale == 1).all())
     return exact or dtype == "float32"
 
 
 def narrowest(stored: NDArray[Any]) -> NDArray[Any] | None:
-    """The numbers in as few bits as hold them exactly; None where that is none that is widened in registers."""
+    """Returns the numbers in as few bits as hold them exactly.
+
+    None if registers cannot widen that type.
+    """
     if stored.dtype.kind not in "iu":
         return stored if stored.dtype.name in _KEPT else None
     low, high = int(stored.min(initial=0)), int(stored.max(initial=0))

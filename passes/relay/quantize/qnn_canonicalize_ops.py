@@ -1,11 +1,15 @@
-"""`qnn-canonicalize-ops`: quantized operators by plain ones on the integers; `qnn-legalize`: their products on 16 bits.
+"""`qnn-canonicalize-ops`: lowers quantized operators to plain ones on integers.
+
+Also for `qnn-legalize`.
+
+    qnn.dense(%x, %w, zx, zw, …)   ->   nn.dense(%x, %w, out_dtype="int32") - zw * sum(%x) - zx * sum(%w) + k * zx * zw
 
 As TVM's CanonicalizeOps and Legalize of QNN. Operators that are functions of the real numbers are rewritten by the rules of
-`qnn_canonicalize_ops.mir`; the others have a lowering in `LOWERINGS`, which is no rule because what is made depends on the
-values of scales and zero points (a multiplication in fixed point takes its factor and shift from a ratio of scales, what is
-0 or equal is left out), on the layout of a product, or, for `qnn.quantize`, because a rule would have to hold for scales of 0,
-too. One that needs scales that are no constants, or tensors in blocks, stays as it is. The integers that come out are those
-that the operator gives.
+`qnn_canonicalize_ops.mir`; the others have a lowering in `LOWERINGS`, which is not a rule because the replacement depends on the
+values of scales and zero points (a multiplication in fixed point takes its factor and shift from a ratio of scales; operations
+with 0, or between equal scales, are left out), on the layout of a product, or, for `qnn.quantize`, because a rule would have to hold
+for scales of 0, too. One that needs scales that are not constant, or tensors in blocks, stays as it is. The resulting integers are
+those of the operator.
 """
 
 from __future__ import annotations
@@ -188,7 +192,10 @@ def _leaky_relu(op: OperatorOp, make: Emitter) -> SSAValue | None:
 
 
 def _softmax(op: OperatorOp, make: Emitter) -> SSAValue | None:
-    """In integers, as https://arxiv.org/abs/2207.01405: powers of two, the fraction of the exponent taken as linear."""
+    """Lowers softmax in integers: powers of two, with the fraction of the exponent taken as linear.
+
+    As https://arxiv.org/abs/2207.01405.
+    """
     import numpy as np
 
     target, scale, axis = Parameters(op.args[3], op.args[4]), scalar_of(op.args[1]), op.attrs().axis

@@ -1,4 +1,10 @@
-"""`qnn-legalize`: quantized convolutions and dense layers as plain ones on 16 bits; as TVM's qnn Legalize."""
+"""`qnn-legalize`: lowers quantized convolutions and dense layers to plain ones on 16 bits.
+
+    qnn.dense(%x, %w, zx, zw, …)  ->  nn.dense(cast(%x, "int16") - zx, cast(%w, "int16") - zw, out_dtype="int32")
+
+As TVM's qnn Legalize. The two lowerings share `centered_product` with `qnn-canonicalize-ops`: whether the weight's zero point is
+subtracted or added as a bias depends on its shape, and its axis on the layout.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +24,10 @@ from .qnn_canonicalize_ops import LEGALIZATIONS, Lowering, lower_quantized
 
 @dataclass(frozen=True)
 class QnnLegalize(ModulePass):
-    """Lower quantized convolutions and dense layers to plain ones on 16 bits, for targets without products of 8 bits.
+    """Lower quantized convolutions and dense layers to plain ones on 16 bits.
 
-    With `known`, only those of bytes with constant weights and zero points, which 16 bits hold for sure.
+    For targets without products of 8 bits. With `known`, only those of bytes with constant weights and zero points, which certainly fit
+    16 bits.
     """
 
     name = "qnn-legalize"
@@ -43,7 +50,7 @@ def _if_known(lower: Lowering) -> Lowering:
 
 
 def _is_byte(zero_point: SSAValue) -> bool:
-    """Whether zero points are constants of the range of bytes, signed or not."""
+    """Returns whether zero points are constants of the range of bytes, signed or not."""
     numbers = constant_of(zero_point)
     return numbers is not None and int(numbers.min()) >= -128 and int(numbers.max()) <= 255
 

@@ -1,4 +1,4 @@
-"""Products of quantized tensors in plain operators: `qnn.dense`, `qnn.batch_matmul`, `qnn.conv2d`, `qnn.conv2d_transpose`.
+"""Lowering of quantized products, such as `qnn.dense` and `qnn.conv2d`, to plain operators.
 
 As TVM's canonicalizations: the sum of (a - z) * (w - y) is the plain product of the integers, less y times sums of a, less z
 times sums of w, plus z * y for each term. Terms with a zero point of 0 fall away, so that the product stays on 8 bits.
@@ -27,7 +27,7 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
 
 
 def _is_zero_point(value: SSAValue) -> bool:
-    """Whether a zero point is one known number."""
+    """Returns whether a zero point is one known number."""
     return rank_of(value) == 0 and scalar_of(value) is not None
 
 
@@ -38,7 +38,7 @@ def _times(make: Emitter, zero_point: SSAValue, sums: SSAValue) -> SSAValue:
 def _combine(
     make: Emitter, zero_points: tuple[SSAValue, SSAValue], product: SSAValue, of_data: Term, of_weight: Term, count: int
 ) -> SSAValue:
-    """The product less the terms of the zero points (of the data, of the weight); each sum has `count` terms."""
+    """Subtracts the terms of the zero points (of the data, of the weight) from a product of `count` terms."""
     data, weight = zero_points
     known = _is_zero_point(data) and _is_zero_point(weight)
     if known and is_scalar(data, 0) and is_scalar(weight, 0):
@@ -61,7 +61,10 @@ def _sum(make: Emitter, x: SSAValue, axes: list[int], keepdims: bool) -> SSAValu
 
 
 def centered_product(op: OperatorOp, make: Emitter, name: str, axis: int, dtype: str = "int32") -> SSAValue:
-    """The operator `name` of both tensors less their zero points, that of the weight along `axis`, in a wider dtype."""
+    """Builds operator `name` on both tensors less their zero points, in a wider dtype.
+
+    The weight's zero points are along its `axis`.
+    """
     data, weight, data_zero, weight_zero = op.args[:4]
     x = make.call("subtract", make.call("cast", data, dtype=dtype), make.call("cast", data_zero, dtype=dtype))
     w = make.call("cast", weight, dtype=dtype)
@@ -84,10 +87,12 @@ class Sides:
 
     @staticmethod
     def of(op: OperatorOp, make: Emitter, unsigned: bool) -> Sides:
-        """Those of an operator; `unsigned`: bytes as VNNI multiplies them, data from 0 and weights around 0.
+        """Returns the sides of an operator.
 
-        Moved by 128, with their zero points, they stand for the same numbers. Only where the weight is constant, which is then
-        moved, and summed, when compiling.
+        `unsigned`: bytes as VNNI multiplies them, data from 0 and weights around 0.
+
+        Shifted by 128, with their zero points, they represent the same numbers. Only if the weight is constant, which is then
+        shifted, and summed, when compiling.
         """
         sides = Sides(*op.args[:4])
         if not unsigned or not isinstance(sides.weight.owner, ConstantOp):
@@ -105,7 +110,10 @@ class Sides:
 
     @staticmethod
     def plain(op: OperatorOp, make: Emitter) -> Sides | None:
-        """Those of a product of signed bytes that are not quantized, moved; None for other dtypes, and where weights are not constant."""
+        """Returns the shifted sides of a product of signed bytes that are not quantized.
+
+        None for other dtypes, and for weights that are not constant.
+        """
         data, weight = op.args[:2]
         signed = dtype_of(data) == dtype_of(weight) == "int8" and op.attrs().out_dtype == "int32"
         if not signed or not isinstance(weight.owner, ConstantOp):
@@ -181,7 +189,10 @@ def lower_conv2d_transpose(op: OperatorOp, make: Emitter) -> SSAValue | None:
 
 
 def lower_conv2d(op: OperatorOp, make: Emitter, unsigned: bool = False) -> SSAValue | None:
-    """`qnn.conv2d` by `nn.conv2d`, on 8 bits where it is over all channels or over each one; None for layouts in blocks."""
+    """Lowers `qnn.conv2d` to `nn.conv2d`, on 8 bits if it is over all channels or over each one.
+
+    Returns None for layouts in blocks.
+    """
     attrs = op.attrs()
     layout: str = attrs.kernel_layout
     if not attrs.data_layout.isupper() or not layout.isupper():
@@ -208,7 +219,10 @@ def lower_conv2d(op: OperatorOp, make: Emitter, unsigned: bool = False) -> SSAVa
 
 
 def lower_plain_conv2d(op: OperatorOp, make: Emitter) -> SSAValue | None:
-    """`nn.conv2d` of signed bytes and constant weights by one of unsigned bytes; None for others, and for each channel by itself."""
+    """Lowers `nn.conv2d` of signed bytes and constant weights to one of unsigned bytes.
+
+    Returns None for others, and for depthwise ones.
+    """
     attrs = op.attrs()
     plain = attrs.data_layout.isupper() and attrs.kernel_layout.isupper() and not attrs.out_layout
     depthwise = attrs.groups != 1 and attrs.channels == attrs.groups
@@ -227,7 +241,10 @@ def _in_int32(op: OperatorOp) -> bool:
 
 
 def _can_pad(op: OperatorOp) -> bool:
-    """Whether the data can hold its zero point, with which it is padded. What is only known at run time does, as it should."""
+    """Returns whether the data's dtype can hold its zero point, with which it is padded.
+
+    A zero point that is only known at run time is assumed to fit.
+    """
     zero = scalar_of(op.args[2])
     if zero is None or not any(op.attrs().padding):
         return True
@@ -282,7 +299,7 @@ class _Convolution:
         return _combine(make, zero_points, product, self.of_data, self.of_weight, count)
 
     def padded(self) -> SSAValue:
-        """The data with its padding: zero points, which stand for 0."""
+        """Returns the data with its padding: zero points, which represent 0."""
         padding = tuple(self.attrs.padding)
         top, left, bottom, right = padding * (4 // len(padding))
         if not any((top, left, bottom, right)):
@@ -299,7 +316,7 @@ class _Convolution:
             sums = make.call("sum", sums, axis=[self.channel_axis], keepdims=True)
         size = self.window[0] * self.window[1]
         if size != 1:
-            # A pool gives means: of that many times as much they are the sums.
+            # A pool returns means: multiplied by the window's size they are the sums.
             sums = make.call("multiply", sums, make.constant(size, "int32"))
         if size != 1 or tuple(self.attrs.strides) != (1, 1):
             sums = make.call(

@@ -1,4 +1,4 @@
-"""`qnn.requantize` in plain operators: fixed-point multiplication, or floating-point where `compute_dtype` says so.
+"""Lowering of `qnn.requantize` to plain operators: in fixed point, or by `compute_dtype` in floats.
 
 As TVM's lowering of it: (x - zero point) times the ratio of the scales, as an integer of 31 fractional bits and a power of
 two (https://arxiv.org/abs/1712.05877), plus the new zero point, clipped to the new dtype.
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rounding:
-    """How numbers are requantized: TVM's `rounding` (UPWARD or TONEAREST) and `compute_dtype` (int64, float32, float64)."""
+    """Options of requantization: TVM's `rounding` (UPWARD or TONEAREST) and `compute_dtype`.
+
+    `compute_dtype` is int64, float32 or float64.
+    """
 
     mode: str = "UPWARD"
     compute_dtype: str = "int64"
@@ -47,13 +50,13 @@ class Parameters:
 
 
 def same_scalar(a: SSAValue, b: SSAValue) -> bool:
-    """Whether two values are one, or equal constants of one element."""
+    """Returns whether two values are identical, or equal constants of one element."""
     x, y = scalar_of(a), scalar_of(b)
     return a is b or (x is not None and x == y)
 
 
 def is_scalar(value: SSAValue, wanted: float) -> bool:
-    """Whether a value is a constant of one element, and that the one."""
+    """Returns whether a value is a constant whose one element is `wanted`."""
     return scalar_of(value) == wanted
 
 
@@ -66,14 +69,17 @@ def along_axis(make: Emitter, values: SSAValue, axis: int, rank: int) -> SSAValu
 
 
 def can_requantize(source: Parameters, target: Parameters) -> bool:
-    """Whether the scales are constants, so that their ratio is one."""
+    """Returns whether the scales are constants, so that their ratio is known."""
     return constant_of(source.scale) is not None and scalar_of(target.scale) not in (None, 0.0)
 
 
 def lower_requantize(
     make: Emitter, x: SSAValue, source: Parameters, target: Parameters, dtype: str, how: Rounding
 ) -> SSAValue:
-    """`x` of `source` in the numbers of `target`, as `dtype`, by plain operators; `can_requantize` must hold."""
+    """Requantizes `x` from `source` to `target`, as `dtype`, by plain operators.
+
+    `can_requantize` must hold.
+    """
     import numpy as np
 
     if how.compute_dtype in ("float32", "float64"):
@@ -120,7 +126,7 @@ def _largest(x: SSAValue, source: Parameters, target: Parameters) -> float:
 
 
 def exact_float(real: str, dtype: str) -> str:
-    """The float in which numbers of an integer dtype and a zero point are added exactly: `real` itself, or float64."""
+    """Returns a float that adds numbers of an integer dtype and a zero point exactly: `real` or float64."""
     return real if _EXACT_BITS[real] >= int(dtype.lstrip("uint")) else "float64"
 
 
@@ -128,7 +134,7 @@ _EXACT_BITS = {"float16": 8, "float32": 16, "float64": 32}
 
 
 class UpperHalves(Emitter):
-    """Makes multiplications in fixed point such that the upper halves of products are enough, where that can be, and has them say so."""
+    """Makes and marks fixed-point multiplications that need only the upper halves of products."""
 
 
 SHORT = 9
@@ -136,14 +142,16 @@ SHORT = 9
 
 
 def _is_short(x: SSAValue, source: Parameters) -> bool:
-    """Whether what is left of `x` without its zero point has no more than `SHORT` bits and a sign."""
+    """Returns whether `x` less its zero point has no more than `SHORT` bits and a sign."""
     zero = scalar_of(source.zero_point)
     return dtype_of(x) in ("int8", "uint8") and zero is not None and -128 <= zero <= 255
 
 
 def _spare(ratio: NDArray[np.float64]) -> int:
-    """How far a short number is shifted to the left so that all of the ratio's shifts go to the right by `LEAST_RIGHT` at least;
-    0 where they do, or where it has no room for that."""
+    """Returns the left shift of a short number that makes all right shifts at least `LEAST_RIGHT`.
+
+    0 if it does already, or if the number has no room for that.
+    """
     _, shift = multiplier_and_shift(ratio)
     spare = LEAST_RIGHT + int(shift.max())
     fits = 0 < spare <= 31 - SHORT and spare - int(shift.min()) <= MOST_RIGHT
@@ -151,7 +159,7 @@ def _spare(ratio: NDArray[np.float64]) -> int:
 
 
 def close_exactly(a: SSAValue, b: SSAValue) -> bool:
-    """Whether two scales are the same number."""
+    """Returns whether two scales are the same number."""
     return close(a, b) and scalar_of(a) == scalar_of(b)
 
 
@@ -241,7 +249,7 @@ def _in_floats(
 
 
 def _round_upward(make: Emitter, x: SSAValue, dtype: str) -> SSAValue:
-    """The nearest integer, halves upward: what is left of x + 1/2 when the fraction is cut off, one less below zero."""
+    """Rounds to the nearest integer, halves upward: x + 1/2 without its fraction, one less below zero."""
     whole_dtype = dtype.replace("float", "int")
     biased = make.call("add", x, make.constant(0.5, dtype))
     whole = make.call("cast", make.call("cast", biased, dtype=whole_dtype), dtype=dtype)
@@ -264,6 +272,6 @@ def _round_to_nearest(make: Emitter, x: SSAValue, dtype: str) -> SSAValue:
 
 
 def _where_fractions(make: Emitter, x: SSAValue, rounded: SSAValue, dtype: str) -> SSAValue:
-    """`rounded`, by a cast to an integer, where `x` is in that one's range; all numbers beyond it are whole."""
+    """Returns `rounded`, by a cast to an integer, where `x` is in its range; numbers beyond it are whole."""
     limit = make.constant(2.0 ** (int(dtype.removeprefix("float")) - 1), dtype)
     return make.call("where", make.call("less", make.call("abs", x), limit), rounded, x)

@@ -1,4 +1,4 @@
-"""`to-mixed-precision`: what gains by it is computed in float16 or bfloat16, with casts where the types meet.
+"""`to-mixed-precision`: computes in float16 or bfloat16 where that is fast and safe.
 
     nn.dense(%x, %w)   ->   nn.dense(cast(%x, dtype="float16"), cast(%w, dtype="float16"), out_dtype="float16")
 
@@ -42,7 +42,10 @@ DTYPES = ("float16", "bfloat16")
 
 
 class Category(Enum):
-    """When an operator runs in the narrow type; TVM's MIXED_PRECISION_ALWAYS, _FOLLOW, _NEVER, and a stricter never."""
+    """When an operator runs in the narrow type.
+
+    TVM's MIXED_PRECISION_ALWAYS, _FOLLOW, _NEVER, and a stricter never.
+    """
 
     ALWAYS = "always: its arguments are cast to the narrow type"
     FOLLOW = "where its arguments have the narrow type, or can have it at no cost"
@@ -61,7 +64,10 @@ reads bits as another dtype of the same width.
 
 
 def category_of(op: OperatorOp, dtype: str) -> Category | None:
-    """When `op` runs in `dtype`; None where nobody said. A `clip` whose limits `dtype` does not hold never does."""
+    """Returns the category of `op`; None if it has none.
+
+    A `clip` to limits beyond `dtype` is never narrow.
+    """
     if op.OPERATOR.name == "clip":
         attrs = op.attrs()
         if max(abs(attrs.a_min), abs(attrs.a_max)) > FLOAT_LIMITS[dtype]:
@@ -74,7 +80,7 @@ CREATED = frozenset({"zeros", "ones", "full", "dyn.zeros", "dyn.ones", "dyn.full
 
 
 def result_attribute(op: OperatorOp) -> str | None:
-    """The attribute that says in which dtype an operator sums up, or which it fills a tensor with; None for most."""
+    """Returns the attribute with the dtype in which an operator sums, or fills a tensor; None for most."""
     if op.OPERATOR.name in CREATED:
         return "dtype"
     return "out_dtype" if op.OPERATOR.name.startswith("nn.") and "out_dtype" in op.OPERATOR.specs else None
@@ -94,7 +100,7 @@ class ToMixedPrecision(ModulePass):
     """What to do about operators without a category: 0 refuse them, 1 warn, 2 take them as those that follow, in silence."""
 
     keep_orig_output_dtype: bool = False
-    """Whether functions give results of the types that they had."""
+    """Whether functions' results keep the types that they had."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.mixed_precision_type not in DTYPES:
@@ -203,7 +209,7 @@ class _Rewriter:
 
     def operator(self, op: OperatorOp) -> None:
         if op.OPERATOR.name == "cast":
-            return  # It takes any dtype and gives its own; casts before it would grow in number with each run.
+            return  # It takes any dtype and has its own; casts before it would grow in number with each run.
         own = category = category_of(op, self.dtype) or Category.FOLLOW
         if category is Category.FOLLOW:
             category = Category.ALWAYS if all(map(self.can_follow, op.args)) else Category.NEVER
@@ -228,7 +234,7 @@ class _Rewriter:
             self.types.setdefault(op.result, before)
 
     def can_follow(self, value: SSAValue) -> bool:
-        """Whether the argument of an operator that follows has the narrow type, or is a variable or a constant to be cast."""
+        """Returns whether an argument has the narrow type, or is a variable or a constant, which can be cast."""
         owner = value.owner
         return isinstance(owner, Block | ir.LetOp | ir.ConstantOp) or self.is_narrow(value.type)
 

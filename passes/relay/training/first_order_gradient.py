@@ -1,9 +1,11 @@
-"""`first-order-gradient`: each function also gives the gradients of its parameters, by reverse-mode differentiation.
+"""`first-order-gradient`: makes each function also return the gradients of its parameters.
 
-As TVM's FirstOrderGradient: `def @f(%x: X, %y: Y) -> R` becomes one that gives `(R, (X, Y))`. Every value is bound, with an
-accumulator of zeros beside it; behind the result, whose gradient is ones, the operators are visited from last to first, and each
-adds its share (`gradient_of`) to the accumulators of its arguments. See Griewank and Walther, "Evaluating Derivatives",
-2008, section 3.2. Also as in TVM, what adds to one field of a tuple writes the tuple anew; but not for wide tuples, see `_Sum`.
+    def @f(%x: X, %y: Y) -> R   ->   def @f(%x: X, %y: Y) -> (R, (X, Y))
+
+As TVM's FirstOrderGradient, by reverse-mode differentiation. Every value is bound, with an accumulator of zeros beside it; after the
+result, whose gradient is ones, the operators are visited from last to first, and each adds its share (`gradient_of`) to the
+accumulators of its arguments. See Griewank and Walther, "Evaluating Derivatives", 2008, section 3.2. Also as in TVM, an addition to one
+field of a tuple rewrites the whole tuple, except for wide tuples, see `_Sum`.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ _DIFFERENTIATED = (OperatorOp, ir.ConstantOp, ir.LetOp, ir.TupleOp, ir.TupleGetI
 
 @dataclass(frozen=True)
 class FirstOrderGradient(ModulePass):
-    """Make each function give its result and the gradients of its parameters."""
+    """Make each function return its result and the gradients of its parameters."""
 
     name = "first-order-gradient"
 
@@ -116,7 +118,7 @@ def _is_wide(type: Attribute) -> bool:
 class _Sum:
     """The gradient of one value as far as it is known.
 
-    A wide tuple's fields are summed on their own once one of them is asked for; the tuple is made anew where all of it is read.
+    A wide tuple's fields are summed on their own once one of them is asked for; the tuple is rebuilt where all of it is read.
     """
 
     def __init__(self, whole: SSAValue):
@@ -164,7 +166,7 @@ def _width(value: SSAValue) -> int:
 def _sum(a: SSAValue, b: SSAValue, emitter: Emitter) -> SSAValue:
     if isinstance(a.type, TensorType) and isinstance(b.type, TensorType):
         if a.type.element_type != b.type.element_type:
-            # An operator may give another type than it takes: dense layers with out_dtype, and full_like.
+            # An operator may return another type than it takes: dense layers with out_dtype, and full_like.
             b = emitter.call("cast", b, dtype=type_to_dtype(a.type.element_type))
         return emitter.call("add", a, b)
     return emitter.tuple([_sum(emitter.field(a, i), emitter.field(b, i), emitter) for i in range(_width(a))])
@@ -182,7 +184,7 @@ class _Names:
 
 
 class _Differentiation:
-    """One function's forward part, whose values are bound, and the backward part behind it."""
+    """One function's forward part, whose values are bound, and the backward part after it."""
 
     def __init__(self, function: ir.FuncOp):
         self.function = function
@@ -291,7 +293,7 @@ class _Differentiation:
 
 
 def _is_summed_around(value: SSAValue) -> bool:
-    """Whether the value is a tuple that is a field of a wide one: what adds to its gradient adds to that of the other."""
+    """Returns whether the value is a tuple that is a field of a wide one, which then holds its gradient."""
     field = value.owner
     return (
         isinstance(value.type, TupleType) and isinstance(field, ir.TupleGetItemOp) and _is_wide(field.tuple_value.type)

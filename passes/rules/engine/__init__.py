@@ -1,1 +1,1 @@
-"""The engine of rewrite rules: a rule compiled to closures, found through an index by root op, applied."""
+"""The engine of rewrite rules: compiles rules to closures, finds them by root op, and applies them."""

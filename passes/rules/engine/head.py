@@ -1,4 +1,4 @@
-"""What an index has to know of a rule before the rule is compiled, or even read."""
+"""Heads of rules: what an index must know of a rule before the rule is compiled, or even read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ CONSTANT = "<constant>"
 
 @dataclass(frozen=True)
 class Head:
-    """Where a rule may apply. `root_names` are the ops at which a match may begin; `depth` is the pattern's height."""
+    """The places where a rule may apply.
+
+    `root_names` are the ops at which a match may begin; `depth` is the pattern's height.
+    """
 
     name: str
     benefit: int

@@ -13,7 +13,10 @@ from ....support.verify import verify
 
 
 def load_rules(path: str | Path) -> ModuleOp:
-    """The verified module of a file of rules. Raises MirError for what is wrong in it, or that it cannot be read."""
+    """Reads and verifies a file of rules.
+
+    Raises MirError if it cannot be read, or for what is wrong in it.
+    """
     from ....parser import parse_mir
 
     try:
@@ -28,7 +31,10 @@ def load_rules(path: str | Path) -> ModuleOp:
 
 
 def select_rules(module: ModuleOp, name: str | None = None) -> list[RewriteOp]:
-    """The rules of a module, or of one of its sets. Raises MirError where the name is not there, or there are no rules."""
+    """Returns the rules of a module, or of one of its sets.
+
+    Raises MirError if there are none of that name.
+    """
     found = rewrites_of(module, name.removeprefix("@") if name else None)
     if not found:
         raise error_at(None, "there are no rules to apply", "a rule is: rewrite @name { lhs => rhs where condition }")

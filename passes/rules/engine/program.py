@@ -1,4 +1,4 @@
-"""A rule compiled to closures: its pattern as a chain of steps over slots, its replacement as a list of makers.
+"""Compilation of a rule to closures: its pattern as steps over slots, its replacement as makers.
 
 Every SSA value of the rule has a slot. The steps of the pattern are put in the order in which a match is found, each
 calling the next; a step with a choice (the order of a commutative op's operands, how many operands a run takes) calls the
@@ -73,7 +73,7 @@ def compile_rule(
     classes: Classes | None = None,
     strict_math: bool = False,
 ) -> Program:
-    """The program of a verified rule. A match that `accepts` refuses is none: another way to match is looked for.
+    """Compiles a verified rule. If `accepts` refuses a match, another way to match is looked for.
 
     With `classes`, a value inside of the pattern may be any of those that are equal to it. With `strict_math`, a rule that is
     marked `fast` matches nothing that computes with floats.
@@ -84,7 +84,7 @@ def compile_rule(
 
 
 def _is_exact(match: Match) -> bool:
-    """Whether no op of a match reads or makes floats."""
+    """Returns whether no op of a match reads or makes floats."""
     values = (value for op in (*match.roots, *match.matched) for value in (*op.operands, *op.results))
     return not any(has_floats(value.type) for value in values)
 
@@ -238,7 +238,7 @@ class _Compiler:
     # Conditions and computed attributes ----------------------------------------------------------------------------
 
     def _for_conditions(self, op: ir.ComputeOp) -> bool:
-        """Whether a computation stands before the replacement; others are made where they are used."""
+        """Returns whether a computation precedes the replacement; others are made where they are used."""
         return op.capture is not None
 
     def condition(self, op: ir.WhereOp | ir.ComputeOp) -> None:
@@ -251,7 +251,7 @@ class _Compiler:
         self.steps.append(lambda k: steps.bind(slot, compute, k))
 
     def reader(self, value: SSAValue) -> Reader:
-        """What reads a value of the rule from the slots, computing it where it was not bound."""
+        """Returns a reader of a value of the rule from the slots, which computes it if it was not bound."""
         slot = self.slots[value]
         match value.owner:
             case ir.DataOp() as op:
@@ -299,7 +299,7 @@ class _Compiler:
     # Replacements --------------------------------------------------------------------------------------------------
 
     def maker(self, op: ir.BuildOp | ir.ConstantOp | ir.FoldOp | ir.SelectOp) -> Callable[[Slots, SSAValue], Any]:
-        """What makes the op's value, puts it in its slot, and gives the new op (None where it makes none)."""
+        """Returns a function that makes the op's value, stores it in its slot, and returns the new op, if any."""
         slot = self.slots[op.result]
         match op:
             case ir.ConstantOp():
@@ -369,7 +369,7 @@ class _Compiler:
 
 
 def _at_rule(op: Operation, make: Callable[[], Operation]) -> Operation:
-    """Makes an op; what does not fit is told at the rule, with the place in the program as a note."""
+    """Makes an op; reports an error at the rule, with the place in the program as a note."""
     try:
         return make()
     except MirError as error:

@@ -46,7 +46,7 @@ class RuleIndex:
 
     @staticmethod
     def of(rules: Iterable[RewriteOp], strict_math: bool = False) -> RuleIndex:
-        """Takes verified rules. With `strict_math`, those marked `fast` rewrite nothing that computes with floats."""
+        """Indexes verified rules. With `strict_math`, those marked `fast` rewrite no floats."""
         return RuleIndex(tuple(Candidate.of(rule, strict_math) for rule in rules))
 
     def __post_init__(self) -> None:
@@ -88,10 +88,10 @@ _MOST_IN_ORDER = 3
 
 
 def apply_rules(root: Operation, rules: RuleIndex, *, once: bool = False, trace: Tracer | None = None) -> bool:
-    """Rewrites everything inside `root`, in place; whether anything changed.
+    """Rewrites everything inside `root`, in place; returns whether anything changed.
 
     Every value must be typed. With `once`, what a rule made is not rewritten again. Linear in the size of the program
-    plus the number of rewrites. Inside of `stats.counting`, tries, hits and times are counted; `trace` is told of each hit.
+    plus the number of rewrites. Inside of `stats.counting`, tries, hits and times are counted; `trace` is called for each hit.
 
     Raises:
         MirError: where a replacement does not fit or has another type than what it replaces, a condition cannot be
@@ -103,7 +103,10 @@ def apply_rules(root: Operation, rules: RuleIndex, *, once: bool = False, trace:
 
 
 def apply_at(op: Operation, program: Program) -> bool:
-    """Applies one rule once, with its first root at `op`; whether it applied. Raises MirError as `apply_rules` does."""
+    """Applies one rule once, with its first root at `op`; returns whether it applied.
+
+    Raises MirError as `apply_rules` does.
+    """
     driver = RuleDriver(op, RuleIndex((Candidate.of(program.rule),)), True, current_stats())
     driver.longest = 1
     return driver.attempt(program, op)
@@ -230,7 +233,7 @@ class RuleDriver:
                 )
 
     def put(self, program: Program, match: Match, made: Sequence[Operation], anchor: Operation) -> None:
-        """Inserts the new ops, each with the places of all that it stands for."""
+        """Inserts the new ops, each with the locations of all ops that it replaces."""
         sources = [*match.roots, *match.matched]
         location = fuse_locations(op.location for op in sources if not op.has_trait(ConstantLike))
         before = [self.lineage[op] for op in sources if op in self.lineage]
@@ -260,12 +263,12 @@ class RuleDriver:
         return MirError(diagnostic.with_note("let each rule make the program smaller, or apply them with mode=once"))
 
     def push(self, op: Operation) -> None:
-        """Has an op visited next."""
+        """Schedules an op to be visited next."""
         self.pending.pop(op, None)
         self.pending[op] = None
 
     def push_users(self, value: SSAValue) -> None:
-        """What a changed value may let match now: its users, as far down as the deepest pattern reaches."""
+        """Schedules the users of a changed value, as far down as the deepest pattern reaches."""
         if self.once:
             return
         level = [value]
@@ -303,7 +306,7 @@ class RuleDriver:
 
 
 def infer_users(root: Operation) -> None:
-    """Infers the types of a Relay module again, once replaced values have types with sizes in the place of `?`."""
+    """Infers the types of a Relay module again, after `?` in types of replaced values became sizes."""
     from ....dialects.relay.infer import infer_types
 
     module = root if isinstance(root, ModuleOp) else root.parent_op()
@@ -317,9 +320,9 @@ def _discard(made: Sequence[Operation]) -> None:
 
 
 def _make_room(roots: Sequence[Operation], match: Match) -> Operation | None:
-    """Where the replacement of several roots goes: before the first of them, to which what it needs is moved up.
+    """Moves the ops that the replacement of several roots needs to before the first root; returns it.
 
-    None where something needed depends on a root, or may not be moved.
+    None if one of them depends on a root, or may not be moved.
     """
     block = roots[0].parent
     if block is None or any(root.parent is not block for root in roots):
@@ -357,7 +360,10 @@ def _make_room(roots: Sequence[Operation], match: Match) -> Operation | None:
 
 
 def _first_of(roots: Sequence[Operation]) -> Operation:
-    """The root that stands first in its block: both ways are walked at once, so that near roots are found soon."""
+    """Returns the root that is first in its block.
+
+    Walks both ways at once, so that near roots are found soon.
+    """
     first = roots[0]
     for other in roots[1:]:
         forward, backward = first.next_op, first.prev_op

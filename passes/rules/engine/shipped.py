@@ -29,17 +29,20 @@ _CODE = (
     "parser/rules/lexer.py", "parser/rules/reader.py", "parser/rules/rules.lark", "passes/rules/engine/head.py",
     "passes/rules/engine/shipped.py", "passes/rules/engine/stored.py", "dialects/rule/levels/tir.py",
 )  # fmt: skip
-"""What decides how a rule is read and what stands in an index."""
+"""Files that decide how a rule is read and what an index holds."""
 
 
 @cache
 def shipped_rules(file: str, strict_math: bool = False) -> RuleIndex:
-    """The rules of a file beside the passes, such as "relay/algebra/simplify_expr.mir"; `strict_math` as for `RuleIndex.of`."""
+    """Returns the rules of a shipped file, such as "relay/algebra/simplify_expr.mir"; see `RuleIndex.of`."""
     return read_shipped(_PASSES / file, strict_math)
 
 
 def read_shipped(path: Path, strict_math: bool = False) -> RuleIndex:
-    """The rules of a file that is known to be right; through the index beside it or in the cache folder, which is made if need be."""
+    """Reads the rules of a file that is known to be right, through the index beside it.
+
+    If that is missing or outdated, through one in the cache folder, which is made if need be.
+    """
     text = path.read_text(encoding="utf-8")
     digest = _digest(_code() + text.encode())
     name = f"rules-{path.stem}-{digest}.json"
@@ -51,7 +54,7 @@ def read_shipped(path: Path, strict_math: bool = False) -> RuleIndex:
 
 
 def prebuilt_index(path: Path) -> tuple[str, dict[str, Any]]:
-    """What is shipped beside a file of rules: its digest, and its index."""
+    """Makes the index that is shipped beside a file of rules; returns its digest and content."""
     text = path.read_text(encoding="utf-8")
     return _digest(_code() + text.encode()), _stored(_make_index(path))
 

@@ -1,4 +1,4 @@
-"""What each rule did and how long it took, counted when somebody asks: `mir-opt --rule-stats`."""
+"""Statistics of rules, for `mir-opt --rule-stats`: tries, hits and times."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass
 class RuleStats:
-    """What one rule did: how often it was tried, how often it applied, and the time both took, in seconds."""
+    """Statistics of one rule: how often it was tried and applied, and the time both took, in seconds."""
 
     tries: int = 0
     hits: int = 0
@@ -22,7 +22,7 @@ _COUNTING: ContextVar[dict[str, RuleStats] | None] = ContextVar("rule_stats", de
 
 @contextmanager
 def counting() -> Generator[dict[str, RuleStats]]:
-    """While inside, whatever applies rules counts into the dictionary that this gives, by the rules' names."""
+    """Counts all applications of rules inside into the dictionary that this yields, by the rules' names."""
     stats: dict[str, RuleStats] = {}
     token = _COUNTING.set(stats)
     try:
@@ -32,7 +32,7 @@ def counting() -> Generator[dict[str, RuleStats]]:
 
 
 def current_stats() -> dict[str, RuleStats] | None:
-    """Where to count, or None when nobody asks."""
+    """Returns the dictionary to count into, or None if nobody asks."""
     return _COUNTING.get()
 
 

@@ -1,4 +1,4 @@
-"""The steps of a match. Each is made of the slots that it reads and writes and of the step that follows."""
+"""The steps of a match: each closes over the slots that it reads and writes, and the next step."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def arguments(slot: int, actual: Sequence[int], runs: Sequence[bool], commutativ
 
 
 def _splits(operands: Sequence[SSAValue], runs: Sequence[bool]) -> Iterator[list[Any]]:
-    """Every way to give operands to patterns of which some take any number."""
+    """Iterates over the ways to distribute operands to patterns of which some take any number."""
     if not runs:
         if not operands:
             yield []

@@ -1,4 +1,4 @@
-"""Rules as they are stored in an index: their ops as JSON, so that no text is parsed when a rule is needed.
+"""Stored rules: their ops as JSON in an index, so that no text is parsed when a rule is needed.
 
 A rule `rewrite @a { exp(%x) => %x }` is its own properties and a list of ops, each `[name, properties, operands, result types]`:
 

@@ -16,7 +16,7 @@ from ....support.diagnostics import error_at
 
 
 def same_value(a: Any, b: Any) -> bool:
-    """Whether two captures are the same: one value, equal constants, or runs of such."""
+    """Returns whether two captures are the same: one value, equal constants, or runs of such."""
     if a is b:
         return True
     if isinstance(a, tuple) or isinstance(b, tuple):
@@ -33,7 +33,7 @@ def same_value(a: Any, b: Any) -> bool:
 
 
 def same_attr(a: Any, b: Any) -> bool:
-    """Whether two attributes are equal; True is not 1."""
+    """Returns whether two attributes are equal; True is not 1."""
     return type(a) is type(b) and a == b if isinstance(a, bool) or isinstance(b, bool) else bool(a == b)
 
 
@@ -50,7 +50,7 @@ def refines(type: Attribute, old: Attribute) -> bool:
 
 
 def is_filled_with(value: SSAValue, wanted: float) -> bool:
-    """Whether a value is a constant each of whose elements is `wanted`; of scalars, True is not 1."""
+    """Returns whether a value is a constant all of whose elements are `wanted`; of scalars, True is not 1."""
     owner = value.owner
     constant = None if isinstance(owner, Block) else level_of(owner.name).constant(value)
     if constant is None or isinstance(constant, (Attribute, str)):
@@ -62,7 +62,7 @@ def is_filled_with(value: SSAValue, wanted: float) -> bool:
 
 
 def plain(value: Any, as_values: bool) -> Any:
-    """Returns a function's argument: values of the program as their elements unless the function takes values."""
+    """Returns a function's argument: a value as its elements, unless the function takes values."""
     if as_values or not isinstance(value, SSAValue):
         return from_attribute(value) if isinstance(value, Attribute) else value
     elements = _elements(value)
@@ -72,7 +72,7 @@ def plain(value: Any, as_values: bool) -> Any:
 
 
 def _elements(value: SSAValue) -> Any:
-    """Returns the elements of a constant, or those that whoever applies rules knows; None for any other value."""
+    """Returns the elements of a constant or of a value known where the rules are applied; None otherwise."""
     owner = value.owner
     constant = level_of(owner.name).constant(value) if isinstance(owner, Operation) else None
     return known_elements(value) if constant is None else constant
@@ -87,7 +87,7 @@ def truth(value: Any, op: Operation) -> bool:
 
 
 def evaluate(value: SSAValue) -> Any:
-    """Computes a value from constants and known elements. Raises NoMatch where it depends on anything else."""
+    """Computes a value from constants and known elements. Raises NoMatch if it depends on others."""
     pending, known = [value], cast("dict[SSAValue, Any]", {})
     while pending:
         current = pending[-1]

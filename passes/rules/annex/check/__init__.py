@@ -24,9 +24,10 @@ __all__ = ["check_module", "check_rules"]
 
 
 def check_module(module: ModuleOp) -> tuple[str, list[Diagnostic]]:
-    """What was found of a module's rules, and all that is wrong with them. Its functions are examples that rules may apply to.
+    """Checks a module's rules; returns a summary and all diagnostics. Its functions are example programs.
 
-    Raises MirError where there is no rule.
+    Raises:
+        MirError: where the module has no rules.
     """
     rules = select_rules(module)
     found: dict[str, list[RewriteOp]] = {}
@@ -42,9 +43,11 @@ def check_module(module: ModuleOp) -> tuple[str, list[Diagnostic]]:
 def check_rules(
     rules: Sequence[RewriteOp], examples: Sequence[ModuleOp] = (), found: dict[str, list[RewriteOp]] | None = None
 ) -> list[Diagnostic]:
-    """All that is wrong with verified rules that are applied together; `examples` are typed programs to try them on too.
+    """Returns all problems of verified rules that are applied together.
 
-    `found` gets what is known of the rules: how they were proven, and why they come to an end.
+    `examples` are typed programs to try.
+
+    `found` is filled with what is known of the rules: how they were proven, and why they come to an end.
     """
     import numpy as np
 
@@ -104,7 +107,7 @@ def _check_integers(rule: RewriteOp, known: dict[str, list[RewriteOp]]) -> list[
 
 
 def _loops(cycle: Sequence[RewriteOp], examples: Sequence[ModuleOp]) -> bool:
-    """Whether rules with conditions go on for ever on some program of the form of one of them."""
+    """Returns whether rules with conditions loop for ever on some program of the form of one of them."""
     if any(rule.level.data != "relay" for rule in cycle):
         return True
     from ...engine.rewriter import RuleIndex, apply_rules

@@ -1,9 +1,9 @@
-"""Whether a rule keeps types and meaning: both sides run by the interpreter on generated programs and inputs.
+"""Checks that a rule keeps types and meaning: the interpreter runs both sides on generated programs.
 
-What must be equal depends on the rule. One that is not marked must give equal bits for all that floats can be (of a NaN, that it is one);
-where its ops reduce, in sums whose order may differ: bits where every number that is met is whole, and so no order rounds, else to
-rounding, with the same NaN and infinities. One marked `fast` must give equal numbers, to rounding, of ordinary ones. Integers must
-always be equal.
+What must be equal depends on the rule. One that is not marked must return equal bits for all that floats can be (of a NaN, that it is one);
+where its ops reduce, in sums whose order may differ: bits where every number that is met is whole, and so no order rounds, otherwise
+equal to rounding, with the same NaN and infinities. One marked `fast` must return equal numbers, to rounding, of ordinary ones. Integers
+must always be equal.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _REDUCING = (
 
 @dataclass(frozen=True)
 class _Run:
-    """What a program computed of some inputs: its results, and all float numbers that it met on the way."""
+    """One run of a program: its inputs, its results, and all float numbers computed on the way."""
 
     kind: str
     args: list[Any]
@@ -74,7 +74,7 @@ class _Run:
 
 
 def check_meaning(rule: RewriteOp, examples: Sequence[ModuleOp] = ()) -> Diagnostic | None:
-    """What is wrong with a rule of Relay, or None.
+    """Checks one rule of Relay; returns the problem, or None.
 
     It is applied once to each of some programs: those of `examples` in which it matches, and generated ones. Types must
     stay, and the results must agree as far as the rule's mark asks for it.
@@ -120,7 +120,10 @@ def _candidates(rule: RewriteOp, program: Program, examples: Sequence[ModuleOp])
 
 
 def _check_instance(rule: RewriteOp, program: Program, instance: Instance) -> tuple[bool, Diagnostic | None]:
-    """Whether the rule could be seen at work on a program, and what was wrong."""
+    """Applies the rule to one program.
+
+    Returns whether it could be observed, and the problem if there is one.
+    """
     module = instance.module
     (function,) = (op for op in module.ops if isinstance(op, FuncOp))
     before_text = module.clone()
@@ -157,7 +160,7 @@ _REDUCES = (OpPattern.COMM_REDUCE, OpPattern.OUT_ELEMWISE_FUSABLE, OpPattern.OPA
 
 
 def _runs(module: ModuleOp, function: FuncOp, kinds: Sequence[str]) -> Iterator[_Run]:
-    """What the program computes of inputs of each kind, and of special values until there were enough of them."""
+    """Runs the program on inputs of each kind, and on special values until there were enough of them."""
     params = [(param.type, kind_of_input(param)) for param in function.params]
 
     def attempt(kind: str, seed: int) -> _Run | None:
@@ -223,7 +226,10 @@ def _seen_on(module: ModuleOp) -> str:
 
 
 def _difference(old: _Run, new: _Run, contract: str) -> str | None:
-    """What differs; `contract` is "bits", "sums" or "fast"."""
+    """Describes the difference between two runs; `contract` is "bits", "sums" or "fast".
+
+    None if they agree.
+    """
     if len(old.results) != len(new.results):
         return f"{len(old.results)} results became {len(new.results)}"
     if contract == "sums" and _is_whole([*old.met, *new.met]):
@@ -260,7 +266,7 @@ def _agrees(a: Array, b: Array, contract: str, old: _Run, new: _Run) -> NDArray[
 
 
 def _is_whole(arrays: Sequence[Array]) -> bool:
-    """Whether all finite numbers are multiples of 1/8 with few enough digits that sums of some more are not rounded."""
+    """Returns whether all finite numbers are small multiples of 1/8, whose sums are not rounded."""
     most = {"float64": 2.0**40, "float32": 2.0**16, "float16": 2.0**6, "bfloat16": 2.0**3}
     for array in arrays:
         eighths = array.astype(np.float64) * 8
@@ -280,7 +286,10 @@ def _magnitude(arrays: Sequence[Array]) -> float:
 
 
 def examples_of(module: ModuleOp) -> list[ModuleOp]:
-    """The functions of a file of rules are examples; typed. Raises MirError where their types cannot be inferred."""
+    """Returns the typed functions of a file of rules as examples.
+
+    Raises MirError if a type cannot be inferred.
+    """
     if not any(isinstance(op, FuncOp) for op in module.ops):
         return []
     from .....dialects.relay.infer import infer_types

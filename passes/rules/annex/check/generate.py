@@ -30,7 +30,7 @@ from .inputs import draw
 from .types import Choices
 
 _TRIES = 40
-"""How often an op's attributes and arguments are chosen before the whole program is begun anew."""
+"""How often an op's attributes and arguments are chosen before the whole program is started again."""
 
 
 @dataclass(frozen=True)

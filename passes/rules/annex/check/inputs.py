@@ -1,4 +1,4 @@
-"""Inputs on which both sides of a rule are compared: ordinary numbers, and all that is special about a dtype."""
+"""Inputs on which both sides of a rule are compared: ordinary numbers, and a dtype's special values."""
 
 from __future__ import annotations
 

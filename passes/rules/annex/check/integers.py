@@ -1,8 +1,8 @@
-"""Rules of integer arithmetic (TIR, arith) proven by z3: for all values of 8, 16, 32 and 64 bits both sides are equal.
+"""Proofs by z3 of rules on integers (TIR, arith): both sides are equal for all values of 8 to 64 bits.
 
-Values are bit vectors, as in the machine: sums wrap; TIR's are taken as signed and as unsigned. Conditions are those of the rule; where the left side is not defined (a
-division by zero, a shift past the width) nothing is asked of the right side, and where it is defined the right side must be.
-Each choice of one op among several, and of the predicate of a comparison, is proven for itself.
+Values are bit vectors, as in the machine: sums wrap; TIR's are taken as signed and as unsigned. Conditions are those of the rule; where the
+left side is not defined (a division by zero, a shift past the width) nothing is asked of the right side, and where it is defined the right
+side must be. Each choice of one op among several, and of the predicate of a comparison, is proven for itself.
 """
 
 # z3 has no types.
@@ -27,7 +27,10 @@ WIDTHS, TIMEOUT = (8, 16, 32, 64), 30_000
 """Bits for which a rule is proven, and milliseconds for each: what is wrong in few bits has a small counterexample."""
 
 PATIENCE = 1000
-"""Milliseconds where a rule is proven for fewer bits: that of more is not decided then, which is told."""
+"""Milliseconds for a proof after which fewer bits are tried.
+
+The summary says that more are not decided.
+"""
 
 _MOST_CHOICES = 64
 
@@ -45,7 +48,7 @@ Choice: TypeAlias = "Mapping[ir.MatchOp | SSAValue, Any]"
 
 
 def prove(rule: ir.RewriteOp) -> tuple[Diagnostic | None, str]:
-    """What is wrong with a rule over integers, with a counterexample; None where it is proven, with the words for how far.
+    """Proves a rule over integers; returns a counterexample, or None and the words for what is proven.
 
     Raises ImportError without z3.
     """
@@ -94,7 +97,7 @@ def _listed(widths: Sequence[int]) -> str:
 
 
 def _fits(rule: ir.RewriteOp, width: int) -> bool:
-    """Whether a rule's numbers are values of that many bits."""
+    """Returns whether a rule's numbers are values of that many bits."""
     found = (from_attribute(op.value) for op in rule.body.block.ops if isinstance(op, ir.LiteralOp))
     made = (op.value.owner for op in rule.body.block.ops if isinstance(op, ir.ConstantOp))
     numbers = [*found, *(from_attribute(op.value) for op in made if isinstance(op, ir.DataOp))]
@@ -120,7 +123,7 @@ def choices_of(rule: ir.RewriteOp) -> list[Choice]:
 def _prove_choice(
     rule: ir.RewriteOp, z: Any, width: int, choice: Choice, timeout: int, signed: bool = True
 ) -> tuple[Diagnostic | None, str]:
-    """What is wrong with one choice; else whether it is "proven", "unknown" or "never" applies."""
+    """Proves one choice of ops; returns a counterexample, or "proven", "unknown" or "never" (applies)."""
     name = rule.sym_name.data
     sides = _Sides(rule, z, width, choice, signed)
     claims = [(sides.term(a), sides.term(b)) for a, b in zip(roots(rule), results(rule), strict=True)]
@@ -152,7 +155,7 @@ def _shown(z: Any, value: Any, signed: bool) -> str:
 
 
 def name_of(op: ir.MatchOp | ir.BuildOp, choice: Choice) -> str:
-    """Which op a pattern or a replacement is."""
+    """Returns the op that a pattern or a replacement is."""
     captured = op.op.owner if isinstance(op, ir.BuildOp) and op.op is not None else op
     return choice[captured] if isinstance(captured, ir.MatchOp) else op_names(op)[0]
 
@@ -171,7 +174,10 @@ _BOOL = "bool"
 
 
 class Kinds:
-    """Which values of a rule have one dtype, and which of them are bool: what is compared, chosen or computed with one another."""
+    """The values of a rule that share a dtype, and those that are bool.
+
+    Values that are compared, chosen or computed with one another share one.
+    """
 
     def __init__(self, rule: ir.RewriteOp, choice: Choice):
         self._parent: dict[Any, Any] = {}
@@ -193,13 +199,13 @@ class Kinds:
                     pass
 
     def of(self, value: Any) -> Any:
-        """What stands for all values of the same dtype as one."""
+        """Returns the representative of all values of the same dtype."""
         while value in self._parent:
             value = self._parent[value]
         return value
 
     def is_bool(self, value: SSAValue) -> bool:
-        """Whether a value can only be bool."""
+        """Returns whether a value can only be bool."""
         return self.of(value) == _BOOL
 
     def _join(self, a: Any, b: Any) -> None:

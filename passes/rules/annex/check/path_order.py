@@ -1,4 +1,4 @@
-"""Recursive path orders: rules come to an end where an order of ops makes each right side smaller than its left one.
+"""Recursive path orders: an order of ops makes each right side smaller than its left one.
 
 As in Dershowitz, "Orderings for Term-Rewriting Systems" (1982). The order of ops is searched for. Programs are taken as the trees
 that they unfold to, in which a rewrite replaces every copy of what it replaces. Constants are less than everything.
@@ -61,7 +61,7 @@ def _cases(rule: ir.RewriteOp) -> list[tuple[_Term, _Term]]:
 
 
 def _terms(value: SSAValue, choice: Mapping[ir.MatchOp, str], known: dict[SSAValue, list[_Term]]) -> list[_Term]:
-    """What a value is made of; several for what depends on a condition."""
+    """Returns the terms of a value; several if it depends on a condition."""
     if value in known:
         return known[value]
     match value.owner:

@@ -1,6 +1,6 @@
-"""Rules that are known to be right or wrong, one a line: what `--check-rules` and its fuzzer are held to.
+"""Rules known to be right or wrong, one a line, on which `--check-rules` and its fuzzer are tested.
 
-Each is the text behind `rewrite @name`, with `fast` before it where it is marked. The wrong ones are grouped by what makes them wrong.
+Each is the text after `rewrite @name`, with `fast` before it where it is marked. The wrong ones are grouped by their fault.
 """
 
 from __future__ import annotations

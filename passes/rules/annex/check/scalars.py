@@ -1,6 +1,6 @@
-"""Rules of TIR tried on numbers of every dtype: both sides of small programs computed by the interpreter's scalar functions.
+"""Trials of TIR's rules on numbers of every dtype, computed by the interpreter.
 
-A program is the pattern with a dtype for each of its values (integers with and without a sign, floats, bool), and a variable or a
+Both sides of small programs are compared. A program is the pattern with a dtype for each of its values (integers with and without a sign, floats, bool), and a variable or a
 constant for each capture. Where the rule applies to it, the engine makes the replacement. What a condition asks of a variable,
 `%x >= 0`, is taken to be known, and the sides are compared where it is true. Nothing is asked where the left side divides integers by 0, or
 the least integer by -1.
@@ -49,7 +49,7 @@ MARK = "one that holds for real numbers, and not for all that floats can be, say
 
 
 def check_scalars(rule: ir.RewriteOp) -> tuple[Diagnostic | None, set[str]]:
-    """What is wrong with a rule of TIR, and the dtypes of the values for which it was seen to apply."""
+    """Tries a rule of TIR; returns the problem, if any, and the dtypes to which the rule applied."""
     program = compile_rule(rule)
     seen: set[str] = set()
     try:
@@ -79,7 +79,7 @@ class _Trial:
         self.kinds = Kinds(rule, choice)
         self.number, self.types = number, dict[Any, Attribute]()
         self.values: dict[SSAValue, SSAValue] = {}
-        """What stands for the values of the rule."""
+        """The values of the program, by those of the rule."""
         self.arrays: dict[SSAValue, Array] = {}
         self.facts: list[tuple[str, Sequence[Any]]] = []
         self.defined = np.full(TRIES, True)
@@ -95,7 +95,7 @@ class _Trial:
         return {type_to_dtype(value.type) for value in self.arrays}
 
     def run(self, program: Program) -> Diagnostic | None:
-        """Raises NoMatch where the rule does not apply; what the engine and numpy raise where there is no such program."""
+        """Runs one program. Raises NoMatch if the rule does not apply, and the engine's errors."""
         last = self.rule.body.block.last_op
         assert isinstance(last, ir.ReplaceOp)
         if len(last.roots) != 1:
@@ -139,7 +139,7 @@ class _Trial:
         return np.asarray(getattr(operator, question)(a, b))
 
     def agree(self, a: Array, b: Array) -> Array:
-        """Where two results are the same: bits, but of NaN that it is one; of rules marked `fast`, about."""
+        """Compares two results by element: by bits, a NaN with any NaN; by tolerance for rules marked `fast`."""
         if a.dtype.kind in "iub":
             finite = np.full(TRIES, True)
             for array in self.arrays.values():
@@ -170,7 +170,7 @@ class _Trial:
             return dtype_to_type("bool")
         kind = self.kinds.of(pattern)
         if kind not in self.types:
-            # In turns for the first, so that each is met in few programs; often the same again.
+            # By rotation for the first, so that few programs cover all dtypes; often the same again.
             again = list(self.types.values())
             number = self.random.integers(len(DTYPES)) if again else self.number // 2 % len(DTYPES)
             same = again and self.random.random() < 0.3
@@ -178,7 +178,7 @@ class _Trial:
         return self.types[kind]
 
     def value(self, pattern: SSAValue) -> SSAValue:
-        """What stands for a value of the rule."""
+        """Returns the program's value for a value of the rule."""
         if pattern not in self.values:
             self.values[pattern] = self.make(pattern)
         return self.values[pattern]
@@ -216,7 +216,10 @@ class _Trial:
                 raise NoMatch
 
     def names(self) -> list[str]:
-        """The strings of a rule, one of which a captured attribute is likely to be. Raises NoMatch where there is none."""
+        """Returns the strings of a rule, likely values of a captured attribute.
+
+        Raises NoMatch if there are none.
+        """
         found = [from_attribute(op.value) for op in self.rule.body.block.ops if isinstance(op, ir.DataOp)]
         names = [each for each in found if isinstance(each, str)]
         if not names:

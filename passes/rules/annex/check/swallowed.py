@@ -13,7 +13,10 @@ from .terms import condition_key, conditions, roots, subsumes
 
 
 def check_swallowed(rules: Sequence[ir.RewriteOp]) -> list[Diagnostic]:
-    """A diagnostic for each rule that is tried after one whose pattern is as general and whose conditions are as weak."""
+    """Returns a diagnostic for each rule that an earlier one swallows.
+
+    The earlier rule's pattern is as general, and its conditions are as weak.
+    """
     found: list[Diagnostic] = []
     ordered = sorted(rules, key=lambda rule: -rule.benefit.value.data)
     by_root: dict[str, list[ir.RewriteOp]] = {}
@@ -48,7 +51,7 @@ def _swallows(general: ir.RewriteOp, special: ir.RewriteOp) -> bool:
 
 
 def _may_decline(rule: ir.RewriteOp) -> bool:
-    """Whether a rule may do nothing though its conditions hold: a fold of what is not constant, a bind without a value."""
+    """Returns whether a rule may decline though its conditions hold: by a fold, or a bind without a value."""
     return any(
         isinstance(op, ir.FoldOp) or (isinstance(op, ir.ComputeOp) and op.capture is not None)
         for op in rule.body.block.ops

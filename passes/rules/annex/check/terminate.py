@@ -1,15 +1,15 @@
-"""Whether rules come to an end: by measures that they decrease, or because no chain of them leads back to its start.
+"""Termination of rules: by measures that they decrease, or because they have no cycle.
 
 Rules are removed from the set while there is a measure that all of them decrease or keep and some decrease (as in the
 rule-removal method for term rewriting; Lankford 1979, Geser 1990 for relative termination). Measures are sums over a program's ops:
 
-- how many ops there are of some kinds (what a rule makes against the root that it replaces), and
+- the number of ops of some kinds (what a rule makes against the root that it replaces), and
 - the size of the program unfolded to a tree, in which an op of some kind counts double whatever is below it, so that a
   rule which moves such an op inward decreases it.
 
-For the rules that are left then a recursive path order is looked for (`path_order`), as rules need that spread one op over others.
-What is left of that must have no cycle of rules that enable each other: what one makes can be what the next one matches. Rules that
-may alternate for ever are taken for themselves before, by the same measures, so that a cycle is blamed on nothing beside it.
+For the remaining rules a recursive path order is looked for (`path_order`), as rules need that spread one op over others.
+Those that remain then must have no cycle of rules that enable each other: what one makes can be what the next one matches. Rules that
+may alternate for ever are removed before, by the same measures applied to them alone, so that a cycle is blamed on its own rules only.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def check_termination(
 def _take_apart(edges: dict[ir.RewriteOp, list[ir.RewriteOp]], reasons: dict[str, list[ir.RewriteOp]]) -> None:
     """Removes rules that come to an end among those with which they may alternate for ever.
 
-    A rule that makes programs smaller is so no part of the cycle of two others that make them larger and smaller in turns.
+    So a rule that makes programs smaller is not part of the cycle of two others that make them larger and smaller alternately.
     """
     pending = _components(edges)
     while pending:
@@ -89,7 +89,7 @@ def _take_apart(edges: dict[ir.RewriteOp, list[ir.RewriteOp]], reasons: dict[str
 
 
 def _components(edges: Mapping[ir.RewriteOp, Sequence[ir.RewriteOp]]) -> list[list[ir.RewriteOp]]:
-    """Returns the sets of rules of which each leads to each other, in order; without those that do not lead back to themselves."""
+    """Returns the strongly connected sets of rules, in order, without those of no cycle."""
     inside = {rule: [other for other in targets if other in edges] for rule, targets in edges.items()}
     place = {rule: number for number, rule in enumerate(edges)}
     found = [each for each in components(inside) if len(each) > 1 or each[0] in inside[each[0]]]
@@ -99,7 +99,10 @@ def _components(edges: Mapping[ir.RewriteOp, Sequence[ir.RewriteOp]]) -> list[li
 def _to_blame(
     edges: Mapping[ir.RewriteOp, Sequence[ir.RewriteOp]], cycle: Sequence[ir.RewriteOp]
 ) -> Sequence[ir.RewriteOp]:
-    """The rules around a cycle of which none can be left out, or all others would come to an end; the cycle where they are none."""
+    """Returns the rules of a cycle without which all others would come to an end.
+
+    The whole cycle if there are none.
+    """
     core = next(component for component in _components(edges) if cycle[0] in component)
     if len(core) > _MOST_TRIED:
         return cycle
@@ -230,7 +233,7 @@ def _alternatives(value: SSAValue) -> list[SSAValue]:
 def _polynomial(
     value: SSAValue, weights: Mapping[str, int], factors: Mapping[str, int], known: dict[SSAValue, Polynomial]
 ) -> Polynomial:
-    """The size of the tree below a value: each op weighs 1 at least, and counts what is below it by its factor."""
+    """Returns the size of the tree below a value; each op weighs at least 1 and has a factor."""
     if value in known:
         return known[value]
     op = value.owner
@@ -254,7 +257,7 @@ def _polynomial(
 
 
 def _enables(rule: ir.RewriteOp, other: ir.RewriteOp) -> bool:
-    """Whether what `rule` makes can be part of what `other` matches."""
+    """Returns whether what `rule` makes can be part of what `other` matches."""
     for pattern in patterns(other):
         inner = pattern.result not in roots(other)
         for made in made_by(rule):
@@ -266,7 +269,10 @@ def _enables(rule: ir.RewriteOp, other: ir.RewriteOp) -> bool:
 
 
 def _may_hold(rule: ir.RewriteOp, made: SSAValue, other: ir.RewriteOp, pattern: ir.MatchOp) -> bool:
-    """Whether a rule's conditions may hold at what another made under its own: they may say the opposite of the same value."""
+    """Returns whether the conditions of `other` may hold at what `rule` made under its own conditions.
+
+    They may contradict each other on the same value.
+    """
     op = made.owner
     if not isinstance(op, ir.BuildOp) or len(op.args) != len(pattern.args):
         return True

@@ -1,4 +1,4 @@
-"""Rules as terms: which pattern is more general than another, which can meet what a rule makes, and how much ops weigh."""
+"""Rules as terms: generality of patterns, overlap with what rules make, and weights of ops."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def roots(rule: ir.RewriteOp) -> list[SSAValue]:
 
 
 def results(rule: ir.RewriteOp) -> list[SSAValue]:
-    """What takes the roots' places."""
+    """Returns the values that replace the roots."""
     last = rule.body.block.last_op
     assert isinstance(last, ir.ReplaceOp)
     return list(last.values)
 
 
 def op_names(op: ir.MatchOp | ir.BuildOp) -> tuple[str, ...]:
-    """Which ops a pattern or a replacement can be."""
+    """Returns the names of the ops that a pattern or a replacement can be."""
     if isinstance(op, ir.MatchOp):
         return tuple(name.data for name in op.names.data)
     if op.callee is not None:
@@ -44,9 +44,9 @@ def op_names(op: ir.MatchOp | ir.BuildOp) -> tuple[str, ...]:
 
 
 def subsumes(general: SSAValue, special: SSAValue, bound: dict[SSAValue, Any]) -> bool:
-    """Whether every value of the form `special` is of the form `general`; `bound` says what captures then are.
+    """Returns whether every value of the form `special` is of the form `general`.
 
-    Says False where it cannot tell.
+    `bound` maps the captures. Returns False if it cannot tell.
     """
     if general in bound:
         return bound[general] == special
@@ -91,7 +91,7 @@ def _subsumes_op(a: ir.MatchOp, b: ir.MatchOp, bound: dict[SSAValue, Any]) -> bo
 
 
 def may_be(made: SSAValue, pattern: SSAValue) -> bool:
-    """Whether what a rule makes can be of the form of a pattern, whatever its captures and conditions are."""
+    """Returns whether what a rule makes can match a pattern, whatever its captures and conditions are."""
     if isinstance(pattern.owner, ir.AnyOp) or pattern.type == ir.RUN or made.type == ir.RUN:
         return True
     match made.owner:
@@ -154,7 +154,7 @@ def made_by(rule: ir.RewriteOp) -> Iterator[SSAValue]:
 
 
 def conditions(rule: ir.RewriteOp) -> Iterator[SSAValue]:
-    """What a rule asks for, all of which must hold."""
+    """Iterates over a rule's conditions, all of which must hold."""
     pending = [op.condition for op in rule.body.block.ops if isinstance(op, ir.WhereOp)][::-1]
     while pending:
         value = pending.pop()

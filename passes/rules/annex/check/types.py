@@ -1,4 +1,4 @@
-"""Random types and attributes for what a pattern leaves open; most of them such that the operators fit together."""
+"""Random types and attributes for what a pattern leaves open; most make operators fit together."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Choices:
         self.random = random.Random(seed)
         self.hints = hints
         dtypes = [hint for hint in hints if isinstance(hint, str) and hint in DTYPES]
-        # In turns, so that each is met in few programs.
+        # By rotation, so that few programs cover all dtypes.
         self.dtype = self.random.choice(dtypes) if dtypes and self.chance(0.6) else DTYPES[seed % len(DTYPES)]
         self.alike = self.chance(0.3)
         """Whether all that may is of one type."""

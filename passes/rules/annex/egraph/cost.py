@@ -1,4 +1,4 @@
-"""What an op costs: `mode=saturate` takes the form of a program that costs least."""
+"""Costs of ops: `mode=saturate` takes the form of a program with the least."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOT_MOVED = ("relay.let", "relay.call_tir", "tir.let", "tir.buffer_get", "tir.b
 
 
 def is_free(op: Operation) -> bool:
-    """Whether an op only computes one value of others, so that it can stand anywhere behind them."""
+    """Returns whether an op only computes one value from others, so that it can move anywhere after them."""
     if len(op.results) != 1 or op.regions or op.has_trait(IsTerminator) or op.name in _NOT_MOVED:
         return False
     # xDSL does not call arith's divisions pure, as they are undefined for some operands.
@@ -32,7 +32,7 @@ def is_free(op: Operation) -> bool:
 
 
 def cost(op: Operation) -> float:
-    """What an op costs, in scalar additions: of a tensor what is computed, and the elements read and written."""
+    """Returns the cost of an op in scalar additions: its computation, and elements read and written."""
     result = op.results[0].type
     if isinstance(op, OperatorOp):
         return _operator_cost(op, result)
@@ -42,14 +42,14 @@ def cost(op: Operation) -> float:
 
 
 def total_cost(ops: Iterable[Operation]) -> float:
-    """What the ops of a program cost that may be rewritten and are needed; each counts once."""
+    """Sums the costs of the ops of a program that may be rewritten and are needed; each counts once."""
     return sum(cost(op) for op in ops if is_free(op) and any(result.uses for result in op.results))
 
 
 def _operator_cost(op: OperatorOp, result: Attribute) -> float:
     moved = elements(result) + sum(elements(operand.type) for operand in op.operands)
     if op.OPERATOR.pattern is OpPattern.OUT_ELEMWISE_FUSABLE and len(op.operands) > 1:
-        # A matrix or filter: each element of the result is a sum over what lies under one output of the second operand.
+        # A matrix or filter: each element of the result is a sum over as many elements of the second operand as one output takes.
         weight = op.operands[1].type
         dims = weight.get_shape() if isinstance(weight, TensorType) else (1,)
         depth = elements(weight) / max(dims[-2] if len(dims) == 3 else dims[0], 1)
@@ -58,7 +58,7 @@ def _operator_cost(op: OperatorOp, result: Attribute) -> float:
 
 
 def elements(type: Attribute) -> float:
-    """How many elements a value has: 1 for each unknown dimension, and for a scalar."""
+    """Counts the elements of a value: 1 for each unknown dimension, and for a scalar."""
     if isinstance(type, TupleType):
         return sum(map(elements, type.types.data))
     if isinstance(type, TensorType | VectorType):

@@ -63,7 +63,7 @@ class EGraphDump:
         self.module.body.block.add_op(FuncOp(self._name(block), types, Region(body)))
 
     def text(self) -> str:
-        """What was added, as MLIR."""
+        """Returns the e-graphs that were added, as MLIR."""
         stream = StringIO()
         Printer(stream).print_op(self.module)
         return stream.getvalue() + "\n"

@@ -13,9 +13,9 @@ from xdsl.traits import ConstantLike
 
 
 class EGraph:
-    """Classes of equal values; implements what `steps` asks of classes.
+    """Classes of equal values; implements `steps.Classes`.
 
-    A value that no op of the graph gives (a parameter, what an op with effects gives) is a leaf: it is there anyway.
+    A value that is not a result of an op of the graph (a parameter, the result of an op with effects) is a leaf: it is there anyway.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class EGraph:
         return [op.results[0] for op in self.nodes.get(self.find(value), ())]
 
     def preferred(self, value: SSAValue) -> SSAValue:
-        """The constant that a value is equal to, if there is one, else the value itself."""
+        """Returns the constant that a value is equal to, or the value itself if there is none."""
         return self.constants.get(self.find(value), value)
 
     def add_leaf(self, value: SSAValue) -> None:

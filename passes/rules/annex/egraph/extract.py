@@ -20,7 +20,7 @@ from .egraph import EGraph
 
 @dataclass(frozen=True)
 class Need:
-    """An op that stays where it is, and the values that it (and what is inside of it) takes of those that may be rewritten."""
+    """An op that stays in place, and the values that it and its regions take from rewritable ops."""
 
     anchor: Operation
     values: tuple[SSAValue, ...]
@@ -28,7 +28,7 @@ class Need:
 
 @dataclass(frozen=True)
 class Plan:
-    """Which op of which class stands before which anchor, in order; `cost` is that of all of them."""
+    """The ops to place before each anchor, by class and in order; `cost` is the sum of their costs."""
 
     steps: tuple[tuple[Operation, SSAValue, Operation], ...]
     cost: int
@@ -61,7 +61,7 @@ class Costs:
         self._settle()
 
     def choose(self, root: SSAValue, placed: set[SSAValue]) -> Operation | None:
-        """The op of a class to take where some classes are there already; None where a value is there for nothing."""
+        """Returns the op of a class to take, given the classes placed already; None if a value costs nothing."""
         found = self.ops[root]
         if found is None:
             return None
@@ -107,7 +107,7 @@ class Costs:
 
 
 def plan(graph: EGraph, needs: Sequence[Need], kept: set[Operation]) -> Plan:
-    """The cheapest form; each op stands before the first anchor that needs it, and behind what it takes itself."""
+    """Plans the cheapest form; each op comes before the first anchor that needs it, after its operands."""
     costs = Costs(graph, kept)
     later = {result for need in needs for result in need.anchor.results}
     costs.give([value for values in graph.leaves.values() for value in values if value not in later])
@@ -138,7 +138,7 @@ def plan(graph: EGraph, needs: Sequence[Need], kept: set[Operation]) -> Plan:
 
 
 def carry_out(graph: EGraph, made: Plan, needs: Sequence[Need]) -> None:
-    """Puts the ops of a plan into the block, and gives the anchors what they stand for."""
+    """Puts the ops of a plan into the block, and replaces the anchors' operands by their results."""
     later = {result for need in needs for result in need.anchor.results}
     places: dict[SSAValue, SSAValue] = {}
     for root, values in graph.leaves.items():
@@ -166,7 +166,7 @@ def carry_out(graph: EGraph, made: Plan, needs: Sequence[Need]) -> None:
 
 
 def cost_of_kept(needs: Sequence[Need], kept: set[Operation]) -> int:
-    """What a block costs as it is, on the scale of a plan."""
+    """Returns the cost of a block as it is, on the scale of a plan."""
     pending = [value for need in needs for value in need.values]
     seen: set[Operation] = set()
     while pending:

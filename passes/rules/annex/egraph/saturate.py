@@ -1,7 +1,7 @@
-"""Equality saturation: rules applied to an e-graph, which keeps every form of a program, and the cheapest form taken.
+"""Equality saturation: applies rules to an e-graph, which keeps every form, and takes the cheapest.
 
-Each block has an e-graph of its own (`egraph`), which sees what stands around the block too, as values that are there for
-nothing. Rules are those of the other modes, compiled to look through all that is equal (`program`); `extract` takes the cheapest
+Each block has an e-graph of its own (`egraph`), which includes the surrounding values, too, as leaves of no cost.
+Rules are those of the other modes, compiled to look through all that is equal (`program`); `extract` takes the cheapest
 form, which is never costlier than the program was.
 
 xDSL has e-graphs as IR (its dialect `equivalence`) and passes for them, and `dump_egraph` writes ours in that form, so that they
@@ -9,7 +9,7 @@ can be read, and extracted by `eqsat-add-costs` and `eqsat-extract`. Its matcher
 our rules: it runs PDL, which cannot say runs of operands, attributes that are computed or taken over, or constants that are
 (see `convert_rules_to_pdl`); of what PDL can say it has no way to run types that differ by pattern (`pdl_interp.switch_type`),
 which literals need; it works on functions of one block, ends only by a number of rounds, and its costs go by an op's name. The
-rules that it can run give the same results, which the tests compare.
+rules that it can run have the same results, which the tests compare.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .extract import Need, carry_out, cost_of_kept, plan
 
 @dataclass(frozen=True)
 class SaturationLimits:
-    """How many ops rules may add to the e-graph of a block, and how often all rules are applied to it."""
+    """Limits on the ops added to the e-graph of a block, and on the rounds of applying all rules."""
 
     ops: int = 10_000
     rounds: int = 30
@@ -67,7 +67,7 @@ def saturate(
     show: Show | None = None,
     strict_math: bool = False,
 ) -> None:
-    """Rewrites everything inside of a typed function to the cheapest form that rules give.
+    """Rewrites everything inside of a typed function to the cheapest form that rules lead to.
 
     Ops with effects, with regions, calls and lets stay where they are. A warning tells where a limit ended the search.
 
@@ -84,7 +84,7 @@ def saturate(
                 "write a rule for each root, or leave it out",
             )
     blocks = [block for op in walk_ops(root) for region in op.regions for block in region.blocks]
-    # What is inside comes first: what only it needed is needed no more when the turn comes to what is around it.
+    # Inner blocks first: what only they needed is no longer needed when their surroundings are visited.
     used = [op for op in walk_ops(root) if is_free(op) and op.results[0].uses]
     for block in reversed(blocks):
         _Search(block, chosen, limits or SaturationLimits(), strict_math).run(show)
@@ -142,7 +142,7 @@ class _Search:
                 Rewriter.erase_op(op)
 
     def see_outside(self, free: Sequence[Operation]) -> None:
-        """The ops around the block that patterns can reach: their values are there, whatever rules find them equal to."""
+        """Adds the ops around the block that patterns can reach: their values cost nothing in all their forms."""
         level = [operand for op in free for operand in op.operands]
         seen: set[Operation] = set()
         for _ in range(self.depth):
@@ -195,7 +195,7 @@ class _Search:
         return changed
 
     def key(self, program: Program, match: Match) -> Any:
-        """The same for matches that give the same."""
+        """Returns a key that is the same for matches with the same effect."""
         values = tuple(id(self.graph.find(slot)) for slot in match.slots if isinstance(slot, SSAValue))
         return id(program), tuple(map(id, match.roots)), tuple(map(id, match.matched)), values, _lengths(match.slots)
 

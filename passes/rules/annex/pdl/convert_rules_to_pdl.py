@@ -33,9 +33,10 @@ _MOST_BENEFIT = 2**15 - 1
 
 @dataclass(frozen=True)
 class ConvertRulesToPDL(ModulePass):
-    """Rules (of `file`; of the module where none is given; of `set` alone if named) as `pdl.pattern`s of the module.
+    """Convert rules to `pdl.pattern`s of the module.
 
-    Patterns come in the order in which rules are tried. The first pattern of a rule has its name, others a number behind it.
+    The rules are those of `file`, or of the module if none is given, or of `set` alone if named.
+    Patterns come in the order in which rules are tried. The first pattern of a rule has its name, others a number after it.
     """
 
     name = "convert-rules-to-pdl"
@@ -143,7 +144,7 @@ def _can_swap(op: ir.MatchOp, name: str) -> bool:
 
 
 def _text(ops: list[Operation]) -> str:
-    """What a matcher says, its values numbered in order: the same for matchers that match the same."""
+    """Returns the text of a matcher, its values numbered in order: equal for matchers that match the same."""
     stream = StringIO()
     printer = Printer(stream)
     for op in ops:

@@ -51,14 +51,14 @@ def refuse(op: Operation, why: str, *notes: str) -> MirError:
 
 @dataclass(frozen=True)
 class MatchChoice:
-    """Which op each match is, and the matches whose two operands are exchanged."""
+    """One choice of a pattern: the op of each match, and the matches whose two operands are exchanged."""
 
     names: Mapping[ir.MatchOp, str]
     swapped: frozenset[ir.MatchOp]
 
 
 class _Types:
-    """Which values of a rule have the same type, and what is known of it."""
+    """Types of a rule's values: sets of values of one type, and what is known of each."""
 
     def __init__(self) -> None:
         self.parent: dict[SSAValue, SSAValue] = {}
@@ -170,7 +170,10 @@ class PatternWriter:
     def _call(
         self, op: ir.MatchOp | ir.BuildOp, name: str, args: Sequence[SSAValue], attrs: Sequence[StringAttr]
     ) -> None:
-        """Takes over what an op's definition says of its types. Relay's types follow from relations, not definitions."""
+        """Adds the constraints of an op's definition on its types.
+
+        Relay's types follow from relations instead.
+        """
         definition = _definition(name)
         if definition is None:
             if attrs:
@@ -230,7 +233,7 @@ class PatternWriter:
     # What PDL says -----------------------------------------------------------------------------------------------------
 
     def _write(self, root: SSAValue, value: SSAValue) -> tuple[list[Operation], pdl.RewriteOp] | None:
-        """None where a literal is no value of the type."""
+        """Writes matcher and rewrite; None if a literal is not a value of its type."""
         self.values, self.operations, self.type_values, self.ops = {}, {}, {}, []
         try:
             root_op = self._match(root)
@@ -243,7 +246,7 @@ class PatternWriter:
             return None
         made = isinstance(value.owner, ir.BuildOp | ir.ConstantOp)
         if made:
-            # The op stands for its value, which is its only one.
+            # The op represents its value, which is its only one.
             result = cast("pdl.ResultOp", new.owner)
             operation = result.parent_
             self.ops.remove(result)
@@ -291,7 +294,7 @@ class PatternWriter:
         return made.results[0]
 
     def _match(self, value: SSAValue) -> SSAValue:
-        """The `pdl.operation` that gives a matched value."""
+        """Returns the `pdl.operation` that computes a matched value."""
         if value in self.operations:
             return self.operations[value]
         op = value.owner
@@ -370,7 +373,7 @@ class PatternWriter:
 
 
 class _NoValue(Exception):
-    """A number is no value of a type."""
+    """A number is not a value of a type."""
 
 
 def _definition(name: str) -> OpDef | None:

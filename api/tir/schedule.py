@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.tir.stmt import PrimFuncOp
 from ...passes.schedule import BlockRV, ExprRV, Instruction, LoopRV, ScheduleError, Trace
+from ...passes.schedule.engine.errors import program_notes
 from ...passes.schedule.engine.schedule import Schedule as InPlaceSchedule
-from ...passes.schedule.engine.script import program_notes
 from ...passes.schedule.primitives.transform_layout import AXIS_SEPARATOR
 from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError

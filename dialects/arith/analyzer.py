@@ -107,6 +107,13 @@ class Analyzer:
             return x.var(value)  # pyright: ignore[reportArgumentType]
         return x.as_expr(value) if isinstance(value, int | Expr) else from_ssa(value, self._converted)
 
+    def variable(self, value: Value) -> Atom:
+        """Returns the atom of a variable. Raises ValueError for any other value."""
+        atom = self.expr(value).atom
+        if atom is None:
+            raise ValueError(f"only a variable can be bound, not {value!r}")
+        return atom
+
     def to_ssa(
         self, expr: Expr, builder: Builder, type: Attribute = I32, values: dict[Atom, SSAValue] | None = None
     ) -> SSAValue:
@@ -117,9 +124,7 @@ class Analyzer:
         """Restricts `variable` to [min, min + extent), by default to `min`, for as long as `Scope` says."""
         order = len(self._trail)
         scope = Scope(self, order)
-        atom, low = self.expr(variable).atom, self.expr(min)
-        if atom is None:
-            raise ValueError(f"only a variable can be bound, not {variable!r}")
+        atom, low = self.variable(variable), self.expr(min)
         if extent is None:
             self._learn_that(atom, equal=self.simplify(low))
             self._clear_memos()

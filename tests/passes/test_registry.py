@@ -90,8 +90,7 @@ def test_list():
 
 
 def test_passes_of_rules_are_in_the_namespace_of_their_level():
-    import mirstack.relay.transform
-    import mirstack.tir.transform
+    from mirstack import relay, tir
 
-    assert "RenormalizeSplitPattern" in dir(mirstack.tir.transform)
-    assert "FastMath" in dir(mirstack.relay.transform)
+    assert "RenormalizeSplitPattern" in dir(tir.transform)
+    assert "FastMath" in dir(relay.transform)

@@ -58,8 +58,7 @@ def _places(shape: Shape, axis: SSAValue, turns: int) -> list[Numbers]:
     """
     import numpy as np
 
-    atom = Analyzer().expr(axis).atom
-    assert atom is not None
+    atom = Analyzer().variable(axis)
     numbers = np.arange(turns, dtype=np.int64)
     found: list[Numbers] = []
     for load in shape.loads:
@@ -80,8 +79,7 @@ def _choices(shape: Shape, axis: SSAValue, turns: int) -> list[Numbers]:
     import numpy as np
 
     analyzer = Analyzer()
-    atom = analyzer.expr(axis).atom
-    assert atom is not None
+    atom = analyzer.variable(axis)
     numbers = np.arange(turns, dtype=np.int64)
     found: list[Numbers] = []
     for op in all_ops(shape.block):

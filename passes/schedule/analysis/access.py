@@ -17,6 +17,7 @@ from ....support.edit import builder_at_end, detach, erase_op, insert_op_before
 from ....support.walk import ops_in
 from ...tir.rewriting import erase_if_dead
 from ..primitives.common.clone_expression import clone_value
+from .block_kind import axis_kinds, why_not_started
 from .structure import is_inside, read_regions, write_regions
 
 
@@ -54,9 +55,7 @@ def bindings_of(block: tir.BlockOp, analyzer: Analyzer) -> dict[Atom, Expr]:
     """Returns the value that each axis of a block is bound to."""
     values: dict[Atom, Expr] = {}
     for variable, binding in zip(block.iter_vars, block.bindings, strict=True):
-        atom = analyzer.expr(variable).atom
-        assert atom is not None
-        values[atom] = analyzer.expr(binding)
+        values[analyzer.variable(variable)] = analyzer.expr(binding)
     return values
 
 
@@ -157,10 +156,7 @@ def _install(block: tir.BlockOp, regions: RegionsOp, head: Block) -> None:
 
 def _begins_sums(block: tir.BlockOp) -> bool:
     """Returns whether a block sets with `T.init()` what its reduction then reads."""
-    from .block_kind import why_not_started
-
-    is_reduction = any(kind.data == "R" for kind in block.iter_types.data)
-    return is_reduction and block.find(tir.InitOp) is not None and why_not_started(block) is None
+    return "R" in axis_kinds(block) and block.find(tir.InitOp) is not None and why_not_started(block) is None
 
 
 def replace_regions(

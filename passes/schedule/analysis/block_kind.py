@@ -27,6 +27,7 @@ from .structure import (
     buffers_written,
     child_blocks,
     const_int,
+    is_inside,
     loops_above,
     scope_of,
     write_regions,
@@ -200,8 +201,6 @@ def _are_apart(parts: list[tuple[int, int]], extent: int) -> bool:
 
 def why_not_dominant(block: tir.BlockOp, within: Operation | None = None) -> str | None:
     """Returns why a block is not its outputs' only writer in its scope (or inside `within`), or None."""
-    from .structure import is_inside
-
     scope = scope_of(block)
     for buffer in dict.fromkeys(buffers_written(block)):
         for other in writers(buffer, scope):
@@ -348,9 +347,7 @@ def _why_not_first_once(
     of_reduction = [loop for loop in loops if analyzer.expr(loop.loop_var).atom in driving]
     firsts: dict[Atom, Expr] = {}
     for loop in of_reduction:
-        atom = analyzer.expr(loop.loop_var).atom
-        assert atom is not None
-        firsts[atom] = analyzer.expr(loop.min)
+        firsts[analyzer.variable(loop.loop_var)] = analyzer.expr(loop.min)
     for name, e, low in bindings:
         first = substitute(e, firsts)
         if not analyzer.can_prove_equal(analyzer.simplify(first), low):

@@ -107,8 +107,8 @@ def _apart(a: Box, first: Nest, b: Box, second: Nest) -> bool:
                 if depth > level:
                     later = symbol("q")
                     analyzer.bind(later, 0, extent)
-            mine[_atom(analyzer, loop.loop_var)] = later
-            theirs[_atom(analyzer, other.loop_var)] = turn
+            mine[analyzer.variable(loop.loop_var)] = later
+            theirs[analyzer.variable(other.loop_var)] = turn
         if not any(
             analyzer.can_prove_ge0(substitute(low, mine) - substitute(top, theirs) - 1)
             or analyzer.can_prove_ge0(substitute(bottom, theirs) - substitute(high, mine) - 1)
@@ -321,8 +321,8 @@ def _digits_apart(loop: tir.ForOp, fixed: Sequence[tir.ForOp], a: Box, b: Box, m
     a = [4 * (f // 8) : +4, 16 * (f % 8) : +16] is disjoint from itself in all other iterations of f.
     """
     analyzer = mine.analyzer
-    atoms = {_atom(analyzer, each.loop_var): each for each in fixed}
-    own = _atom(analyzer, loop.loop_var)
+    atoms = {analyzer.variable(each.loop_var): each for each in fixed}
+    own = analyzer.variable(loop.loop_var)
     used = [number for number, (low, _) in enumerate(a.dims) if not atoms.keys().isdisjoint(free_vars(low))]
     seen = {atom for number in used for atom in free_vars(a.dims[number][0])}
     if own not in seen:
@@ -331,7 +331,7 @@ def _digits_apart(loop: tir.ForOp, fixed: Sequence[tir.ForOp], a: Box, b: Box, m
         each.loop_var: (each.min, each.extent) for atom, each in atoms.items() if atom in seen
     }
     # Iterations in which one of both does not run need not be apart: those that a split leaves over, in most cases.
-    others = {_atom(analyzer, each.loop_var) for each in (*mine.loops, *theirs.loops)} - seen
+    others = {analyzer.variable(each.loop_var) for each in (*mine.loops, *theirs.loops)} - seen
     conditions = [
         c
         for c in mine.conditions
@@ -361,7 +361,7 @@ def _digits_apart(loop: tir.ForOp, fixed: Sequence[tir.ForOp], a: Box, b: Box, m
 
 def _ranges_apart(loop: tir.ForOp, a: Box, b: Box, analyzer: Analyzer) -> bool:
     """Returns whether one dimension keeps `a` of each iteration disjoint from `b` of all other iterations."""
-    atom = _atom(analyzer, loop.loop_var)
+    atom = analyzer.variable(loop.loop_var)
     here = analyzer.expr(loop.loop_var)
     ahead = symbol("ahead")
     for mine, theirs in ((a, b), (b, a)):
@@ -374,9 +374,3 @@ def _ranges_apart(loop: tir.ForOp, a: Box, b: Box, analyzer: Analyzer) -> bool:
             ):
                 return False
     return True
-
-
-def _atom(analyzer: Analyzer, variable: SSAValue) -> Atom:
-    atom = analyzer.expr(variable).atom
-    assert atom is not None
-    return atom

@@ -48,18 +48,18 @@ def body_of(scope: Scope | tir.ForOp) -> Block:
 
 
 def loops_above(op: Operation) -> list[tir.ForOp]:
-    """The loops around `op` inside its scope, outermost first."""
+    """Returns the loops around `op` inside its scope, outermost first."""
     above = takewhile(lambda each: type(each) is not tir.BlockOp and type(each) is not tir.PrimFuncOp, enclosing(op))
     return [each for each in above if type(each) is tir.ForOp][::-1]
 
 
 def all_loops_above(op: Operation) -> list[tir.ForOp]:
-    """The loops around `op` in the whole function, outermost first."""
+    """Returns the loops around `op` in the whole function, outermost first."""
     return [each for each in enclosing(op) if type(each) is tir.ForOp][::-1]
 
 
 def blocks_above(op: Operation) -> list[tir.BlockOp]:
-    """The blocks around `op` in the whole function, outermost first."""
+    """Returns the blocks around `op` in the whole function, outermost first."""
     return [each for each in enclosing(op) if type(each) is tir.BlockOp][::-1]
 
 
@@ -102,34 +102,6 @@ def child_under(ancestor: Operation, op: Operation) -> Operation:
 def is_inside(op: Operation, ancestor: Operation) -> bool:
     """Returns whether `op` is `ancestor` or in it."""
     return op is ancestor or any(each is ancestor for each in enclosing(op))
-
-
-def runs_before(a: Operation, b: Operation) -> bool:
-    """Returns whether op `a` is before op `b`; False when one is in the other."""
-    above: dict[Operation, Operation] = {}
-    current = a
-    while (parent := current.parent_op()) is not None:
-        above[parent] = current
-        current = parent
-    current = b
-    while (parent := current.parent_op()) is not None:
-        if parent in above:
-            return current.parent is above[parent].parent and _precedes(above[parent], current)
-        current = parent
-    return False
-
-
-def _precedes(a: Operation, b: Operation) -> bool:
-    """Returns whether a sibling is before another, searching both ways: the cost is their distance."""
-    later, earlier = a.next_op, a.prev_op
-    while later is not None or earlier is not None:
-        if later is b:
-            return True
-        if earlier is b:
-            return False
-        later = None if later is None else later.next_op
-        earlier = None if earlier is None else earlier.prev_op
-    return False
 
 
 def path_to(op: Operation, ancestor: Operation) -> list[Operation]:
@@ -193,69 +165,65 @@ def in_order(blocks: Iterable[tir.BlockOp], root: Operation) -> list[tir.BlockOp
     if len(distinct) > _FEW:
         wanted = set(distinct)
         return [block for block in child_blocks(root) if block in wanted]
-    return sorted(distinct, key=cmp_to_key(lambda a, b: -1 if stands_before(a, b) else 1))
+    return sorted(distinct, key=cmp_to_key(lambda a, b: -1 if runs_before(a, b) or is_inside(b, a) else 1))
 
 
 _FEW = 16
 """So many blocks are put in order by comparing them, which does not depend on how much else there is; more by a walk."""
 
 
-def stands_before(a: Operation, b: Operation) -> bool:
-    """Returns whether `a` is before `b` in the same function; an op is before the ops in it.
-
-    Within a block both are followed at once, so that the cost is their distance.
-    """
-    above_a, above_b = path_from_top(a), path_from_top(b)
-    for x, y in zip(above_a, above_b, strict=False):
-        if x is not y:
-            return _follows(y, x)
-    return len(above_a) < len(above_b)
-
-
-def path_from_top(op: Operation) -> list[Operation]:
-    """The ops around `op`, the outermost first, and `op` itself."""
-    return [op, *enclosing(op)][::-1]
+def runs_before(a: Operation, b: Operation) -> bool:
+    """Returns whether op `a` is before op `b`; False when one is in the other."""
+    above: dict[Operation, Operation] = {}
+    current = a
+    while (parent := current.parent_op()) is not None:
+        above[parent] = current
+        current = parent
+    current = b
+    while (parent := current.parent_op()) is not None:
+        if parent in above:
+            return current.parent is above[parent].parent and _precedes(above[parent], current)
+        current = parent
+    return False
 
 
-def _follows(later: Operation, earlier: Operation) -> bool:
-    """Returns whether, of two ops of one block, the first is after the second."""
-    # One walk from each: the walk from the earlier one meets the other, or that from the later one comes to the end.
-    behind, other = earlier.next_op, later.next_op
-    while behind is not None and other is not None:
-        if behind is later:
+def _precedes(a: Operation, b: Operation) -> bool:
+    """Returns whether a sibling is before another, searching both ways: the cost is their distance."""
+    later, earlier = a.next_op, a.prev_op
+    while later is not None or earlier is not None:
+        if later is b:
             return True
-        if other is earlier:
+        if earlier is b:
             return False
-        behind, other = behind.next_op, other.next_op
-    return other is None
+        later = None if later is None else later.next_op
+        earlier = None if earlier is None else earlier.prev_op
+    return False
 
 
 def buffers_read(block: tir.BlockOp) -> list[SSAValue]:
-    """The buffers of a block's reads, in the order written, with repeats."""
-    op = block.find(tir.ReadsOp)
-    return [r.buffer for r in _regions(op)]
+    """Returns the buffers of a block's reads, in the order written, with repeats."""
+    return [region.buffer for region in read_regions(block)]
 
 
 def buffers_written(block: tir.BlockOp) -> list[SSAValue]:
-    """The buffers of a block's writes, in the order written, with repeats."""
-    op = block.find(tir.WritesOp)
-    return [r.buffer for r in _regions(op)]
+    """Returns the buffers of a block's writes, in the order written, with repeats."""
+    return [region.buffer for region in write_regions(block)]
+
+
+def read_regions(block: tir.BlockOp) -> list[tir.BufferRegionOp]:
+    """Returns the regions of a block's `T.reads`."""
+    return _regions(block.find(tir.ReadsOp))
+
+
+def write_regions(block: tir.BlockOp) -> list[tir.BufferRegionOp]:
+    """Returns the regions of a block's `T.writes`."""
+    return _regions(block.find(tir.WritesOp))
 
 
 def _regions(op: Operation | None) -> list[tir.BufferRegionOp]:
     if op is None:
         return []
     return [r.owner for r in op.operands if isinstance(r.owner, tir.BufferRegionOp)]
-
-
-def read_regions(block: tir.BlockOp) -> list[tir.BufferRegionOp]:
-    """The regions of a block's `T.reads`."""
-    return _regions(block.find(tir.ReadsOp))
-
-
-def write_regions(block: tir.BlockOp) -> list[tir.BufferRegionOp]:
-    """The regions of a block's `T.writes`."""
-    return _regions(block.find(tir.WritesOp))
 
 
 def producers(block: tir.BlockOp) -> list[tir.BlockOp]:

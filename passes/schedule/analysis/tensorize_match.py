@@ -288,8 +288,7 @@ class Matcher:
 
     def bind(self, variable: SSAValue, value: Expr) -> None:
         """Says what a variable of the description is."""
-        atom = self._plain.expr(variable).atom
-        assert atom is not None
+        atom = self._plain.variable(variable)
         self.mapped[atom] = value
 
     def differs(self, where: Operation, message: str, other: Operation | None, *notes: str) -> ScheduleError:

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
-from ....dialects import tir
 from ....dialects.schedule import Argument, ItemOp, Lambda, ListType, PrimitiveOp, Ref, ScriptOp, SliceOp, Splat
-from ....support.diagnostics import Diagnostic, MirError, error_at, location_of, source_position
+from ....support.diagnostics import MirError, error_at
 from ....support.text import counted
-from .errors import ScheduleError, describe
-from .excerpt import excerpt
+from .errors import located
 from .index_maps import LambdaMap
 from .random_variables import Handle
 from .schedule import Schedule
@@ -125,37 +123,3 @@ class _Runner:
             else:
                 for number, item in enumerate(value):
                     item.name = f"{name.data}[{number}]"
-
-
-def located(error: MirError, location: LocationAttr) -> ScheduleError:
-    """A refusal told at a place of the script, with the program as it is now."""
-    first, *more = error.diagnostics
-    notes = list(first.notes)
-    where = error.where if isinstance(error, ScheduleError) else None
-    notes += program_notes(where)
-    return ScheduleError((Diagnostic(first.message, location, tuple(notes)), *more), where)
-
-
-def _described(value: Operation | SSAValue) -> str:
-    """A loop, a block, an axis or a buffer as messages call it."""
-    if isinstance(value, Operation):
-        return describe(value) if isinstance(value, (tir.ForOp, tir.BlockOp, tir.PrimFuncOp)) else "it"
-    owner = value.owner
-    block = owner.parent_op() if isinstance(owner, Block) else None
-    if isinstance(block, tir.BlockOp) and isinstance(value, BlockArgument):
-        return f"axis '{block.iter_names.data[value.index].data}'"
-    return f"buffer '{tir.buffer_name(value)}'" if isinstance(value.type, tir.BufferType) else "it"
-
-
-def program_notes(where: Operation | SSAValue | None) -> list[Diagnostic]:
-    """Notes that show an op or buffer: in the program as it is now, and where it was written."""
-    if where is None:
-        return []
-    notes: list[Diagnostic] = []
-    text = excerpt(where)
-    if text is not None:
-        notes.append(Diagnostic(f"in the program as it is here:\n{text}", severity="note"))
-    location = location_of(where)
-    if source_position(location) is not None:
-        notes.append(Diagnostic(f"{_described(where)} comes from here", location, severity="note"))
-    return notes

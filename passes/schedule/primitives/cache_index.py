@@ -24,8 +24,7 @@ from ..engine.state import State
 from .common.block_axes import Axis, axes_of
 from .common.clone_expression import clone_value
 from .common.loops import require_block
-from .common.new_blocks import elementwise_block
-from .common.new_buffers import new_buffer
+from .common.new_blocks import elementwise_block, new_buffer
 from .set_scope import require_scope
 
 

@@ -20,8 +20,7 @@ from ..engine.primitive import primitive
 from ..engine.state import State
 from .cache_read_write import retarget
 from .common.loops import require_block
-from .common.new_blocks import elementwise_block
-from .common.new_buffers import new_buffer
+from .common.new_blocks import elementwise_block, new_buffer
 from .set_scope import read_buffer, require_scope
 
 

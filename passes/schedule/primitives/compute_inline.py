@@ -210,9 +210,7 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     iters: dict[Atom, IterRange] = {}
     for variable, low, extent in zip(block.iter_vars, block.dom_mins, block.dom_extents, strict=True):
         analyzer.bind(variable, low, extent)
-        atom = analyzer.expr(variable).atom
-        assert atom is not None
-        iters[atom] = IterRange(analyzer.expr(low), analyzer.expr(extent))
+        iters[analyzer.variable(variable)] = IterRange(analyzer.expr(low), analyzer.expr(extent))
     reading = [op for op in loads if op.buffer is buffer]
     rows = {tuple(analyzer.expr(i) for i in op.indices) for op in reading}
     if len(rows) != 1:
@@ -263,8 +261,7 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     builder = builder_before(made)
     values: dict[SSAValue, SSAValue] = {}
     for variable in block.iter_vars:
-        atom = analyzer.expr(variable).atom
-        assert atom is not None
+        atom = analyzer.variable(variable)
         values[variable] = fresh.to_ssa(fresh.simplify(inverse[atom]), builder, variable.type)
     for op in reading:
         values[op.result] = made.value

@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr, Kind
-from ....dialects.arith.expr import TRUE, ZERO, Atom, conjuncts, free_vars, ge, maximum, substitute
+from ....dialects.arith.expr import TRUE, ZERO, conjuncts, free_vars, ge, maximum, substitute
 from ....support.edit import builder_at_end, builder_before, erase_op, move_before
 from ....support.walk import enclosing, walk_ops
 from ...tir.rewriting import erase_dead, erase_if_dead
@@ -24,7 +24,7 @@ from ..engine.primitive import primitive
 from ..engine.state import State
 from .common.block_axes import Axis, axes_of, make_block, move_body, replace_variables
 from .common.clone_expression import clone_value
-from .common.loops import name_value, require_block, require_loop, require_own_values
+from .common.loops import copy_loops, require_block, require_loop, require_own_values
 
 
 @primitive
@@ -269,21 +269,8 @@ def _filling_block(state: State, plan: _Plan) -> tir.BlockOp:
     block, loop, analyzer = plan.block, plan.loop, plan.analyzer
     holder = Block()
     builder = builder_at_end(holder, block.location)
-    renamed: dict[Atom, Expr] = {}
-    for old in (loop, *loops_between(block, loop)):
-        low, extent = (
-            analyzer.to_ssa(substitute(analyzer.expr(e), renamed), builder, old.loop_var.type)
-            for e in (old.min, old.extent)
-        )
-        thread = None if old.thread is None else old.thread.data
-        copy = tir.ForOp(old.var_name.data, low, extent, kind=old.kind.data, thread=thread, annotations=old.annotations)
-        name_value(copy)
-        builder.insert(copy)
-        copy.location = old.location
-        atom = analyzer.expr(old.loop_var).atom
-        assert atom is not None
-        renamed[atom] = analyzer.expr(copy.loop_var)
-        builder = builder_at_end(copy.body.block, block.location)
+    nest = (loop, *loops_between(block, loop))
+    renamed, builder = copy_loops(nest, builder, analyzer, block.location)
     axes = [
         Axis(a.name, a.kind, a.min, a.extent, substitute(analyzer.simplify(a.binding), renamed), a.type)
         for a in axes_of(block, analyzer)

@@ -24,7 +24,7 @@ from ....dialects.arith.expr import (
 )
 from ....dialects.tir.open_reductions import reducing_loops
 from ....dialects.tir.types import I1
-from ....support.edit import builder_at_end, erase_op, move_to_end
+from ....support.edit import builder_at_end, erase_op, move_before, move_to_end
 from ....support.walk import walk_ops
 from ..analysis.access import declare_access
 from ..analysis.block_kind import analyzer_for, axis_kinds, why_not_reduction, why_order_matters
@@ -42,7 +42,7 @@ from ..engine.errors import refuse
 from ..engine.primitive import primitive
 from ..engine.state import State
 from .common.clone_expression import clone_value
-from .common.loops import name_value, require_block, require_loop, require_own_values
+from .common.loops import copy_loops, require_block, require_loop, require_own_values
 
 
 @primitive
@@ -228,23 +228,14 @@ def _init_block(
     location = init.location
     spatial = _loops_of(block, "S", analyzer)
     holder = Block()
-    builder = builder_at_end(holder, location)
-    renamed: dict[Atom, Expr] = {}
-    kept: list[tir.ForOp] = []
-    for old in inner:
-        if old.loop_var not in spatial:
-            continue
-        low = analyzer.to_ssa(analyzer.expr(old.min), builder, old.loop_var.type)
-        extent = analyzer.to_ssa(analyzer.expr(old.extent), builder, old.loop_var.type)
-        thread = None if old.thread is None else old.thread.data
-        copy = tir.ForOp(f"{old.var_name.data}_init", low, extent, kind=old.kind.data, thread=thread)
-        name_value(copy)
-        builder.insert(copy)
-        atom = analyzer.expr(old.loop_var).atom
-        assert atom is not None
-        renamed[atom] = analyzer.expr(copy.loop_var)
-        kept.append(copy)
-        builder = builder_at_end(copy.body.block, location)
+    renamed, builder = copy_loops(
+        [old for old in inner if old.loop_var in spatial],
+        builder_at_end(holder, location),
+        analyzer,
+        location,
+        suffix="_init",
+        is_init=True,
+    )
     chosen = [k for k, kind in enumerate(axis_kinds(block)) if kind == "S"]
     bindings: list[SSAValue] = []
     for k in chosen:
@@ -274,11 +265,7 @@ def _init_block(
         old_axis.replace_uses_with_if(argument, lambda use: is_inside(use.operation, init))
     _take_values(init, block, loop, body.block)
     move_to_end(init.body.block.ops, body.block)
-    place = loop.parent
-    assert place is not None
-    for op in list(holder.ops):
-        op.detach()
-        place.insert_op_before(op, loop)
+    move_before(holder.ops, loop)
     return new
 
 
@@ -292,9 +279,7 @@ def _runs_first(block: tir.BlockOp, reducing: Sequence[tir.ForOp], analyzer: Ana
     """
     firsts: dict[Atom, Expr] = {}
     for loop in reducing:
-        atom = analyzer.expr(loop.loop_var).atom
-        assert atom is not None
-        firsts[atom] = analyzer.expr(loop.min)
+        firsts[analyzer.variable(loop.loop_var)] = analyzer.expr(loop.min)
     prover = analyzer_for(loop for loop in all_loops_above(block) if loop not in reducing)
     open_loops = reducing_loops(block)
     empty: list[Expr] = []

@@ -38,7 +38,7 @@ from ..engine.state import State
 from .cache_read_write import retarget
 from .common.block_axes import Axis, make_block
 from .common.loops import name_value, require_block, require_loop
-from .common.new_buffers import new_buffer
+from .common.new_blocks import new_buffer
 from .set_scope import read_buffer, require_scope, rescope_matches, written_buffer
 
 
@@ -264,8 +264,7 @@ def _copying_block(
     type_ = index_type(source)
     loops: dict[Atom, tir.ForOp] = {}
     for each in (*loops_above(loop), loop):
-        atom = analyzer.expr(each.loop_var).atom
-        assert atom is not None
+        atom = analyzer.variable(each.loop_var)
         loops[atom] = each
     driving = {atom: loops[atom] for atom in free_vars(*(low for low, _ in box.dims)) if atom in loops}
     axes = [

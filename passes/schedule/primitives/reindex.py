@@ -42,8 +42,7 @@ from ..engine.primitive import primitive
 from ..engine.state import State
 from .common.block_axes import Axis, axes_of, bind_long_axes
 from .common.loops import require_block, require_countable, require_own_values
-from .common.new_blocks import elementwise_block
-from .common.new_buffers import new_buffer
+from .common.new_blocks import elementwise_block, new_buffer
 from .set_scope import chosen_buffer, read_buffer, require_scope, written_buffer
 
 AxesMap = Callable[..., Sequence[object]]

@@ -40,7 +40,7 @@ from ..engine.state import State
 from .blockize import require_only
 from .common.block_axes import Axis, axes_of, bind_long_axes, make_block, replace_variables, variable_of
 from .common.clone_expression import clone_value
-from .common.loops import name_value, require_loop, require_own_values
+from .common.loops import copy_loops, require_loop, require_own_values
 
 
 @primitive
@@ -268,9 +268,7 @@ def _partial_axes(
     over: dict[Atom, Axis] = {}
     axes, values = [factored], dict[SSAValue, Expr]()
     own = {each.loop_var: each for each in loops}
-    first = analyzer.expr(loop.loop_var).atom
-    assert first is not None
-    over[first] = factored
+    over[analyzer.variable(loop.loop_var)] = factored
     for axis in old:
         variable = variable_of(axis.symbol)
         assert variable is not None
@@ -381,26 +379,7 @@ def _new_buffer(state: State, scope: Scope, buffer: SSAValue, plan: _Plan) -> SS
 def _partial_block(state: State, plan: _Plan, nest: Operation, partials: list[SSAValue]) -> tir.BlockOp:
     """The block of the partial results, in copies of all loops, before the nest."""
     block, analyzer = plan.block, plan.analyzer
-    builder = builder_before(nest)
-    renamed: dict[Atom, Expr] = {}
-    for each in plan.loops:
-        low = analyzer.to_ssa(substitute(analyzer.expr(each.min), renamed), builder, each.loop_var.type)
-        extent = analyzer.to_ssa(substitute(analyzer.expr(each.extent), renamed), builder, each.loop_var.type)
-        copy = tir.ForOp(
-            each.var_name.data,
-            low,
-            extent,
-            kind=each.kind.data,
-            thread=None if each.thread is None else each.thread.data,
-            annotations=each.annotations,
-        )
-        name_value(copy)
-        builder.insert(copy)
-        copy.location = each.location
-        atom = analyzer.expr(each.loop_var).atom
-        assert atom is not None
-        renamed[atom] = analyzer.expr(copy.loop_var)
-        builder = builder_at_end(copy.body.block, block.location)
+    renamed, builder = copy_loops(plan.loops, builder_before(nest), analyzer, block.location)
     axes = [
         Axis(a.name, a.kind, a.min, a.extent, substitute(a.binding, renamed), a.type, a.symbol) for a in plan.partial
     ]

@@ -82,8 +82,7 @@ def _matcher_of_part(part: Part, outer: OuterAxes, intrinsic: TensorIntrin) -> M
     matcher = Matcher(intrinsic, analyzer, "tensorize")
     axes, values = inner_axes(part, {axis.atom: axis.symbol for axis in outer.axes})
     for variable, value in values.items():
-        atom = Analyzer().expr(variable).atom
-        assert atom is not None
+        atom = Analyzer().variable(variable)
         matcher.values[atom] = value
     matcher.prepared[part.block] = axes
     return matcher

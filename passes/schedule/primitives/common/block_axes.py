@@ -13,14 +13,13 @@ from .....dialects import tir
 from .....dialects.arith import Analyzer, Expr, symbol
 from .....dialects.arith.expr import TRUE, ZERO, Atom, free_vars, substitute
 from .....dialects.arith.from_ssa import is_index_type
+from .....dialects.tir.buffer import NO_ATTRS
 from .....dialects.tir.types import I1
 from .....support.edit import builder_before, move_to_end
 from .....support.walk import walk_ops
 from ....tir.rewriting import erase_if_dead
 from ...analysis.structure import const_int, is_inside
 from .clone_expression import clone_value
-
-NO_ANNOTATIONS = DictionaryAttr({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +78,7 @@ def make_block(
     analyzer: Analyzer,
     *,
     predicate: Expr = TRUE,
-    annotations: DictionaryAttr = NO_ANNOTATIONS,
+    annotations: DictionaryAttr = NO_ATTRS,
 ) -> tuple[tir.BlockOp, dict[Atom, Expr]]:
     """An empty block with these axes at the builder's place, and the expression of each axis' symbol."""
     mins = [analyzer.to_ssa(a.min, builder, a.type) for a in axes]

@@ -38,7 +38,7 @@ from .block_axes import (
     variable_of,
     variables_used,
 )
-from .loops import name_value, require_own_values
+from .loops import copy_loops, require_own_values
 
 
 @dataclass
@@ -65,8 +65,7 @@ def part_under(block: tir.BlockOp, loops: list[tir.ForOp], primitive: str, prese
     iters: dict[Atom, IterRange] = {}
     inner: set[Atom] = set()
     for loop in above:
-        atom = analyzer.expr(loop.loop_var).atom
-        assert atom is not None
+        atom = analyzer.variable(loop.loop_var)
         iters[atom] = IterRange(analyzer.expr(loop.min), analyzer.expr(loop.extent))
         if loop in loops:
             inner.add(atom)
@@ -315,21 +314,9 @@ def _move_init(state: State, block: tir.BlockOp, inner: tir.BlockOp, loops: Sequ
     body = block.body.block
     assert body.first_op is not None
     body.insert_op_before(place, body.first_op)
+    driven = [loop for loop in loops if loop.loop_var in driving]
     builder = builder_at_end(place.body.block, init.location)
-    renamed: dict[Atom, Expr] = {}
-    for loop in loops:
-        if loop.loop_var not in driving:
-            continue
-        low = analyzer.to_ssa(analyzer.expr(loop.min), builder, loop.loop_var.type)
-        extent = analyzer.to_ssa(analyzer.expr(loop.extent), builder, loop.loop_var.type)
-        thread = None if loop.thread is None else loop.thread.data
-        copy = tir.ForOp(loop.var_name.data, low, extent, kind=loop.kind.data, thread=thread)
-        name_value(copy)
-        builder.insert(copy)
-        atom = analyzer.expr(loop.loop_var).atom
-        assert atom is not None
-        renamed[atom] = analyzer.expr(copy.loop_var)
-        builder = builder_at_end(copy.body.block, init.location)
+    renamed, builder = copy_loops(driven, builder, analyzer, init.location, is_init=True)
     axes = [Axis(f"{a.name}_init", "S", a.min, a.extent, substitute(a.binding, renamed), a.type) for a in old_axes]
     guard = TRUE if inner.predicate is None else analyzer.expr(inner.predicate)
     # Conditions on loops of the reduction alone, which are not copied, say nothing of where it begins.

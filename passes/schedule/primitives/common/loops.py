@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
+from xdsl.builder import Builder
+from xdsl.dialects.builtin import LocationAttr
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from .....dialects import tir
-from .....support.edit import add_op, builder_before, insert_op_before, move_to_end
+from .....dialects.arith import Analyzer, Expr
+from .....dialects.arith.expr import Atom, substitute
+from .....dialects.tir.buffer import NO_ATTRS
+from .....support.edit import add_op, builder_at_end, builder_before, insert_op_before, move_to_end
 from .....support.operands import operands_of
 from .....support.walk import all_ops
 from ...analysis.structure import child_under, const_int, is_inside, scope_of
@@ -78,6 +83,42 @@ def nest(loops: list[tir.ForOp], anchor: Operation, body: Iterable[Operation]) -
     for outer, inner in pairwise(loops):
         add_op(outer.body.block, inner)
     move_to_end(ops, loops[-1].body.block)
+
+
+def copy_loops(
+    loops: Iterable[tir.ForOp],
+    builder: Builder,
+    analyzer: Analyzer,
+    location: LocationAttr,
+    *,
+    suffix: str = "",
+    is_init: bool = False,
+) -> tuple[dict[Atom, Expr], Builder]:
+    """Copies loops, outermost first, one into the other; copies for an init have no annotations.
+
+    Returns the loops' variables in terms of the copies', and a builder in the innermost copy.
+    """
+    renamed: dict[Atom, Expr] = {}
+    for old in loops:
+        low, extent = (
+            analyzer.to_ssa(substitute(analyzer.expr(e), renamed), builder, old.loop_var.type)
+            for e in (old.min, old.extent)
+        )
+        copy = tir.ForOp(
+            f"{old.var_name.data}{suffix}",
+            low,
+            extent,
+            kind=old.kind.data,
+            thread=None if old.thread is None else old.thread.data,
+            annotations=NO_ATTRS if is_init else old.annotations,
+        )
+        name_value(copy)
+        builder.insert(copy)
+        if not is_init:
+            copy.location = old.location
+        renamed[analyzer.variable(old.loop_var)] = analyzer.expr(copy.loop_var)
+        builder = builder_at_end(copy.body.block, location)
+    return renamed, builder
 
 
 def name_value(loop: tir.ForOp) -> None:

@@ -1,16 +1,17 @@
-"""New blocks: a nest of loops around a block that computes one buffer, element by element."""
+"""New buffers, and new blocks that compute a buffer element by element in a nest of loops."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import LocationAttr
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, LocationAttr, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from .....dialects import tir
 from .....dialects.arith import Analyzer, Expr
-from .....support.edit import builder_at_end
+from .....dialects.arith.expr import ZERO, maximum
+from .....support.edit import builder_at_end, move_before, move_to_end
 from ...analysis.access import declare_access, extents_of
 from ...analysis.structure import Scope, body_of
 from ...engine.state import State
@@ -80,12 +81,39 @@ def elementwise_block(
     axes = list(body.block.args)
     inside.insert(tir.StoreOp(stored, target, axes if store_at is None else store_at(inside, axes)))
     place = body_of(scope)
-    for op in list(holder.ops):
-        op.detach()
-        if anchor is None:
-            place.add_op(op)
-        else:
-            place.insert_op_before(op, anchor)
+    if anchor is None:
+        move_to_end(holder.ops, place)
+    else:
+        move_before(holder.ops, anchor)
     declare_access(block)
     state.added(block)
     return block
+
+
+def new_buffer(
+    state: State,
+    scope: Scope,
+    name: str,
+    shape: Sequence[Expr],
+    dtype: Attribute,
+    storage_scope: str,
+    index_type: tir.types.IntegerType,
+) -> SSAValue:
+    """A buffer allocated at the head of `scope`; extents that are no constants are computed there."""
+    dims: list[Attribute] = []
+    holder = Block()
+    builder = builder_at_end(holder, scope.location)
+    kept: list[SSAValue] = []
+    for size in shape:
+        if size.value is not None:
+            dims.append(IntegerAttr(size.value, index_type))
+        else:
+            dims.append(tir.types.DYNAMIC)
+            # 2 * n - 1 elements, as far as the last one is from the first, are none where n is 0.
+            least = maximum(size, ZERO) if size.const < 0 else size
+            kept.append(Analyzer().to_ssa(least, builder, index_type))
+    type_ = tir.BufferType(ArrayAttr(dims), dtype, StringAttr(storage_scope))
+    buffer = state.allocate(scope, tir.AllocBufferOp(name, type_, shape=kept))
+    assert isinstance(buffer.owner, Operation)
+    move_before(holder.ops, buffer.owner)
+    return buffer

@@ -28,14 +28,6 @@ Tree: TypeAlias = "Tensor | tuple[Tree, ...]"
 """The type of a Relay function's argument or result: a tensor, or a tuple."""
 
 
-NO_MEMORY = "out of memory for the tensors"
-
-
-def no_memory_for(function: str) -> str:
-    """Returns the message for a call of a Relay function whose tensors find no memory."""
-    return f"{NO_MEMORY} of @{function}"
-
-
 def tree_of(type: Attribute) -> Tree | None:
     """A Relay type that holds nothing but tensors; None for another."""
     if isinstance(type, TupleType):
@@ -119,7 +111,7 @@ class KernelProgram:
         return {
             "entry": self.entry,
             "kind": self.kind,
-            "params": [_param_json(param) for param in signature.params],
+            "params": [vars(param) for param in signature.params],
             "symbols": list(signature.symbols),
             "results": self.results,
             "messages": list(self.messages.items()),
@@ -158,25 +150,6 @@ def of_tree_json(data: Any) -> Tree:
     if isinstance(data, list):
         return tuple(map(of_tree_json, data))  # pyright: ignore[reportUnknownArgumentType]
     return Tensor(tuple(map(int, data["shape"])), str(data["dtype"]))
-
-
-def _param_json(param: Param) -> dict[str, Any]:
-    match param:
-        case BufferParam():
-            return {
-                "name": param.name,
-                "dtype": param.dtype,
-                "shape": param.shape,
-                "strides": param.strides,
-                "elem_offset": param.elem_offset,
-                "scope": param.scope,
-                "writes": param.writes,
-                "forward": param.forward,
-            }
-        case ScalarParam():
-            return {"name": param.name, "dtype": param.dtype}
-        case HandleParam():
-            return {"name": param.name}
 
 
 def _param_of_json(data: Mapping[str, Any]) -> Param:

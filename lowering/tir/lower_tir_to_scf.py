@@ -24,6 +24,7 @@ from ...dialects.interned import memref_type
 from ...dialects.tir.scalar_ops import BINARY_ROWS
 from ...dialects.tir.types import element_of, lanes_of, type_to_dtype
 from ...support.diagnostics import error_at
+from ...support.text import take_name
 from ..func_entry import expose_result
 from . import expressions, memory, statements
 from .emitter import INDEX
@@ -82,12 +83,7 @@ def _analyze(function: tir.PrimFuncOp) -> Parameters:
         owner = value.owner
         match owner:
             case tir.VarOp():
-                name, number = owner.var_name.data, 0
-                while name in taken:
-                    number += 1
-                    name = f"{owner.var_name.data}_{number}"
-                taken.add(name)
-                names[value] = name
+                name = names[value] = take_name(owner.var_name.data, taken)
                 symbols[value] = extent
                 return name
             case tir.ConstOp() if isinstance(owner.value, IntegerAttr):

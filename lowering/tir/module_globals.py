@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Operation
 
 from ...dialects.interned import integer
 from ...support.diagnostics import error_at
+from ...support.text import take_name
 from ..emitter import dense
 
 ALIGNMENT = 64
@@ -51,12 +52,7 @@ class ModuleGlobals:
         """The name of the global that holds `data`; equal data of equal type is held once."""
         name = self._constants.get((type_, data))
         if name is None:
-            name, number = hint, 0
-            while name in self._taken:
-                number += 1
-                name = f"{hint}_{number}"
-            self._taken.add(name)
-            self._constants[type_, data] = name
+            name = self._constants[type_, data] = take_name(hint, self._taken)
             op = _constant_global(name, type_, data)
             op.location = where.location
             self.ops.append(op)

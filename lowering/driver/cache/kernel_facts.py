@@ -19,7 +19,9 @@ from ...llvm.convert.types import PTR
 from ...relay.functions.prepare_constants import FAILS, KERNEL, PURE, STRIDES, strides_of
 from ..program import Tensor, Tree, of_tree_json, tree_json, tree_of
 from ..units import STUB, LoweredUnit
-from .kernel_text import Places
+
+Places = list[tuple[str, int, int] | None]
+"""File, line and column of each op of a kernel, in the order of the text."""
 
 Facts = dict[str, Any]
 """Of JSON: `functions`, the declarations; `stub`, how a call is made; `messages`, each a status, a text and the number of the op that

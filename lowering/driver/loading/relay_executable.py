@@ -15,10 +15,10 @@ from ....support.diagnostics import MirError
 from ....support.text import counted
 from ...llvm.jit.call import address_of, diagnostic_of
 from ...llvm.jit.load import CompiledModule
-from ...relay.functions.calling_convention import DEPTH, ENTRY, FINISH, PREPARE, SIZES, WORD
+from ...relay.functions.calling_convention import DEPTH, ENTRY, FINISH, PREPARE, SIZES, WORD, no_memory_for
 from ...runtime import use_threads
 from ..entry import Arguments, flatten_tree, rebuild
-from ..program import RelayProgram, no_memory_for
+from ..program import RelayProgram
 from .call_memory import Context, DynamicOutput, Output, Prepared, output_of
 from .direct_call import DirectCall, direct_call
 from .executable import Array, Executable, Param, as_array, check_array

@@ -30,3 +30,11 @@ BASE = 72  # two words
 PREPARED = 88
 TAKEN = 96
 CONTEXT_BYTES = 104
+
+NO_MEMORY = "out of memory for the tensors"
+"""The beginning of the message for a call whose tensors find no memory."""
+
+
+def no_memory_for(function: str) -> str:
+    """Returns the message for a call of a Relay function whose tensors find no memory."""
+    return f"{NO_MEMORY} of @{function}"

@@ -18,13 +18,13 @@ from ....dialects.array import ArrayValueAttr
 from ....dialects.relay import ir as relay
 from ....dialects.relay.operator import OperatorOp
 from ....dialects.relay.patterns import ConstructorPattern, TuplePattern, VarPattern
-from ....dialects.relay.types import AdtType
+from ....dialects.relay.types import AdtType, FuncType
 from ....support.diagnostics import error_at
-from ...driver.program import NO_MEMORY, no_memory_for
 from ..memory import heap
 from ..memory.frame import Frame, branches, free_values, returned
 from ..memory.storage_views import piece_offsets, view_offsets
 from .adt import DataTypes
+from .calling_convention import NO_MEMORY, no_memory_for
 from .emitter import PTR, RelayEmitter, function
 from .flat_values import BoxLeaf, TensorLeaf, leaves_of, on_heap
 from .kernel_call import Kernel, call_kernel
@@ -32,7 +32,6 @@ from .match_cast import MatchCastOp
 from .prepare_constants import PreparedOp
 from .run_time_extents import Sizing
 from .tail_calls import framed
-from .thunks import constructor_thunk, global_thunk
 
 Predicate = llvm.ICmpPredicateFlag
 Leaves = list[SSAValue]
@@ -490,3 +489,46 @@ def _before_lowering(op: Operation) -> tuple[str, ...]:
     return (
         "operators are lowered by lower-relay-to-te, which comes before lower-relay-to-llvm: -p …,lower-relay-to-te,…",
     )
+
+
+# The code of closures that call a global function or construct a value of a data type: functions of their own, made once each.
+
+
+def global_thunk(unit: LoweredModule, callee: str, type: Attribute) -> str:
+    """Returns the name of the code of a closure that calls a global function, without its own box."""
+    name = unit.thunks.get((callee,))
+    if name is None:
+        name = unit.thunks[callee,] = f"{callee}.thunk"
+        assert isinstance(type, FuncType)
+        count = sum(len(leaves_of(t)) for t in (*type.inputs.data, type.output))
+        thunk = function(name, [PTR] * (2 + count))
+        emit = RelayEmitter(thunk.body)
+        context, _, *rest = emit.block.args
+        emit.give(emit.call(callee, [context, *rest], i32).results[0])
+        unit.functions.append(thunk)
+    return name
+
+
+def constructor_thunk(unit: LoweredModule, op: relay.ConstructorRefOp) -> str:
+    """Returns the name of the code of a closure that constructs a value of a data type."""
+    type = op.result.type
+    assert isinstance(type, FuncType)
+    key = (op.type_name.data, op.constructor.data, str(type))
+    name = unit.thunks.get(key)
+    if name is None:
+        name = unit.thunks[key] = f"{op.constructor.data}.thunk{len(unit.thunks)}"
+        count = sum(len(leaves_of(t)) for t in type.inputs.data)
+        thunk = function(name, [PTR] * (3 + count))
+        emit = RelayEmitter(thunk.body)
+        context, _, *fields, target = emit.block.args
+        out = emit.new_block()
+        box = heap.take(emit, context, 8 * (1 + count), out)
+        emit.store(emit.int(unit.data_types.tag(op.type_name.data, op.constructor.data)), box)
+        for k, field_leaf in enumerate(fields):
+            emit.store(field_leaf, box, 8 + 8 * k)
+        emit.store(box, target)
+        emit.give(emit.int(0, i32))
+        emit.block = out
+        emit.give(emit.int(unit.status_of("out of memory", op), i32))
+        unit.functions.append(thunk)
+    return name

@@ -10,7 +10,7 @@ Relax pass.)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -25,7 +25,7 @@ from ....passes.tir.buffers.constant_params import constant_params, set_constant
 from ....passes.tir.rewriting import prim_funcs
 from ....support.edit import add_op, clone_nested, erase_op, insert_op_before
 from ....support.operands import operands_of
-from ....support.text import take_name
+from ....support.text import FreshNames, take_name
 from ....support.walk import all_ops
 from ..functions.flat_values import TensorLeaf, leaves_of
 from .constant_arguments import kernel_calls
@@ -216,7 +216,8 @@ def _lift(function: tir.PrimFuncOp, stages: Stages, name: str, calls: Sequence[r
 def _transform_function(function: tir.PrimFuncOp, stages: Stages, name: str) -> tir.PrimFuncOp:
     """The function that computes the stages: its parameters are the constants, then the results."""
     values = [*stages.constants, *stages.results]
-    names = _distinct(map(tir.buffer_name, values))
+    fresh = FreshNames()
+    names = [fresh.fresh(tir.buffer_name(value)) for value in values]
     attrs = {key: attr for key, attr in function.attrs.data.items() if key == "tir.noalias"}
     private = function.sym_visibility is not None
     result = tir.PrimFuncOp(name, names, [v.type for v in values], attrs=DictionaryAttr(attrs), private=private)
@@ -229,18 +230,6 @@ def _transform_function(function: tir.PrimFuncOp, stages: Stages, name: str) -> 
         if op in wanted:
             add_op(result.body.block, clone_nested(op, mapper))
     return result
-
-
-def _distinct(names: Iterable[str]) -> list[str]:
-    """Returns the names, with a number after those that occur again."""
-    found: dict[str, None] = {}
-    for base in names:
-        name, number = base, 0
-        while name in found:
-            number += 1
-            name = f"{base}_{number}"
-        found[name] = None
-    return list(found)
 
 
 def _needed(function: tir.PrimFuncOp, stages: Stages) -> set[Operation]:
@@ -264,7 +253,8 @@ def _needed(function: tir.PrimFuncOp, stages: Stages) -> set[Operation]:
 def _set_params(function: tir.PrimFuncOp, values: Sequence[SSAValue]) -> None:
     """Sets the function's parameters to these of its parameters and allocated buffers, in this order."""
     block = function.body.block
-    names = _distinct(map(tir.buffer_name, values))
+    fresh = FreshNames()
+    names = [fresh.fresh(tir.buffer_name(value)) for value in values]
     marked = {*constant_params(function)}
     constant = [place for place, value in enumerate(values) if value in marked or isinstance(value, OpResult)]
     old = list(block.args)

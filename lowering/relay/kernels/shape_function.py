@@ -11,7 +11,7 @@ size of the results that no input has, as it first occurs in their shapes; then 
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast, get_args
 
@@ -21,15 +21,15 @@ from xdsl.ir import Attribute, Operation
 from ....dialects import tir
 from ....dialects.relay.operators.common.result_sizes import ResultShapes, Rule, fits, size_tensor
 from ....dialects.te import builder as te
-from ....dialects.te.builder import Expr, Tensor, Var
+from ....dialects.te.builder import Const, Expr, Tensor, Var
 from ....dialects.te.expr import Apply
 from ....dialects.te.expr_mutator import substitute
 from ....dialects.te.extern import ExternOp
 from ....dialects.te.ops import FuncOp
 from ....dialects.te.tensor import ComputeOp
+from ....dialects.tir.size_relations import OPERATIONS, RULES
 from ....support.diagnostics import error_at
 from ...tir.signature import SHAPE
-from .known_sizes import sizes_attr
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Sizes:
     def check(self, rule: Rule, left: int | Expr, right: int | Expr, message: str) -> None:
         """The kernel may run only where two sizes fit; what holds for sure is not checked."""
         a, b = (self._values.get(e, e) for e in map(te.convert, (left, right)))
-        if a is b or (isinstance(a, te.Const) and isinstance(b, te.Const) and fits(rule, int(a), int(b))):
+        if a is b or (isinstance(a, Const) and isinstance(b, Const) and fits(rule, int(a), int(b))):
             return
         # Sizes are compared by identity; two that are equal fit by every rule.
         if not any(c.rule in (rule, "equal") and (a, b) == (one, other) for c, one, other in self.checks):
@@ -151,7 +151,7 @@ class Sizes:
         for tensor in results:
             dims: list[Expr] = []
             for dim in tensor.dims:
-                if not isinstance(dim, te.Const) and dim not in self._inputs and dim not in self._values:
+                if not isinstance(dim, Const) and dim not in self._inputs and dim not in self._values:
                     named = te.size_var("m", dim.dtype)
                     self._values[named] = dim
                     dim = named
@@ -171,7 +171,7 @@ class Sizes:
     def known(self, more: Sequence[tuple[Rule, Expr, Expr]] = ()) -> ArrayAttr[Attribute]:
         """Returns the relations of the kernel's sizes when it runs, as `mirstack.sizes`, with `more`."""
         relations = [*((c.rule, left, right) for c, left, right in self.checks), *more]
-        return sizes_attr(relations, self._values, {*self._inputs, *self._values})
+        return _sizes_attr(relations, self._values, {*self._inputs, *self._values})
 
     def shape_function(self, name: str, inputs: Sequence[Tensor], results: Sequence[Tensor]) -> FuncOp | None:
         """Returns the TE function that computes the results' sizes and both sides of the checks, or None."""
@@ -207,3 +207,58 @@ def _set_dims(tensor: Tensor, dims: tuple[Expr, ...]) -> None:
             axis.extent = dim
     elif isinstance(op, ExternOp):
         op.out_buffers[tensor.value_index].dims = dims
+
+
+# What the checks before a call establish of the sizes, for the kernel: `mirstack.sizes`.
+
+
+def _sizes_attr(
+    relations: Iterable[tuple[str, Expr, Expr]], values: Mapping[Expr, Expr], known: Container[Expr]
+) -> ArrayAttr[Attribute]:
+    """Returns relations (rule, left, right) of sizes in `known`, and sizes' definitions, as the attribute."""
+    found: list[Attribute] = []
+    for rule, left, right in _derived(relations, values):
+        if rule in RULES:
+            a, b = _size_attr(left, known), _size_attr(right, known)
+            if a is not None and b is not None:
+                found.append(ArrayAttr([StringAttr(rule), a, b]))
+    return ArrayAttr(found)
+
+
+def _derived(
+    relations: Iterable[tuple[str, Expr, Expr]], values: Mapping[Expr, Expr]
+) -> Iterator[tuple[str, Expr, Expr]]:
+    """The relations, with those of sizes that broadcast turned to the size that they broadcast to."""
+    broadcast: dict[frozenset[Expr], Expr] = {}
+    for size, value in values.items():
+        yield "equal", size, value
+        # Of two sizes that broadcast it is the one that is not 1: Select(a == 1, b, a).
+        if isinstance(value, Apply) and value.op is tir.SelectOp:
+            broadcast[frozenset(value.args[1:])] = size
+    for rule, left, right in relations:
+        if rule != "stretch":
+            yield rule, left, right
+            continue
+        target = broadcast.get(frozenset((left, right)))
+        for one, other in ((left, right), (right, left)):
+            if target is not None:
+                yield "expand", one, target
+            elif isinstance(other, Const) and other.value != 1:
+                yield "expand", one, other
+
+
+def _size_attr(size: Expr, known: Container[Expr]) -> Attribute | None:
+    match size:
+        case Const():
+            return IntegerAttr(int(size), i64) if isinstance(size.value, int) else None
+        case Var():
+            return StringAttr(size.name) if size in known else None
+        case Apply() if size.op is tir.CastOp and size.dtype in ("int32", "int64"):
+            # Sizes fit an int32.
+            return _size_attr(size.args[0], known)
+        case Apply() if size.op.name in OPERATIONS:
+            parts = [_size_attr(part, known) for part in size.args]
+            whole = [part for part in parts if part is not None]
+            return ArrayAttr([StringAttr(size.op.name), *whole]) if len(whole) == len(parts) else None
+        case _:
+            return None

@@ -8,7 +8,7 @@ from io import StringIO
 from typing import Any
 
 import pytest
-from mirstack.lowering.driver.cache.kernel_text import KernelText, places_of
+from mirstack.lowering.driver.cache.kernels import KernelText, places_of
 from mirstack.parser import parse_mir
 from mirstack.universe import dialect_factories
 from xdsl.context import Context

@@ -54,7 +54,7 @@ STRUCTURE_OPS = (
 
 
 def relay_dialect() -> Dialect:
-    """The dialect with every operator of the table; the text format does not need it, MLIR's form does."""
+    """Returns the dialect with every operator; MLIR's generic form needs it, Relay's text does not."""
     return Dialect(
         "relay",
         [*STRUCTURE_OPS, *map(operator_class, all_operators().values())],

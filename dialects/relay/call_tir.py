@@ -25,7 +25,7 @@ Array = NDArray[Any]
 
 
 def call_tir(op: CallTirOp, callee: Operation, args: Sequence[Any], module: ModuleOp) -> Array | tuple[Array, ...]:
-    """The outputs of `callee` on the tensors `args`: one array, or a tuple of them.
+    """Returns the outputs of `callee` on the tensors `args`: one array, or a tuple of them.
 
     Raises MirError where the arguments do not fit, where an output's size does not follow from them, and for whatever
     fails inside the function.
@@ -60,7 +60,7 @@ def _run_tir(func: PrimFuncOp, args: Sequence[Array], outputs: list[Array], modu
 
 
 def _laid(array: Array, param: SSAValue) -> Array:
-    """A copy of an array, with the strides that the parameter's buffer has."""
+    """Returns a copy of an array, with the strides that the parameter's buffer has."""
     matches = [use.operation for use in param.uses if isinstance(use.operation, MatchBufferOp)]
     strides = matches[0].stride_values() if matches else None
     steps = [step for step in strides or () if isinstance(step, int)]

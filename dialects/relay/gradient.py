@@ -56,16 +56,16 @@ class Term:
         self.value = value
 
     def of(self, name: str, *others: Term | float, **attributes: AttrValue) -> Term:
-        """The operator called `name` of this and of others; numbers are of this one's dtype."""
+        """Creates the operator `name` of this term and others; numbers are of this term's dtype."""
         values = [other.value if isinstance(other, Term) else self.number(other).value for other in others]
         return Term(self.emitter, self.emitter.call(name, self.value, *values, **attributes))
 
     def number(self, value: float) -> Term:
-        """A scalar of this one's dtype."""
+        """Creates a scalar of this term's dtype."""
         return Term(self.emitter, self.emitter.constant(value, self.dtype))
 
     def field(self, index: int) -> Term:
-        """A field of a tuple."""
+        """Creates the access to a field of a tuple."""
         return Term(self.emitter, self.emitter.field(self.value, index))
 
     @property
@@ -112,7 +112,7 @@ class Term:
         return self.of("negative")
 
     def summed(self, axes: Sequence[int], keepdims: bool = True) -> Term:
-        """The sum along axes; this itself along none."""
+        """Returns the sum along axes; this itself along none."""
         return self.of("sum", axis=list(axes), keepdims=keepdims) if axes else self
 
     def over_count(self, x: Term, axes: Sequence[int], less: int = 0, times: float = 1.0) -> Term:
@@ -128,7 +128,7 @@ class Term:
         return whole / (count - count.ones * less if less else count)
 
     def averaged(self, axes: Sequence[int]) -> Term:
-        """The mean along axes, which stay, of size 1."""
+        """Returns the mean along axes, which stay, of size 1."""
         return self.of("mean", axis=list(axes), keepdims=True)
 
 
@@ -143,7 +143,7 @@ class Backward:
         self.gradient = Term(emitter, gradient)
 
     def tuple(self, fields: Sequence[Term]) -> Term:
-        """A tuple of terms."""
+        """Creates a tuple of terms."""
         emitter = self.gradient.emitter
         return Term(emitter, emitter.tuple([field.value for field in fields]))
 
@@ -154,7 +154,7 @@ class Backward:
         return Term(emitter, emitter.call(self.op.OPERATOR.name, *(arg.value for arg in args), **given))
 
     def refuse(self, message: str, *notes: str) -> MirError:
-        """The error to raise where this use has no gradient."""
+        """Returns the error to raise where this use has no gradient."""
         return error_at(self.op, f"{self.op.OPERATOR.name} has no gradient here: {message}", *notes)
 
 

@@ -180,7 +180,7 @@ def _arrays_in(values: Sequence[Value]) -> Iterator[Array]:
 
 
 def _type_at_run_time(type: Attribute, value: Value) -> Attribute:
-    """The type of an operator's argument with the value's sizes instead of `?`."""
+    """Returns the type of an operator's argument with the value's sizes instead of `?`."""
     if isinstance(type, TensorType) and isinstance(value, np.ndarray):
         return TensorType(type.element_type, value.shape)
     if isinstance(type, TupleType) and isinstance(value, tuple):
@@ -189,7 +189,7 @@ def _type_at_run_time(type: Attribute, value: Value) -> Attribute:
 
 
 def interpret(module: ModuleOp, entry: str, args: Sequence[Value]) -> Value:
-    """The value of the call `@entry(args…)`.
+    """Returns the value of the call `@entry(args…)`.
 
     Args:
         module: a verified module; types need not have been inferred.
@@ -235,7 +235,7 @@ class Interpreter:
         self._stack: list[_Frame] = []
 
     def call(self, entry: str, args: Sequence[Value]) -> Value:
-        """As `interpret`."""
+        """Returns the value of a call, as `interpret`."""
         func = self.symbols.get(entry)
         if not isinstance(func, ir.FuncOp):
             names = ", ".join(f"@{n}" for n, op in self.symbols.items() if isinstance(op, ir.FuncOp))
@@ -481,7 +481,7 @@ def _as_value(result: Any) -> Value:
 
 
 def _describe(value: Value) -> str:
-    """A value in an error message: what it is, not what it holds."""
+    """Formats a value for an error message: its kind and shape, not its elements."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype.name}[{', '.join(map(str, value.shape))}]"
     if isinstance(value, tuple):

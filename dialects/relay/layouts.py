@@ -40,7 +40,7 @@ class LayoutUse:
     new: Sequence[Layout] | None = None
 
     def shape(self, index: int) -> tuple[int, ...] | None:
-        """The written shape of an argument, sizes of run time as `DYNAMIC_INDEX`; None for no tensor."""
+        """Returns the written shape of an argument, sizes of run time as `DYNAMIC_INDEX`; None for no tensor."""
         type = self.types[index]
         return tuple(type.get_shape()) if isinstance(type, TensorType) else None
 
@@ -68,13 +68,13 @@ def layout_rule_of(operator: Operator) -> LayoutRule | None:
 
 
 def of_dims(dims: Sequence[tuple[str, int | None]]) -> Layout | None:
-    """The layout of these dimensions; None where an axis comes twice or has inner blocks only."""
+    """Returns the layout of these dimensions; None where an axis comes twice or has inner blocks only."""
     text = "".join(letter if block is None else f"{block}{letter.lower()}" for letter, block in dims)
     return parse_layout(text) if dims else SCALAR
 
 
 def place_of(layout: Layout, letter: str) -> int | None:
-    """The dimension that holds an axis whole; None where it is split or missing."""
+    """Returns the dimension that holds an axis whole; None where it is split or missing."""
     places = layout.places(letter)
     return places[0] if len(places) == 1 else None
 
@@ -88,7 +88,7 @@ def last_dims(layout: Layout, count: int) -> Layout | None:
 
 
 def expanded(layout: Layout, like: Layout) -> Layout | None:
-    """The layout with the axes in front that only `like` has."""
+    """Returns the layout with the axes in front that only `like` has."""
     missing = [(letter, None) for letter in like.axes if letter not in layout.axes]
     return of_dims([*missing, *layout.dims])
 

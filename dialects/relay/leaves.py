@@ -22,7 +22,7 @@ def place_leaves(op: Operation) -> None:
 
 
 def place_all_leaves(root: Operation) -> None:
-    """`place_leaves` for every op inside `root`; linear, as each leaf is moved once at most."""
+    """Places the leaves of every op inside `root`; linear, as each leaf is moved at most once."""
     for op in walk_ops(root):
         if op.operands:
             place_leaves(op)

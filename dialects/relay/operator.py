@@ -209,7 +209,7 @@ class Relation(Protocol):
         ...
 
     def type_of(self, index: int) -> Attribute | None:
-        """Argument `index`'s type, or None while it is unknown."""
+        """Returns argument `index`'s type, or None while it is unknown."""
         ...
 
     def tensor(self, index: int) -> TensorType[Attribute]:
@@ -220,7 +220,7 @@ class Relation(Protocol):
         ...
 
     def tensors(self, index: int) -> Sequence[TensorType[Attribute]]:
-        """The tensor types of a tuple argument (concatenate, stack). Postpones or fails as `tensor` does."""
+        """Returns the tensor types of a tuple argument (concatenate); postpones or fails as `tensor`."""
         ...
 
     def set_argument(self, index: int, type: Attribute) -> None:
@@ -228,11 +228,11 @@ class Relation(Protocol):
         ...
 
     def set_result(self, type: Attribute) -> None:
-        """The result has this type."""
+        """Sets the result's type."""
         ...
 
     def fail(self, message: str, *notes: str, argument: int | None = None) -> Exception:
-        """The error to raise when the arguments do not fit; `argument` puts the caret at one of them."""
+        """Returns the error to raise when the arguments do not fit; `argument` puts the caret at one of them."""
         ...
 
 
@@ -301,7 +301,7 @@ class Operator:
         return {spec.name: spec for spec in self.attributes}
 
     def attrs(self, given: Mapping[str, AttrValue]) -> Attrs:
-        """Given attributes completed by defaults; a missing required one is left out (`problem` tells)."""
+        """Completes given attributes by defaults; a missing required one stays out (`problem` reports it)."""
         values = {spec.name: spec.default for spec in self.attributes if not isinstance(spec.default, _Required)}
         specs = self.specs
         for name, value in given.items():
@@ -309,7 +309,7 @@ class Operator:
         return Attrs(values)
 
     def canonical(self, given: Mapping[str, AttrValue]) -> dict[str, AttrValue]:
-        """Given attributes converted to their kinds, without those that repeat a default that is not printed."""
+        """Converts given attributes to their kinds; drops those that repeat a default that is not printed."""
         result: dict[str, AttrValue] = {}
         for name, value in given.items():
             spec = self.specs.get(name)
@@ -367,11 +367,11 @@ class OperatorOp(FunctionalForm):
         )
 
     def attrs(self) -> Attrs:
-        """The attributes as Python values, defaults filled in."""
+        """Returns the attributes as Python values, defaults filled in."""
         return self.OPERATOR.attrs(self.given())
 
     def given(self) -> dict[str, AttrValue]:
-        """The attributes that are written, as Python values."""
+        """Returns the attributes that are written, as Python values."""
         return {name: from_attribute(value) for name, value in self.attributes.items()}
 
     def verify_(self) -> None:
@@ -472,7 +472,7 @@ all_operators = _OPERATORS.all
 
 
 def operator_class(operator: Operator) -> type[OperatorOp]:
-    """The op class `relay.NAME` of an entry, made when first asked for."""
+    """Returns the op class `relay.NAME` of an entry, made when first asked for."""
     found = _CLASSES.get(operator.name)
     if found is None:
         namespace = {

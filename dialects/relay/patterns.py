@@ -56,7 +56,7 @@ class TuplePattern(ParametrizedAttribute):
 
 
 def bound_names(pattern: Attribute) -> list[str]:
-    """The names that a pattern binds, left to right."""
+    """Returns the names that a pattern binds, left to right."""
     names: list[str] = []
     pending = [pattern]
     while pending:

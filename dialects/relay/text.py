@@ -17,7 +17,7 @@ _PLAIN_GLOBAL = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*
 
 
 def type_text(type: Attribute) -> str:
-    """The type in TVM's words; `_` for an unknown one."""
+    """Returns the type in TVM's words; `_` for an unknown one."""
     match type:
         case TensorType():
             dtype = type_to_dtype(type.element_type)
@@ -44,7 +44,7 @@ def type_text(type: Attribute) -> str:
 
 
 def tuple_text(fields: Sequence[str]) -> str:
-    """`()`, `(a,)`, `(a, b)`."""
+    """Formats a tuple: `()`, `(a,)`, `(a, b)`."""
     return f"({fields[0]},)" if len(fields) == 1 else f"({', '.join(fields)})"
 
 

@@ -93,7 +93,7 @@ def why_no_tensor(type: Attribute) -> str | None:
 
 
 def tensor_leaves(type: Attribute) -> list[TensorType[Attribute]]:
-    """The tensors of a type, depth first."""
+    """Returns the tensors of a type, depth first."""
     match type:
         case TensorType():
             return [type]

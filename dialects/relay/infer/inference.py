@@ -147,12 +147,12 @@ class Inference:
     # What rules read and set ---------------------------------------------------------------------------------------
 
     def type_of(self, value: SSAValue) -> Attribute:
-        """A value's type, perhaps with holes."""
+        """Returns a value's type, perhaps with holes."""
         found = self._types.get(value)
         return value.type if found is None else found
 
     def set_result(self, op: Operation, type: Attribute) -> None:
-        """The op's result is of this type. Raises MirError when it is known to be of another."""
+        """Sets the op's result type. Raises MirError when it is known to be another."""
         value = op.results[0]
         own = self._types.get(value)
         if own is not None:
@@ -175,7 +175,7 @@ class Inference:
         self.errors += error.diagnostics
 
     def expect(self, where: Operation, what: str, wanted: Attribute, found: Attribute, *notes: Diagnostic) -> Attribute:
-        """The joined type of two that must agree. Raises MirError `what must be WANTED, not FOUND`."""
+        """Returns the joined type of two that must agree. Raises MirError `what must be WANTED, not FOUND`."""
         try:
             return self.unifier.unify(wanted, found)
         except Mismatch as mismatch:
@@ -186,7 +186,7 @@ class Inference:
             raise MirError(diagnostic) from None
 
     def show(self, type: Attribute) -> str:
-        """A type for a message."""
+        """Returns a type for a message."""
         return type_text(self.unifier.close(type))
 
     # Walking -------------------------------------------------------------------------------------------------------
@@ -389,7 +389,7 @@ class Inference:
         arguments: Sequence[SSAValue],
         function: ir.FuncOp | ir.FnOp | None,
     ) -> None:
-        """A call of a function of type `type`; `function` is its definition, for messages."""
+        """Types a call of a function of type `type`; `function` is its definition, for messages."""
         parameters = [p.data for p in type.type_params.data]
         if type_args and len(type_args) != len(parameters):
             raise error_at(op, f"{name} takes {counted(len(parameters), 'type argument')}, not {len(type_args)}")

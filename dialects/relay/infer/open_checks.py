@@ -197,7 +197,7 @@ class _OpenTypes:
         return self._types[value]
 
     def set_result(self, op: OperatorOp, type: Attribute) -> None:
-        """The result's type is known."""
+        """Does nothing: the result's type is known."""
 
 
 def _marked(type: Attribute, leaf: int, log: list[Comparison]) -> Attribute:

@@ -22,11 +22,11 @@ class Types(Protocol):
     def unifier(self) -> Unifier: ...
 
     def type_of(self, value: SSAValue) -> Attribute:
-        """A value's type, perhaps with holes."""
+        """Returns a value's type, perhaps with holes."""
         ...
 
     def set_result(self, op: OperatorOp, type: Attribute) -> None:
-        """The op's result is of this type. Raises MirError when it is known to be of another."""
+        """Sets the op's result type. Raises MirError when it is known to be another."""
         ...
 
 

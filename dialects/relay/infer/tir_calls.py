@@ -27,7 +27,7 @@ class _Parameter:
 
 
 def call_tir_type(op: CallTirOp, callee: Operation, arguments: Sequence[TensorType[Attribute]]) -> Attribute:
-    """The type of `call_tir(callee, arguments)`: the outputs' tensor type, a tuple of several.
+    """Returns the type of `call_tir(callee, arguments)`: the outputs' tensor type, a tuple of several.
 
     Extents that the callee leaves open are found from the arguments. Raises MirError when the arguments do not fit.
     """

@@ -58,12 +58,12 @@ class Unifier:
         self.filled: list[int] = []
 
     def hole(self) -> Hole:
-        """A new hole."""
+        """Returns a new hole."""
         self._types.append(None)
         return Hole(IntAttr(len(self._types) - 1))
 
     def open(self, type: Attribute) -> Attribute:
-        """An annotation, each unknown part a new hole."""
+        """Returns an annotation, each unknown part a new hole."""
         match type:
             case UnknownType():
                 return self.hole()
@@ -83,12 +83,12 @@ class Unifier:
         return type
 
     def close(self, type: Attribute) -> Attribute:
-        """The type with every hole filled; what is not known is UNKNOWN. Raises TypeTooLarge."""
+        """Returns the type with every hole filled; what is not known is UNKNOWN. Raises TypeTooLarge."""
         self.first_hole(type)
         return self._replaced(type, UNKNOWN, {})
 
     def filled_in(self, type: Attribute) -> Attribute:
-        """The type with every hole that is filled replaced; the others stay. Raises TypeTooLarge."""
+        """Returns the type with every hole that is filled replaced; the others stay. Raises TypeTooLarge."""
         self.first_hole(type)
         return self._replaced(type, None, {})
 
@@ -131,7 +131,7 @@ class Unifier:
         return found
 
     def instantiate(self, function: FuncType, arguments: Sequence[Attribute] = ()) -> FuncType:
-        """A generic function's type with new holes for its parameters, or with the given types."""
+        """Returns a generic function's type with new holes, or the given types, for its parameters."""
         names = [p.data for p in function.type_params.data]
         if not names:
             return function
@@ -142,7 +142,7 @@ class Unifier:
         return result
 
     def unify(self, a: Attribute, b: Attribute) -> Attribute:
-        """The type that both are. Raises Mismatch when they differ."""
+        """Returns the type that both are. Raises Mismatch when they differ."""
         if a is b:
             return a
         if isinstance(a, Hole):
@@ -239,7 +239,7 @@ def _parts(type: Attribute) -> list[Attribute]:
 
 
 def _rebuild(type: Attribute, each: Callable[[Attribute], Attribute]) -> Attribute:
-    """The type with `each` applied to its parts; the same object when nothing changes."""
+    """Returns the type with `each` applied to its parts; the same object when nothing changes."""
     parts = _parts(type)
     new = [each(part) for part in parts]
     if all(x is y for x, y in zip(parts, new, strict=True)):

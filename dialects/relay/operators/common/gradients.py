@@ -17,7 +17,7 @@ from ...gradient import Backward, Sizes, Term, gradient
 
 
 def unary(name: str, derivative: Callable[[Term, Term, Term], Term]) -> None:
-    """An elementwise operator, by (gradient, argument, result) to the argument's gradient."""
+    """Registers the gradient of an elementwise operator, from (gradient, argument, result)."""
     gradient(name)(lambda use: [derivative(use.gradient, use.args[0], use.result)])
 
 
@@ -164,7 +164,7 @@ def _divide(use: Backward) -> Sequence[Term]:
 
 @gradient("floor_mod", "mod", "trunc_mod")
 def _remainder(use: Backward) -> Sequence[Term]:
-    """a - quotient * b, where the quotient changes in steps."""
+    """Differentiates a - quotient * b, where the quotient is constant except for its steps."""
     a, b = use.args
     quotient = "floor_divide" if use.op.OPERATOR.name == "floor_mod" else "trunc_divide"
     to_b = -(use.gradient * a.of(quotient, b))
@@ -189,7 +189,7 @@ def _power(use: Backward) -> Sequence[Term]:
 
 @gradient("maximum", "minimum")
 def _extremum(use: Backward) -> Sequence[Term]:
-    """To the one that was taken; to the first of equals."""
+    """Passes the gradient to the argument that was taken; of equal ones to the first."""
     a, b = use.args
     zeros = use.gradient.zeros
     test = "less" if use.op.OPERATOR.name == "maximum" else "greater"
@@ -240,7 +240,7 @@ def _collapse_sum_to(use: Backward) -> Sequence[Term]:
 
 @gradient("meshgrid")
 def _meshgrid(use: Backward) -> Sequence[Term]:
-    """Each result repeats one vector along all axes but its own."""
+    """Sums each result's gradient over all axes except that of its vector, which it repeats."""
     (vectors,) = use.args
     count = len(vectors.fields)
     own = list(range(count))
@@ -260,7 +260,7 @@ def _meshgrid(use: Backward) -> Sequence[Term]:
 
 @gradient("einsum")
 def _einsum(use: Backward) -> Sequence[Term]:
-    """Each operand is exchanged with the result."""
+    """Computes each operand's gradient by an einsum with the operand and the result exchanged."""
     equation: str = use.attrs.equation.replace(" ", "")
     given, arrow, output = equation.partition("->")
     words = given.split(",")
@@ -291,7 +291,7 @@ def _of_operand(g: Term, output: str, words: Sequence[str], operands: Sequence[T
 
 
 def _reduced_axes(use: Backward) -> list[int]:
-    """The axes that a reduction takes away, in order."""
+    """Returns the axes that a reduction takes away, in order."""
     rank = len(use.args[0].shape)
     given: int | Sequence[int] | None = use.attrs.axis
     axes = [given] if isinstance(given, int) else list(given or ())
@@ -302,7 +302,7 @@ def _reduced_axes(use: Backward) -> list[int]:
 
 
 def _expanded(use: Backward, term: Term) -> Term:
-    """A reduction's result, or its gradient, with the reduced axes back, of size 1."""
+    """Restores the reduced axes, of size 1, in a reduction's result or its gradient."""
     if not use.attrs.keepdims:
         for axis in _reduced_axes(use):
             term = term.of("expand_dims", axis=axis)
@@ -322,7 +322,7 @@ def _mean(use: Backward) -> Sequence[Term]:
 
 @gradient("max", "min")
 def _max(use: Backward) -> Sequence[Term]:
-    """Shared among the equal ones."""
+    """Divides the gradient among the equal largest (or smallest) elements."""
     (x,) = use.args
     best = _expanded(use, use.result).of("broadcast_to_like", x)
     share = _expanded(use, use.gradient).of("broadcast_to_like", x)
@@ -427,7 +427,7 @@ def _dense(use: Backward) -> Sequence[Term]:
 
 
 def _matrix(x: Term) -> Term:
-    """The rows of a dense layer, one below the other."""
+    """Returns the rows of a dense layer, one below the other."""
     return x if len(x.shape) == 2 else x.of("reshape", newshape=[-1, x.shape[-1]])
 
 
@@ -464,7 +464,7 @@ def _log_softmax(use: Backward) -> Sequence[Term]:
 
 
 def _over_rows(g: Term, x: Term) -> Term:
-    """A scalar over the number of rows of a matrix."""
+    """Returns a scalar over the number of rows of a matrix."""
     rows = x.type.get_shape()[0]
     return g / float(rows) if rows != DYNAMIC_INDEX else g / x.ones.of("mean", axis=[1]).of("sum")
 
@@ -508,5 +508,5 @@ WITHOUT: dict[str, tuple[str, ...]] = {
 
 
 def why_not(name: str) -> str:
-    """The reason why an operator has no gradient; "" for one that nobody listed."""
+    """Returns the reason why an operator has no gradient; "" for one that nobody listed."""
     return next((why for why, names in WITHOUT.items() if any(fnmatchcase(name, pattern) for pattern in names)), "")

@@ -41,7 +41,7 @@ CHANNELS = layout("C")
     "nn.leaky_relu", "annotation.stop_fusion",
 )  # fmt: skip
 def elementwise(use: LayoutUse) -> Layouts | None:
-    """The first argument in any layout; those beside it only lend their type."""
+    """Keeps any layout of the first argument; the others only lend their type."""
     ret = use.new[0] if use.new else use.old[0]
     if ret is None or use.counts[0] != 1:
         return None
@@ -60,7 +60,7 @@ def _dropout(use: LayoutUse) -> Layouts | None:
     "logical_or", "logical_xor", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
 )  # fmt: skip
 def broadcast(use: LayoutUse) -> Layouts | None:
-    """The argument of more dimensions leads; the other one follows it, as far as its dimensions go."""
+    """Keeps the layout of the argument of more dimensions; the other one follows as far as it has them."""
     shapes = use.shape(0), use.shape(1)
     if shapes[0] is None or shapes[1] is None:
         return None
@@ -139,7 +139,7 @@ def _bias_add(use: LayoutUse) -> Layouts | None:
 
 @layout_rule("fixed_point_multiply_per_axis")
 def _fixed_point_multiply_per_axis(use: LayoutUse) -> Layouts | None:
-    """With one axis, multipliers and shifts are vectors along it."""
+    """Follows the axis of multipliers and shifts, where there is one axis: they are vectors along it."""
     old = use.old[0]
     axes: tuple[int, ...] = use.attrs.axes
     if old is None or len(axes) != 1:
@@ -154,7 +154,7 @@ def _fixed_point_multiply_per_axis(use: LayoutUse) -> Layouts | None:
 
 @layout_rule("nn.instance_norm", "nn.group_norm")
 def _norm_by_batch(use: LayoutUse) -> Layouts | None:
-    """The first dimension is the batch, whatever the layout."""
+    """Keeps layouts whose first dimension is the batch; follows the axis as `layer_norm`."""
     old = use.old[0]
     if old is None or (use.new and (not use.new[0].dims or use.new[0].dims[0] != old.dims[0])):
         return _stay(use, [CHANNELS, CHANNELS])
@@ -191,7 +191,7 @@ def _l2_normalize(use: LayoutUse) -> Layouts | None:
 
 
 def _with_axis(use: LayoutUse) -> tuple[Layout, int] | None:
-    """The first argument's layout, new where its attribute `axis` is whole in it, and that axis there."""
+    """Returns the first argument's layout, new if its attribute `axis` is whole there, and that axis."""
     old = use.old[0]
     if old is None:
         return None
@@ -297,7 +297,7 @@ def _strided_slice(use: LayoutUse) -> Layouts | None:
 
 
 def _slices(use: LayoutUse, old: Layout, new: Layout) -> dict[str, AttrValue] | None:
-    """The attributes of a slice in the new layout; None where it cuts through blocks."""
+    """Returns the attributes of a slice in the new layout; None where it cuts through blocks."""
     shape = use.shape(0)
     if shape is None or any(block is not None for _, block in old.dims):
         return None
@@ -348,7 +348,7 @@ def _split(use: LayoutUse) -> Layouts | None:
 
 @layout_rule("concatenate")
 def _concatenate(use: LayoutUse) -> Layouts | None:
-    """New where all tensors have the same new layout; else that of the first one whose layout is known."""
+    """Keeps a new layout that all tensors share, otherwise the old one of the first that is known."""
     count = use.counts[0]
     old = next((known for known in use.old[:count] if known is not None), None)
     shape = use.shape(0) if count else None
@@ -405,7 +405,7 @@ def _convolution(use: LayoutUse) -> Layouts | None:
     "qnn.avg_pool2d", "image.resize1d", "image.resize2d", "image.resize3d", "nn.upsampling", "nn.upsampling3d",
 )  # fmt: skip
 def _window(use: LayoutUse) -> Layouts | None:
-    """Any layout of the same axes in which the spatial ones are whole."""
+    """Keeps any layout of the same axes in which the spatial ones are whole."""
     own = layout(use.attrs.layout)
     rest = [CHANNELS] * (len(use.types) - 1)
     if use.attrs.get("out_layout"):
@@ -439,13 +439,13 @@ def _dense_pack(use: LayoutUse) -> Layouts | None:
 
 
 def _stay(use: LayoutUse, rest: Sequence[Layout]) -> Layouts | None:
-    """The first argument as it was written."""
+    """Returns the first argument as it was written."""
     old = use.old[0]
     return None if old is None else Layouts([old, *rest], [old])
 
 
 def _as_they_come(use: LayoutUse, start: int) -> list[Layout]:
-    """The layouts that arguments from `start` on have, whichever they are."""
+    """Returns the layouts that arguments from `start` on have, whichever they are."""
     return [*use.new[start:]] if use.new else [known or SCALAR for known in use.old[start:]]
 
 

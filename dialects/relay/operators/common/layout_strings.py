@@ -45,30 +45,30 @@ class Layout:
         return "".join(letter for letter, block in self.dims if block is None)
 
     def places(self, axis: str) -> list[int]:
-        """The dimensions that hold an axis, outermost first."""
+        """Returns the dimensions that hold an axis, outermost first."""
         outer = [d for d, (letter, block) in enumerate(self.dims) if letter == axis and block is None]
         return outer + [d for d, (letter, block) in enumerate(self.dims) if letter == axis and block is not None]
 
     def block(self, axis: str) -> int:
-        """The product of the sizes of the inner blocks of an axis."""
+        """Returns the product of the sizes of the inner blocks of an axis."""
         return prod(block or 1 for letter, block in self.dims if letter == axis)
 
     def logical(self, shape: Dims) -> dict[str, Any]:
-        """The size of each axis of a tensor of this layout."""
+        """Returns the size of each axis of a tensor of this layout."""
         return {axis: _times(*(shape[d] for d in self.places(axis))) for axis in self.axes}
 
     def physical(self, sizes: Mapping[str, Any]) -> list[Any]:
-        """The shape of a tensor of this layout whose axes have these sizes."""
+        """Returns the shape of a tensor of this layout whose axes have these sizes."""
         return [_over(sizes[letter], self.block(letter)) if b is None else b for letter, b in self.dims]
 
     def to_logical(self, x: Array, axes: str) -> Array:
-        """The array with one dimension for each of `axes`, in that order."""
+        """Returns the array with one dimension for each of `axes`, in that order."""
         order = [d for axis in axes for d in self.places(axis)]
         sizes = self.logical(x.shape)
         return x.transpose(order).reshape([sizes[axis] for axis in axes])
 
     def from_logical(self, x: Array, axes: str) -> Array:
-        """The inverse of `to_logical`."""
+        """Returns the inverse of `to_logical`."""
         places = [d for axis in axes for d in self.places(axis)]
         shape = self.physical(dict(zip(axes, x.shape, strict=True)))
         x = x.reshape([shape[d] for d in places])
@@ -88,7 +88,7 @@ class Layout:
         return result
 
     def logical_indices(self, indices: Dims) -> dict[str, Any]:
-        """The inverse of `indices`."""
+        """Returns the inverse of `indices`."""
         result: dict[str, Any] = {}
         for axis in self.axes:
             outer, *inner = self.places(axis)
@@ -118,7 +118,7 @@ def _over(size: Any, block: int) -> Any:
 
 @cache
 def parse_layout(text: str) -> Layout | None:
-    """The layout that `text` writes, or None when it writes none."""
+    """Parses a layout such as NCHW16c; returns None for other text."""
     if not re.fullmatch(r"([A-Z]|[0-9]+[a-z])+", text):
         return None
     dims: list[tuple[str, int | None]] = []
@@ -133,7 +133,7 @@ def parse_layout(text: str) -> Layout | None:
 
 
 def layout(text: str) -> Layout:
-    """A layout that a relation has accepted."""
+    """Returns a layout that a relation has accepted."""
     found = parse_layout(text)
     if found is None:
         raise ValueError(f"{text!r} is no layout")
@@ -172,7 +172,7 @@ def logical_sizes(rel: Relation, index: int, of: Layout) -> dict[str, int]:
 
 
 def laid_out(rel: Relation, sizes: Mapping[str, int], to: Layout, element: Attribute) -> TensorType[Attribute]:
-    """The tensor type of axes of these sizes in a layout. Fails when a block does not divide its axis."""
+    """Returns the type of a tensor of a layout. Fails when a block does not divide its axis."""
     for axis in to.axes:
         if not is_multiple(sizes[axis], to.block(axis)):
             raise rel.fail(

@@ -20,7 +20,7 @@ Array: TypeAlias = "NDArray[Any]"
 
 
 def numpy_type(dtype: str) -> np.dtype[Any]:
-    """The numpy dtype called `dtype` in Relay (bfloat16 through ml_dtypes)."""
+    """Returns the numpy dtype called `dtype` in Relay (bfloat16 through ml_dtypes)."""
     from ....array import numpy_dtype
 
     return numpy_dtype(dtype)
@@ -49,7 +49,7 @@ HALF = ("float16", "bfloat16")
 
 
 def widened(x: Array) -> Array:
-    """Half precision as float32, other dtypes as they are."""
+    """Converts half precision to float32; returns other dtypes as they are."""
     return x.astype(np.float32) if x.dtype.name in HALF else x
 
 
@@ -64,18 +64,18 @@ def half_in_float32(meaning: Callable[..., Array]) -> Callable[..., Array]:
 
 
 def round_half_away(x: Array) -> Array:
-    """The nearest integer, halves away from zero (C's `round`)."""
+    """Returns the nearest integer, halves away from zero (C's `round`)."""
     whole = np.trunc(x)
     return np.where(np.abs(x - whole) >= np.asarray(0.5, x.dtype), whole + np.sign(x), whole).astype(x.dtype)
 
 
 def keep_dtype(result: Array, like: Array) -> Array:
-    """A result that numpy widened (as of bools) in the dtype of `like`."""
+    """Returns a result that numpy widened (as of bools) in the dtype of `like`."""
     return result.astype(like.dtype, copy=False)
 
 
 def floor_divide(a: Array, b: Array) -> Array:
-    """Integer division rounded down; bools are divided as the numbers that they are."""
+    """Divides integers, rounded down; bools are divided as the numbers 0 and 1."""
     return keep_dtype(np.floor_divide(a, b), a)
 
 
@@ -129,12 +129,12 @@ def erf(x: Array) -> Array:
 
 
 def arange_along(size: int, axis: int, rank: int) -> Array:
-    """0, 1, … along one axis of an array of that rank, to be broadcast along the others."""
+    """Returns 0, 1, … along one axis of an array of that rank, to be broadcast along the others."""
     return along(np.arange(size), axis, rank)
 
 
 def along(vector: Array, axis: int, rank: int) -> Array:
-    """A vector shaped to be broadcast along `axis` of an array of that rank."""
+    """Returns a vector shaped to be broadcast along `axis` of an array of that rank."""
     shape = [1] * rank
     shape[axis] = -1
     return vector.reshape(shape)

@@ -28,29 +28,29 @@ TypeRelation: TypeAlias = Callable[[Relation], None]
 
 
 def shape_of(type: TensorType[Attribute]) -> Shape:
-    """The dimensions, `?` as ANY."""
+    """Returns the dimensions, `?` as ANY."""
     return type.get_shape()
 
 
 def dtype_of(type: TensorType[Attribute]) -> str:
-    """TVM's name of the element type."""
+    """Returns TVM's name of the element type."""
     return type_to_dtype(type.element_type)
 
 
 def tensor_type(shape: Iterable[int], dtype: str | Attribute) -> TensorType[Attribute]:
-    """A tensor type from dimensions and an element type or its name."""
+    """Returns a tensor type from dimensions and an element type or its name."""
     element, dims = dtype_to_type(dtype) if isinstance(dtype, str) else dtype, tuple(shape)
     # An open dimension may remember whose it is, though it equals every other one.
     return TensorType(element, dims) if ANY in dims else interned.tensor_type(element, *dims)
 
 
 def tuple_type(fields: Iterable[Attribute]) -> TupleType:
-    """A tuple type of these field types."""
+    """Returns a tuple type of these field types."""
     return TupleType(ArrayAttr(list(fields)))  # pyright: ignore[reportArgumentType]
 
 
 def dtype_attr(rel: Relation, name: str, default: str | Attribute) -> Attribute:
-    """The element type named by the dtype attribute `name`, or `default` where that is unset ("" or None)."""
+    """Returns the element type of the dtype attribute `name`, or `default` if unset ("" or None)."""
     dtype = rel.attrs[name] or default
     if not isinstance(dtype, str):
         return dtype
@@ -61,7 +61,7 @@ def dtype_attr(rel: Relation, name: str, default: str | Attribute) -> Attribute:
 
 
 def show_argument(rel: Relation, index: int) -> str:
-    """An argument with its type, for a message."""
+    """Returns an argument with its type, for a message."""
     type = rel.type_of(index)
     return f"'{rel.operator.arguments[index].lstrip('*')}'" + ("" if type is None else f" ({type_text(type)})")
 
@@ -80,7 +80,7 @@ def can_stretch(a: int, b: int) -> bool:
 
 
 def known_dim(a: int, b: int) -> int:
-    """Of two dimensions that can be equal, the known one."""
+    """Returns the known one of two dimensions that can be equal."""
     return b if a == ANY else a
 
 
@@ -106,21 +106,21 @@ def is_multiple(dim: int, by: int) -> bool:
 
 
 def add_dims(*dims: int) -> int:
-    """The sum, `?` when one is."""
+    """Returns the sum, `?` when one is."""
     if ANY not in dims:
         return sum(dims)
     return combine("+", reduce(lambda a, b: combine("+", a, b), _open(dims)), sum(dim for dim in dims if dim != ANY))
 
 
 def multiply_dims(*dims: int) -> int:
-    """The product, `?` when one is."""
+    """Returns the product, `?` when one is."""
     if ANY not in dims:
         return prod(dims)
     return combine("*", reduce(lambda a, b: combine("*", a, b), _open(dims)), prod(dim for dim in dims if dim != ANY))
 
 
 def divide_dims(dim: int, by: int) -> int:
-    """The quotient, rounded down; `?` when the dimension is."""
+    """Returns the quotient, rounded down; `?` when the dimension is."""
     return combine("//", dim, by)
 
 
@@ -129,12 +129,12 @@ def _open(dims: Sequence[int]) -> list[int]:
 
 
 def size_of(shape: Sequence[int]) -> int:
-    """The number of elements, `?` when a dimension is (and none is 0)."""
+    """Returns the number of elements, `?` when a dimension is (and none is 0)."""
     return 0 if 0 in shape else multiply_dims(*shape)
 
 
 def axis_of(rel: Relation, axis: int, rank: int, name: str = "axis", what: str = "the tensor") -> int:
-    """`axis` counted from the front. Fails when a tensor of that rank has no such axis."""
+    """Returns `axis` counted from the front. Fails when a tensor of that rank has no such axis."""
     if not -rank <= axis < rank:
         raise rel.fail(f"{rel.operator.name}: {name}={axis} is out of range: {what} has rank {rank}")
     return axis % rank if rank else 0
@@ -151,14 +151,14 @@ def axes_of(rel: Relation, axes: Sequence[int] | None, rank: int, name: str = "a
 
 
 def check_dims(rel: Relation, shape: Sequence[int]) -> Shape:
-    """`shape`, from an attribute. Fails on a negative dimension."""
+    """Returns `shape`, from an attribute. Fails on a negative dimension."""
     if any(dim < 0 for dim in shape):
         raise rel.fail(f"{rel.operator.name}: the shape {list(shape)} has a negative dimension")
     return tuple(shape)
 
 
 def rank_must_be(rel: Relation, index: int, *ranks: int) -> TensorType[Attribute]:
-    """Argument `index`'s tensor type. Fails unless its rank is one of `ranks`."""
+    """Returns argument `index`'s tensor type. Fails unless its rank is one of `ranks`."""
     type = rel.tensor(index)
     if type.get_num_dims() not in ranks:
         wanted = " or ".join(map(str, ranks))
@@ -183,7 +183,7 @@ def number_must_be(rel: Relation, *indices: int) -> None:
 
 
 def rank_at_least(rel: Relation, index: int, rank: int) -> TensorType[Attribute]:
-    """Argument `index`'s tensor type. Fails when it has fewer than `rank` dimensions."""
+    """Returns argument `index`'s tensor type. Fails when it has fewer than `rank` dimensions."""
     type = rel.tensor(index)
     if type.get_num_dims() < rank:
         raise rel.fail(
@@ -204,7 +204,7 @@ _SUFFIXES = {"float32": "f", "float64": "f64", "float16": "f16"}
 
 
 def same_dtype(rel: Relation, *indices: int) -> Attribute:
-    """The element type that the arguments have in common. Fails when they differ."""
+    """Returns the element type that the arguments have in common. Fails when they differ."""
     first = rel.tensor(indices[0]).element_type
     for index in indices[1:]:
         if rel.tensor(index).element_type != first:
@@ -218,18 +218,18 @@ def same_dtype(rel: Relation, *indices: int) -> Attribute:
 
 
 def identity(rel: Relation) -> None:
-    """The result has the type of the (first) argument, a tensor."""
+    """Types a result of the (first) argument's type, a tensor."""
     rel.set_result(rel.tensor(0))
 
 
 def identity_of_any(rel: Relation) -> None:
-    """The result has the type of the argument, whatever that is."""
+    """Types a result of the argument's type, whatever it is."""
     type = rel.type_of(0)
     rel.set_result(rel.tensor(0) if type is None else type)
 
 
 def same_shape(dtype: str) -> TypeRelation:
-    """The result has the argument's shape and the given element type."""
+    """Returns the relation of a result of the argument's shape and the given element type."""
 
     def relation(rel: Relation) -> None:
         rel.set_result(tensor_type(shape_of(rel.tensor(0)), dtype))
@@ -238,7 +238,7 @@ def same_shape(dtype: str) -> TypeRelation:
 
 
 def broadcast_shapes(a: Sequence[int], b: Sequence[int]) -> Shape | int:
-    """numpy's broadcast of two shapes; where they do not fit, the axis of the result at which they differ."""
+    """Returns numpy's broadcast of two shapes, or the axis of the result at which they differ."""
     rank = max(len(a), len(b))
     a, b = (1,) * (rank - len(a)) + tuple(a), (1,) * (rank - len(b)) + tuple(b)
     result: list[int] = []
@@ -255,7 +255,7 @@ def broadcast_shapes(a: Sequence[int], b: Sequence[int]) -> Shape | int:
 
 
 def broadcast_arguments(rel: Relation, *indices: int) -> Shape:
-    """The shape that the arguments broadcast to. Fails naming the dimension at which two do not."""
+    """Returns the shape that the arguments broadcast to. Fails naming the dimension at which two do not."""
     shape = shape_of(rel.tensor(indices[0]))
     for index in indices[1:]:
         other = shape_of(rel.tensor(index))
@@ -277,13 +277,13 @@ def broadcast_arguments(rel: Relation, *indices: int) -> Shape:
 
 
 def broadcast(rel: Relation) -> None:
-    """The arguments broadcast against each other; all have the result's element type."""
+    """Types arguments broadcast against each other, all of the result's element type."""
     indices = range(rel.count)
     rel.set_result(tensor_type(broadcast_arguments(rel, *indices), same_dtype(rel, *indices)))
 
 
 def compare(rel: Relation) -> None:
-    """The arguments broadcast against each other; the result is bool."""
+    """Types arguments broadcast against each other, and a result of bool."""
     indices = range(rel.count)
     same_dtype(rel, *indices)
     rel.set_result(tensor_type(broadcast_arguments(rel, *indices), "bool"))

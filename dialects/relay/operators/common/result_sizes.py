@@ -66,22 +66,22 @@ def result_shape(type: Attribute) -> list[Dim]:
 
 
 def number(x: Tensor, *place: int) -> Expr:
-    """An element of an argument that holds sizes, as int64."""
+    """Returns an element of an argument that holds sizes, as int64."""
     return x(*place).astype("int64")
 
 
 def size_tensor(size: Expr, name: str) -> Tensor:
-    """A tensor of rank 0 that holds a size, as int64."""
+    """Returns a tensor of rank 0 that holds a size, as int64."""
     return te.compute((), lambda: size.astype("int64"), name=name)
 
 
 def numbers(x: Tensor) -> list[Expr]:
-    """The elements of a vector of known length, as int64."""
+    """Returns the elements of a vector of known length, as int64."""
     return [number(x, k) for k in range(constant(x.shape[0]) or 0)]
 
 
 def product(dims: Sequence[Dim]) -> Any:
-    """The number of elements, as int64."""
+    """Returns the number of elements, as int64."""
     result: Any = te.const(1, "int64")
     for dim in dims:
         if not is_one(dim):
@@ -90,7 +90,7 @@ def product(dims: Sequence[Dim]) -> Any:
 
 
 def same_elements(x: Tensor, shape: Sequence[Dim]) -> Requirement:
-    """A new shape has as many elements as the tensor."""
+    """Requires that a new shape has as many elements as the tensor."""
     return Requirement(
         "equal", product(x.shape), product(shape), "'data' has {size} elements, but the new shape has {size}"
     )
@@ -109,7 +109,7 @@ def has_elements(size: Dim, taken: Sequence[Dim], what: str) -> list[Requirement
 
 
 def stretches_to(x: Tensor, shape: Sequence[Dim], name: str = "data") -> list[Requirement]:
-    """A tensor broadcasts to a shape."""
+    """Requires that a tensor broadcasts to a shape."""
     first = len(shape) - len(x.shape)
     return [
         Requirement(

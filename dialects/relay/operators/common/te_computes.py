@@ -30,7 +30,7 @@ class Reducer(Protocol):
 
 
 def compute_of(name: str) -> Compute:
-    """The TE compute of another operator."""
+    """Returns the TE compute of another operator."""
     from ...operator import get_operator
 
     operator = get_operator(name)
@@ -40,7 +40,7 @@ def compute_of(name: str) -> Compute:
 
 
 def constant(dim: Dim) -> int | None:
-    """A dimension's value where it is known at compile time."""
+    """Returns a dimension's value where it is known at compile time."""
     return dim if isinstance(dim, int) else int(dim) if isinstance(dim, te.Const) else None
 
 
@@ -73,7 +73,7 @@ def is_one(dim: Dim) -> bool:
 
 
 def elementwise(function: Callable[[Expr], Expr], x: Tensor, name: str = "T_elemwise") -> Tensor:
-    """`function` of each element."""
+    """Computes `function` of each element."""
     return te.compute(x.shape, lambda *i: function(x(*i)), name=name)
 
 
@@ -97,7 +97,7 @@ def in_wide_dtype(compute: Compute, wide: Callable[[str], str] = wide_dtype) -> 
 
 
 def in_dtype(x: Tensor, dtype: str) -> Tensor:
-    """The tensor, each element brought to `dtype`; itself where it is of that."""
+    """Returns the tensor, each element brought to `dtype`; itself where it is of that."""
     return x if x.dtype == dtype else elementwise(lambda e: e.astype(dtype), x, "T_cast")
 
 
@@ -111,7 +111,7 @@ def from_half(x: Tensor) -> Tensor:
 
 
 def broadcast_dims(shapes: Sequence[Sequence[Dim]]) -> list[Dim]:
-    """numpy's broadcast of shapes that are known to fit."""
+    """Returns numpy's broadcast of shapes that are known to fit."""
     rank = max(map(len, shapes))
     result: list[Dim] = [1] * rank
     for shape in shapes:
@@ -130,7 +130,7 @@ def _joined(a: Dim, b: Dim) -> Dim:
 
 
 def broadcast_index(x: Tensor, indices: Sequence[Expr], shape: Sequence[Dim]) -> Expr:
-    """The element of `x` that an element of the broadcast shape reads."""
+    """Returns the element of `x` that an element of the broadcast shape reads."""
     own = list(x.shape)
     tail = indices[len(indices) - len(own) :]
     outer = shape[len(shape) - len(own) :]
@@ -147,7 +147,7 @@ def _stretched(index: Expr, dim: Dim, target: Dim) -> Any:
 
 
 def broadcast(function: Combine, *xs: Tensor, name: str = "T_broadcast") -> Tensor:
-    """`function` of the elements of tensors broadcast against each other."""
+    """Computes `function` of the elements of tensors broadcast against each other."""
     shape = broadcast_dims([x.shape for x in xs])
     combine = cast("Callable[..., Any]", function)
     return te.compute(shape, lambda *i: combine(*(broadcast_index(x, i, shape) for x in xs)), name=name)
@@ -161,7 +161,7 @@ def reduce_over(
     keepdims: bool,
     name: str,
 ) -> Tensor:
-    """`reducer(element(x), axis=…)` over `axes` (counted from the front)."""
+    """Computes `reducer(element(x), axis=…)` over `axes` (counted from the front)."""
     extents = {axis: te.reduce_axis((0, x.shape[axis]), name=f"k{axis}") for axis in axes}
     shape = [1 if a in extents else d for a, d in enumerate(x.shape) if keepdims or a not in extents]
 
@@ -186,12 +186,12 @@ def highest(dtype: str) -> Expr:
 
 
 def te_largest(e: Expr, axis: Any) -> Expr:
-    """The largest element over axes; of none minus infinity, or the least integer."""
+    """Returns the largest element over axes; of none minus infinity, or the least integer."""
     return te.max(e, axis=axis, init=lowest(e.dtype))
 
 
 def te_smallest(e: Expr, axis: Any) -> Expr:
-    """The smallest element over axes; of none infinity, or the greatest integer."""
+    """Returns the smallest element over axes; of none infinity, or the greatest integer."""
     return te.min(e, axis=axis, init=highest(e.dtype))
 
 
@@ -228,7 +228,7 @@ def divisor(dim: Dim) -> Dim:
 
 
 def flat_index(indices: Sequence[Expr], shape: Sequence[Dim]) -> Any:
-    """The row-major position of an element."""
+    """Returns the row-major position of an element."""
     position: Any = 0
     for index, dim in zip(indices, shape, strict=True):
         position = position * dim + index

@@ -49,7 +49,7 @@ def te_conv_transposed(
     rank = len(axes)
 
     def split(flat: Any) -> list[Any]:
-        """The place along each axis of a place's number."""
+        """Returns the place along each axis of a place's number."""
         found: list[Any] = []
         for n in reversed(range(rank)):
             found.insert(0, te.floormod(flat, places[n]) if n else flat)

@@ -70,7 +70,7 @@ def _relation(rank: int) -> Any:
 
 
 def convolve_transposed(data: Array, weight: Array, attrs: Attrs, dtype: Any) -> Array:
-    """The transposed convolution of data (N, C, …) by weight (I, O, …), accumulated in `dtype`."""
+    """Returns the transposed convolution of data (N, C, …) by weight (I, O, …), accumulated in `dtype`."""
     groups, rank = attrs.groups, data.ndim - 2
     before, after = spatial_padding(attrs.padding, rank) or ((), ())
     extra = output_padding(attrs, rank)

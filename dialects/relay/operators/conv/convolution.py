@@ -188,7 +188,7 @@ def _conv_relation(rank: int, *, packed: bool = False) -> Any:
 
 
 def windows(x: Array, kernel: Sequence[int], strides: Sequence[int], dilation: Sequence[int]) -> Array:
-    """Every window of the trailing axes: (…, places, kernel), a view."""
+    """Returns every window of the trailing axes: (…, places, kernel), a view."""
     rank = len(kernel)
     reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
     if any(r > size for r, size in zip(reach, x.shape[-rank:], strict=True)):
@@ -203,7 +203,7 @@ def windows(x: Array, kernel: Sequence[int], strides: Sequence[int], dilation: S
 
 
 def convolve(x: Array, w: Array, attrs: Attrs, dtype: Any) -> Array:
-    """The convolution of x (N, C, …) by w (O, I, …), accumulated in `dtype`."""
+    """Returns the convolution of x (N, C, …) by w (O, I, …), accumulated in `dtype`."""
     rank = x.ndim - 2
     before, after = spatial_padding(attrs.padding, rank) or ((), ())
     x = np.pad(x, [(0, 0), (0, 0), *zip(before, after, strict=True)])
@@ -236,12 +236,12 @@ def _numpy_conv(rank: int) -> Any:
 
 
 def te_pad_zero(x: Tensor, before: Sequence[Any], after: Sequence[Any], name: str = "pad_temp") -> Tensor:
-    """`x` with zeros around; `x` itself when there are none."""
+    """Pads `x` with zeros; returns `x` itself when there are none."""
     return te_pad(x, before, after, te.const(0, x.dtype), name)
 
 
 def te_pad(x: Tensor, before: Sequence[Any], after: Sequence[Any], value: Any, name: str = "pad_temp") -> Tensor:
-    """`x` with elements `value` around; `x` itself when there are none."""
+    """Pads `x` with elements `value`; returns `x` itself when there are none."""
     if all(is_one(1 + p) if isinstance(p, int) else False for p in (*before, *after)):
         return x
     shape = [b + d + a for b, d, a in zip(before, x.shape, after, strict=True)]
@@ -309,7 +309,7 @@ def _te_conv(rank: int) -> Any:
 
 
 def conv_attributes(rank: int, *extra: AttrSpec, kernel_layout: str | None = None) -> tuple[AttrSpec, ...]:
-    """The attributes of a convolution of `rank` spatial axes, as TVM names and defaults them."""
+    """Returns the attributes of a convolution of `rank` spatial axes, as TVM names and defaults them."""
     axes = SPATIAL[rank]
     return (
         attr("strides", (1,) * rank),

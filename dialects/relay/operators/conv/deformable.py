@@ -83,7 +83,7 @@ def _deformable_relation(rel: Relation) -> None:
 
 
 def _bilinear(x: Array, y: Array, z: Array) -> Array:
-    """x (N, C, H, W) between pixels at y, z (N, …): (N, C, …); pixels outside are 0."""
+    """Interpolates x (N, C, H, W) between pixels at y, z (N, …): (N, C, …); pixels outside are 0."""
     height, width = x.shape[2:]
     top, left = np.floor(y), np.floor(z)
     batch = np.arange(len(x)).reshape(-1, *[1] * (y.ndim - 1))

@@ -43,7 +43,7 @@ def output_padding(attrs: Attrs, rank: int) -> tuple[int, ...]:
 
 
 def transposed_compute(rank: int) -> Callable[[Attrs, Sequence[Tensor], Any], list[Tensor]]:
-    """The compute of a transposed convolution over so many spatial axes."""
+    """Returns the compute of a transposed convolution over so many spatial axes."""
 
     def compute(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:
         dtype = attrs.out_dtype or xs[0].dtype
@@ -110,7 +110,7 @@ class _Transposed:
         taps: dict[str, Any],
         reduced: dict[str, Any],
     ) -> Any:
-        """The sum over channels and taps of data at `places` times the kernel at `taps`."""
+        """Returns the sum over channels and taps of data at `places` times the kernel at `taps`."""
         rc = te.reduce_axis((0, self.per_group), name="dc")
         channel, out_channel = rc, at["C"]
         if self.groups != 1:
@@ -158,7 +158,7 @@ class _Transposed:
         return {a: self.cut[a] // self.strides[a] - self.most_taps[a] + 1 for a in self.axes}
 
     def _padded(self) -> Tensor:
-        """The data with zeros around, as far as any phase reaches."""
+        """Returns the data with zeros around, as far as any phase reaches."""
         margin = {
             a: self.turns[a] + (self.strides[a] - 1 + self.cut[a]) // self.strides[a] - self._moved[a]
             for a in self.axes
@@ -183,7 +183,7 @@ class _Transposed:
         }
 
     def together(self) -> Tensor:
-        """All phases as one convolution by kernels of equally many taps, some zero, then side by side."""
+        """Computes all phases as one convolution by kernels padded to equally many taps, then interleaves."""
         count, rank = self.most_taps, self.rank
         data, w, layout = self._padded(), self.w, self.kernel_layout
         steps = tuple(self.strides.values())
@@ -214,7 +214,7 @@ class _Transposed:
         return te.compute(self.shape, joined, name=self.name)
 
     def apart(self) -> Tensor:
-        """Each phase as a convolution by the taps that are its own, then side by side."""
+        """Computes each phase as a convolution by its own taps, then interleaves them."""
         data = self._padded()
         turns = self.out_layout.physical({**self.result, **self.turns})
 
@@ -248,7 +248,7 @@ class _Transposed:
         return te.compute(self.shape, joined, name=self.name)
 
     def over_zeros(self) -> Tensor:
-        """A convolution of the data with its elements `strides` apart and zeros between and around."""
+        """Returns a convolution of the data with its elements `strides` apart and zeros between and around."""
         reach = {a: (self.weights[a] - 1) * self.dilation[a] for a in self.axes}
         spread = {**self.sizes, **{a: self.result[a] + reach[a] for a in self.axes}}
 

@@ -71,7 +71,7 @@ def _te_floor_mod(a: Expr, b: Expr) -> Expr:
 
 
 def _te_shift(a: Expr, b: Expr, left: bool = True) -> Expr:
-    """`a << b` or `a >> b`; TE itself refuses constants that are no shift of the dtype."""
+    """Returns `a << b` or `a >> b`; TE itself refuses constants outside of the dtype's width."""
     if _is_float(a):
         return a << b if left else a >> b  # TE refuses it.
     count, bits = constant(b), 1 if a.dtype == "bool" else int(a.dtype.lstrip("uint"))

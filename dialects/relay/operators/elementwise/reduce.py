@@ -43,13 +43,13 @@ REDUCE = (attr("axis", None, "ints"), attr("keepdims", False), attr("exclude", F
 
 
 def reduced_axes(rel: Relation, rank: int) -> tuple[int, ...]:
-    """The axes that the attributes reduce over."""
+    """Returns the axes that the attributes reduce over."""
     axes = axes_of(rel, rel.attrs.axis, rank)
     return tuple(a for a in range(rank) if a not in axes) if rel.attrs.exclude and rel.attrs.axis is not None else axes
 
 
 def reduced(dtype: str | None = None) -> TypeRelation:
-    """The argument's shape without the reduced axes; its element type unless given."""
+    """Returns the argument's shape without the reduced axes; its element type unless given."""
 
     def relation(rel: Relation) -> None:
         data = rel.tensor(0)
@@ -87,7 +87,7 @@ def reduction(name: str, numpy: Callable[[Any, Any, Any], Any], reducer: Reducer
 
 
 def te_reduce(reducer: Reducer, x: Tensor, axes: Sequence[int], keepdims: bool, name: str) -> Tensor:
-    """A reduction of `x`; over no axis it is a copy."""
+    """Returns a reduction of `x`; over no axis it is a copy."""
     if not axes:
         return elementwise(lambda e: e, x, name)
     return reduce_over(reducer, lambda e: e, x, axes, keepdims, name)
@@ -117,7 +117,7 @@ def _prod(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
 
 
 def _extremum(ufunc: Callable[[], np.ufunc], greatest: bool) -> Callable[[Array, tuple[int, ...], bool], Array]:
-    """The numpy meaning of `max` or `min`; what one of nothing is, is the greatest or the least number."""
+    """Returns numpy's meaning of `max` or `min`; of no elements it is the least or greatest number."""
 
     def meaning(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
         limit = numeric.highest if greatest else numeric.lowest
@@ -160,7 +160,7 @@ def element_count(x: Tensor, axes: Sequence[int], dtype: str) -> Expr:
 
 
 def te_mean(x: Tensor, axes: Sequence[int], keepdims: bool) -> Tensor:
-    """The mean over axes: a sum, then a division."""
+    """Returns the mean over axes: a sum, then a division."""
     total = te_reduce(lambda e, axis: te.sum(e, axis=axis), x, axes, keepdims, "mean_red")
     return elementwise(lambda e: divide(e, element_count(x, axes, x.dtype)), total, "T_mean")
 

@@ -155,7 +155,7 @@ def _numpy_clip(attrs: Attrs, x: Array) -> Array:
 
 
 def clip_bounds(attrs: Attrs, dtype: str) -> tuple[float, float]:
-    """`a_min` and `a_max` within the range of an integer dtype; a float dtype takes them as they are."""
+    """Clips `a_min` and `a_max` to the range of an integer dtype; for a float dtype returns them as is."""
     low, high = attrs.a_min, attrs.a_max
     if dtype.startswith(("int", "uint")):
         least, greatest = numeric.integer_range(numpy_type(dtype))
@@ -224,7 +224,7 @@ def _reinterpret_relation(rel: Relation) -> None:
 
 
 def bits(type: object) -> int:
-    """The width of an element type."""
+    """Returns the width of an element type."""
     from xdsl.dialects.builtin import AnyFloat, IntegerType
 
     if isinstance(type, IntegerType):
@@ -280,7 +280,7 @@ define(
 
 
 def te_fixed_point_multiply(x: Expr, multiplier: int, shift: int) -> Expr:
-    """`fixed_point_multiply` as a TE expression."""
+    """Computes `fixed_point_multiply` as a TE expression."""
     if str(x.dtype) == "int32" and LEAST_RIGHT <= -shift <= MOST_RIGHT and 0 <= multiplier < 1 << 31:
         return te_multiply_high(x, te.const(multiplier, "int32"), te.const(-shift, "int32"))
     wide = x.astype("int64") << te.const(max(shift, 0), "int64")

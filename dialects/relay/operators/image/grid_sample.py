@@ -133,7 +133,7 @@ def _inside(x: Array, size: int, attrs: Attrs) -> Array:
 
 
 def _taps(x: Array, size: int, attrs: Attrs) -> list[tuple[Array, Array]]:
-    """The pixels along an axis that a place takes from, with their weights."""
+    """Returns the pixels along an axis that a place takes from, with their weights."""
     if attrs.method == "bicubic":
         first = np.floor(x)
         weights = cubic_weights(x - first, CUBIC_ALPHA)

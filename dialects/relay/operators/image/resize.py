@@ -42,7 +42,7 @@ ROUNDING = ("", "round", "round_prefer_floor", "round_prefer_ceil", "floor", "ce
 
 
 def cubic_weights(t: Any, alpha: float) -> list[Any]:
-    """The weights of the four pixels around a place, `t` beyond the second (Keys' cubic convolution)."""
+    """Returns the weights of the four pixels around a place, `t` beyond the second (Keys' cubic)."""
     square, cube = t * t, t * t * t
     return [
         alpha * (cube - 2 * square + t),
@@ -80,7 +80,7 @@ def axis_taps(
 
 
 def resize(x: Array, size: Sequence[int], attrs: Attrs, roi: Sequence[float]) -> Array:
-    """x (N, C, …) resized along its spatial axes, in `resize_dtype`."""
+    """Resizes x (N, C, …) along its spatial axes, in `resize_dtype`."""
     rank = x.ndim - 2
     if 0 in (*x.shape[:2], *size):
         return np.zeros((*x.shape[:2], *size), resize_dtype(x.dtype.name, attrs))
@@ -120,7 +120,7 @@ def check_resize(rel: Relation) -> None:
 
 
 def resize_attributes(rank: int) -> tuple[Any, ...]:
-    """The attributes of resizing along `rank` axes, without the size."""
+    """Returns the attributes of resizing along `rank` axes, without the size."""
     return (
         attr("roi", None, "floats", printed=True),
         attr("layout", "NC" + SPATIAL[rank]),
@@ -178,7 +178,7 @@ def te_resize(
     name: str,
     crops: Crops | None = None,
 ) -> Tensor:
-    """Resizing as one compute: a sum of the neighbours, each times its weights."""
+    """Resizes by one compute: a sum of the neighbours, each times its weights."""
     sizes = of.logical(x.shape)
     rank, mode = len(axes), attrs.coordinate_transformation_mode
     if crops is None:
@@ -274,7 +274,7 @@ def _line(size: Any, target: Any, attrs: Attrs, dtype: str) -> Line | None:
 
 
 def _te_line(line: Line, place: Any) -> Any:
-    """The numbers of a line, in indices."""
+    """Returns the numbers of a line, in indices."""
     scaled = place if line.a == 1 else place * line.a
     shifted = scaled if line.b == 0 else scaled + line.b
     return shifted if line.c == 1 else te.floordiv(shifted, line.c)
@@ -303,7 +303,7 @@ def _scales(attrs: Attrs, rank: int) -> list[float]:
 
 
 def _upsampled(size: Any, scale: float) -> Any:
-    """round(size * scale), as TVM has it."""
+    """Returns round(size * scale), as TVM."""
     return int(size * scale + 0.5) if isinstance(size, int) else (size.astype("float32") * scale + 0.5).astype("int32")
 
 
@@ -335,7 +335,7 @@ _UPSAMPLING = {
 
 
 def as_resize(attrs: Attrs) -> Attrs:
-    """The attributes of the resizing that an upsampling is."""
+    """Returns the attributes of the resizing that an upsampling is."""
     align = attrs.get("align_corners", False) or attrs.get("coordinate_transformation_mode") == "align_corners"
     mode = "align_corners" if align else attrs.get("coordinate_transformation_mode", "asymmetric")
     return Attrs(
@@ -352,7 +352,7 @@ def as_resize(attrs: Attrs) -> Attrs:
 
 
 def upsampling(attrs: Attrs, x: Array, scales: Sequence[float]) -> Array:
-    """x with its spatial axes `scales` times as large."""
+    """Resizes x to `scales` times its spatial axes."""
     of, axes = layout(attrs.layout), "NC" + SPATIAL[len(scales)]
     data = of.to_logical(x, axes)
     size = [_upsampled(d, s) for d, s in zip(data.shape[2:], scales, strict=True)]
@@ -367,7 +367,7 @@ def _te_upsampling(attrs: Attrs, x: Tensor, rank: int) -> Tensor:
 
 
 def upsampling_attributes(rank: int) -> tuple[AttrSpec, ...]:
-    """The attributes of enlarging along `rank` axes."""
+    """Returns the attributes of enlarging along `rank` axes."""
     axes = SPATIAL[rank]
     mode = attr("align_corners", False) if rank == 2 else attr("coordinate_transformation_mode", "half_pixel")
     scales = (attr(f"scale_{axis.lower()}", 1.0, printed=True) for axis in axes)
@@ -411,7 +411,7 @@ def _crop_relation(rel: Relation) -> None:
 
 
 def _resizing_of_crops(attrs: Attrs) -> Attrs:
-    """The attributes of the resizing that makes a crop."""
+    """Returns the attributes of the resizing that makes a crop."""
     return Attrs(
         {**as_resize(Attrs({"method": attrs.method})), "coordinate_transformation_mode": "tf_crop_and_resize"}
         | {"extrapolation_value": attrs.extrapolation_value, "rounding_method": "round"}

@@ -54,7 +54,7 @@ def _choose(condition: bool, a: Any, b: Any) -> Any:
 
 
 def positions(size: int, target: int, mode: str, low: float = 0.0, high: float = 1.0) -> Array:
-    """The positions of all places of an axis, float32."""
+    """Returns the positions of all places of an axis, float32."""
     place = np.arange(target, dtype=np.float32)
     return np.asarray(source_position(place, float(size), float(target), mode, low, high, _choose), np.float32)
 
@@ -68,7 +68,7 @@ class Rounding(NamedTuple):
 
 
 def nearest_pixel(position: Any, rounding: str, mode: str, how: Rounding) -> Any:
-    """The number of the pixel nearest to a position, before it is kept within the axis."""
+    """Returns the number of the pixel nearest to a position, before it is kept within the axis."""
     match rounding or ("round" if mode == "align_corners" else "floor"):
         case "round":
             return how.round(position)
@@ -101,7 +101,7 @@ class Line(NamedTuple):
         return Line(self.a // common, self.b // common, self.c // common)
 
     def at(self, place: Array) -> Array:
-        """The numbers for places."""
+        """Returns the numbers for places."""
         return (self.a * place + self.b) // self.c
 
 

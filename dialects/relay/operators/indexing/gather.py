@@ -55,7 +55,7 @@ def within(index: Expr, size: Any, mode: str) -> Expr:
 
 
 def from_end(index: Expr, size: Any) -> Expr:
-    """An index of which negative ones count from the end, kept in [0, size)."""
+    """Returns an index of which negative ones count from the end, kept in [0, size)."""
     index = signed_index(index)
     return within(te.Select(index < 0, index + size, index), size, "clip")
 
@@ -90,13 +90,13 @@ def _numpy_within(indices: Array, size: int, mode: str) -> Array:
 
 
 def _numpy_signed(indices: Array) -> Array:
-    """Indices as int64, those beyond it as the greatest."""
+    """Converts indices to int64, saturated."""
     wide = np.minimum(indices, np.iinfo(np.int64).max) if indices.dtype == np.uint64 else indices
     return numeric.convert(wide, np.dtype(np.int64))
 
 
 def numpy_from_end(indices: Array, size: int) -> Array:
-    """Indices of which negative ones count from the end, kept in [0, size), as `from_end` does."""
+    """Returns indices counted from the end where negative, clipped to [0, size), as `from_end`."""
     indices = _numpy_signed(indices)
     return _numpy_within(np.where(indices < 0, indices + size, indices), size, "clip")
 
@@ -241,7 +241,7 @@ def _gather_nd(attrs: Attrs, x: Array, indices: Array) -> Array:
 
 
 def _indexed_axes(attrs: Attrs, indices: Tensor) -> int:
-    """The number of axes that gather_nd indexes."""
+    """Returns the number of axes that gather_nd indexes."""
     return attrs.index_rank if not isinstance(indices.shape[0], int) else indices.shape[0]
 
 

@@ -156,7 +156,7 @@ def _sparse_to_dense_relation(rel: Relation) -> None:
 
 
 def sparse_to_dense(shape: Sequence[int], indices: Array, values: Array, default: Array) -> Array:
-    """A tensor of this shape: the values at their indices, the default elsewhere."""
+    """Returns a tensor of this shape: the values at their indices, the default elsewhere."""
     result = np.full(shape, default.astype(values.dtype))
     at = indices.astype(np.int64)
     return _combine(result, at.T if at.ndim == 2 else [at], values, "update", result)
@@ -174,7 +174,7 @@ define(
 
 
 def _same_types(rel: Relation, *indices: int) -> TensorType[Attribute]:
-    """The type that the arguments have in common. Fails when they differ in rank or dtype."""
+    """Returns the type that the arguments have in common. Fails when they differ in rank or dtype."""
     first = rel.tensor(indices[0])
     for index in indices[1:]:
         other = rel.tensor(index)

@@ -53,7 +53,7 @@ def _places(rel: Relation) -> tuple[int, int]:
 
 
 def _shape_argument(rel: Relation, index: int, rank: int) -> int:
-    """The length of an argument that holds a shape; of `rank` numbers unless that is `?`."""
+    """Returns the length of an argument that holds a shape; of `rank` numbers unless that is `?`."""
     indices_must_be_integers(rel, index)
     (length,) = shape_of(rank_must_be(rel, index, 1))
     if not same_dim(length, rank):
@@ -95,7 +95,7 @@ def _fill(attrs: Attrs, places: Array, values: Array, shape: Array, default: Arr
 
 
 def _fill_extents(places: Tensor, shape: Tensor) -> ResultShapes:
-    """Rows without a place are those beyond the distinct ones; the places are in row-major order."""
+    """Computes the sizes of `sparse_fill_empty_rows`: rows without an index are added."""
     count, rank = places.shape
     k = te.reduce_axis((0, count), name="k")
 
@@ -141,7 +141,7 @@ def _te_fill(xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
             ib.emit(cursor.vstore(0, cursor[0] + te.const(1, "int64")))
 
         def add_rows(end: Expr) -> None:
-            """Rows without a place from the first not yet seen."""
+            """Adds the rows without an index, from the first that is not yet seen."""
             first = cursor[1]
             with ib.for_range(te.const(0, "int64"), te.max(end - first, te.const(0, "int64")), "row") as row:
                 add(cursor[1] + row, None)
@@ -201,7 +201,7 @@ def _te_reshape(places: Tensor, old: Tensor, new: Tensor) -> list[Tensor]:
     one = te.const(1, "int64")
 
     def product(x: Tensor, size: Any, start: Any) -> Any:
-        """Of the numbers from `start` on; -1 counts as 1."""
+        """Multiplies the numbers from `start` on; -1 counts as 1."""
         k = te.reduce_axis((0, size), name="k")
         value = x(k).astype("int64")
         return te.prod(te.Select(te.any(value < 0, k < start), one, value), axis=k)

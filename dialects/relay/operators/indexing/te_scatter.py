@@ -19,7 +19,7 @@ else:
 
 
 def known_length(x: Tensor, axis: int) -> int:
-    """A dimension that says how many axes are indexed. Raises MirError where it is known only at run time."""
+    """Returns the dimension that is the number of indexed axes. Raises MirError where it is unknown."""
     length = constant(x.shape[axis])
     if length is None:
         raise error_at(
@@ -45,7 +45,7 @@ def _combined(mode: str, old: Expr, new: Expr) -> Expr:
 
 
 def _from_end(index: Expr, size: Dim) -> Expr:
-    """An index of which negative ones count from the end, as int32 or int64."""
+    """Returns an index of which negative ones count from the end, as int32 or int64."""
     index = signed_index(index)
     return te.Select(index < 0, index + size, index)
 
@@ -73,7 +73,7 @@ def _scattered(
         ib = te.ir_builder.create()
 
         def write(own: list[Expr]) -> None:
-            """The result where its first indices are these."""
+            """Writes the result where its first indices are these."""
             with loops(ib, x.shape[len(own) :]) as rest:
                 at = (*own, *rest)
                 ib.emit(result.vstore(at, data[at]))
@@ -104,7 +104,7 @@ def _scattered(
 
 
 def te_scatter_elements(attrs: Attrs, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
-    """`scatter_elements`."""
+    """Computes `scatter_elements`."""
     axis: int = attrs.axis % len(x.shape)
 
     def place(at: Sequence[Expr], ins: Sequence[Buffer]) -> tuple[list[Expr], Expr]:
@@ -115,7 +115,7 @@ def te_scatter_elements(attrs: Attrs, x: Tensor, indices: Tensor, updates: Tenso
 
 
 def te_scatter_nd(attrs: Attrs, x: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
-    """`scatter_nd`."""
+    """Computes `scatter_nd`."""
     depth = known_length(indices, 0)
     rank = len(indices.shape) - 1
 
@@ -127,7 +127,7 @@ def te_scatter_nd(attrs: Attrs, x: Tensor, indices: Tensor, updates: Tensor) -> 
 
 
 def te_sparse_to_dense(shape: Sequence[Dim], indices: Tensor, values: Tensor, default: Tensor) -> Tensor:
-    """`sparse_to_dense`, of a scalar index, of a vector of them, or of rows of index vectors."""
+    """Computes `sparse_to_dense` of a scalar index, a vector of indices, or rows of index vectors."""
     rank = len(indices.shape)
     depth = known_length(indices, 1) if rank == 2 else 1
     filled = te.compute(shape, lambda *i: default().astype(values.dtype), name="T_full")
@@ -149,7 +149,7 @@ Sliced = tuple["Expr", "Expr", "Expr"]
 
 
 def te_slice_of(begin: Expr | None, end: Expr | None, step: Expr, size: Dim) -> Sliced:
-    """A slice by numbers of run time, clamped to so many elements as Python does."""
+    """Returns a slice by numbers of run time, clamped to so many elements as Python does."""
     zero, one = te.const(0, "int64"), te.const(1, "int64")
     extent = te.const(size, "int64") if isinstance(size, int) else size.astype("int64")
     # A slice of step 0 is refused; it must not divide.
@@ -168,7 +168,7 @@ def te_slice_of(begin: Expr | None, end: Expr | None, step: Expr, size: Dim) -> 
 
 
 def _number(x: Tensor, place: int) -> Expr | None:
-    """An element of a vector as int64; None where it is shorter."""
+    """Returns an element of a vector as int64; None where it is shorter."""
     return x(place).astype("int64") if place < known_length(x, 0) else None
 
 
@@ -182,7 +182,7 @@ def _set_slice(x: Tensor, begin: Tensor, end: Tensor, strides: Tensor, axis: int
 
 
 def strided_set_extents(x: Tensor, values: Tensor, begin: Tensor, end: Tensor, strides: Tensor) -> ResultShapes:
-    """`strided_set`: the values broadcast to what the slice takes."""
+    """Computes the sizes of `strided_set`: the values broadcast to the slice."""
     needed = [
         Requirement("expand", size, _set_slice(x, begin, end, strides, axis)[2], UNLIKE_SLICE.format(axis))
         for axis, size in enumerate(values.shape)
@@ -191,7 +191,7 @@ def strided_set_extents(x: Tensor, values: Tensor, begin: Tensor, end: Tensor, s
 
 
 def te_strided_set(x: Tensor, values: Tensor, begin: Tensor, end: Tensor, strides: Tensor) -> Tensor:
-    """`strided_set`: each element from `values` where the slice takes it."""
+    """Computes `strided_set`: each element from `values` where the slice takes it."""
 
     def body(*i: Expr) -> Expr:
         taken: list[Expr] = []
@@ -214,7 +214,7 @@ Bounds = tuple["Expr | None", "Expr | None", "Expr"]
 
 
 def te_bounds(rank: int, bounds: Sequence[Tensor], axes: Sequence[int] | None, sizes: bool) -> dict[int, Bounds]:
-    """The slice of each sliced axis: what `slices` makes of numbers, of begin:end:strides of run time.
+    """Returns the slice of each sliced axis, of begin:end:strides known at run time.
 
     Strides that are missing are 1; with `sizes` the ends are numbers of elements, negative ones all that are left, and strides
     do not count.
@@ -255,7 +255,7 @@ def te_strided_slice(
 
 
 def te_set_diag(attrs: Attrs, x: Tensor, diagonal: Tensor) -> Tensor:
-    """`matrix_set_diag`."""
+    """Computes `matrix_set_diag`."""
     rows, columns = x.shape[-2:]
     single = attrs.k1 == attrs.k2
 

@@ -30,12 +30,12 @@ def _is_true(x: Expr) -> Expr:
 
 
 def te_argwhere(x: Tensor, out: Attribute) -> Tensor:
-    """`argwhere`."""
+    """Computes `argwhere`."""
     return te_argwhere_of(x, result_shape(out))
 
 
 def te_argwhere_of(x: Tensor, shape: Sequence[Dim]) -> Tensor:
-    """The places of true elements, as many as a result of this shape has room for."""
+    """Returns the places of true elements, as many as a result of this shape has room for."""
     if not x.shape:
         return te.compute(shape, lambda *i: te.const(0, "int32"), name="T_argwhere")
 
@@ -71,7 +71,7 @@ def te_argwhere_of(x: Tensor, shape: Sequence[Dim]) -> Tensor:
 
 
 def argwhere_extents(x: Tensor) -> ResultShapes:
-    """As many rows as there are elements that are true."""
+    """Computes the sizes of `argwhere`: as many rows as there are true elements."""
     axes = [te.reduce_axis((0, dim), name=f"k{axis}") for axis, dim in enumerate(x.shape)]
 
     def element() -> Any:
@@ -82,7 +82,7 @@ def argwhere_extents(x: Tensor) -> ResultShapes:
 
 
 def te_unique(attrs: Attrs, x: Tensor, out: Attribute) -> list[Tensor]:
-    """`unique`."""
+    """Computes `unique`."""
     assert isinstance(out, TupleType)
     (count,) = result_shape(out.types.data[0])
     return te_unique_of(x, count, attrs.sorted, len(out.types.data))
@@ -143,7 +143,7 @@ def _begins(ordered: Any, k: Expr) -> Expr:
 
 
 def unique_extents(attrs: Attrs, x: Tensor) -> ResultShapes:
-    """As many as there are groups of equal elements."""
+    """Computes the sizes of `unique`: as many as there are groups of equal elements."""
     ordered = te_sorted(x, 0, True)
     k = te.reduce_axis((0, x.shape[0]), name="k")
     count = te.compute((), lambda: te.sum(_begins(ordered, k).astype("int64"), axis=k), name="count")()

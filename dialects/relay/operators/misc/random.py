@@ -41,12 +41,12 @@ WORDS = (1 << 64) - 1
 
 
 def key_type() -> Attribute:
-    """The type of a generator's state."""
+    """Returns the type of a generator's state."""
     return tensor_type([10], "uint64")
 
 
 def threefry(key: Array, counters: Array) -> Array:
-    """The words (n, 4) of counters (n, 4) under a key of four words, all uint64."""
+    """Returns the words (n, 4) of counters (n, 4) under a key of four words, all uint64."""
     parity = np.bitwise_xor.reduce(key) ^ np.uint64(CONSTANT)
     keys = [*key, parity]
     words = [counters[:, j].copy() for j in range(4)]
@@ -64,14 +64,14 @@ def threefry(key: Array, counters: Array) -> Array:
 
 
 def _moved(high: int, low: int) -> tuple[int, int]:
-    """The path's bit one place further."""
+    """Returns the path's bit one place further."""
     if high == 1:
         return 0, PATH_BIT
     return high >> 1, low >> 1 if high == 0 else 0
 
 
 def _with_room(state: Array, count: int) -> Array:
-    """The state to draw `count` words from: a new path or key where the counter has no room for them."""
+    """Returns the state to draw `count` words from: a new path or key where the counter has no room."""
     state = state.copy()
     if int(state[7]) < ((WORDS - count) & WORDS):
         return state
@@ -87,7 +87,7 @@ def _with_room(state: Array, count: int) -> Array:
 
 
 def generate(state: Array, count: int) -> tuple[Array, Array]:
-    """The state that follows, and `count` words."""
+    """Returns the state that follows, and `count` words."""
     with np.errstate(over="ignore"):
         state = _with_room(state, count)
         whole = count // 4

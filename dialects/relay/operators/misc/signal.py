@@ -61,7 +61,7 @@ def _te_waves(size: Any, dtype: str) -> tuple[Tensor, Tensor]:
 
 
 def _waves(size: int, dtype: str) -> tuple[Array, Array]:
-    """The numbers of `_te_waves`, widened to float64 after they are rounded to the dtype."""
+    """Returns the numbers of `_te_waves`, widened to float64 after they are rounded to the dtype."""
     number = np.arange(size)
     angle = number * (2 * pi) / size
     quarter, rest = np.divmod(number * 4, max(size, 1))

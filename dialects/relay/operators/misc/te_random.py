@@ -35,7 +35,7 @@ def _word(value: int) -> Expr:
 
 
 def _threefry(ib: IRBuilder, key: Sequence[Expr], counter: Sequence[Expr], scratch: Sequence[Buffer]) -> None:
-    """Statements that leave the four words of a counter in the scratch memory."""
+    """Emits statements that leave the four words of a counter in the scratch memory."""
     words, keys = scratch
     for j in range(4):
         ib.emit(keys.vstore(j, key[j]))
@@ -57,7 +57,7 @@ def _threefry(ib: IRBuilder, key: Sequence[Expr], counter: Sequence[Expr], scrat
 
 
 def _move_bit(ib: IRBuilder, high: Expr, low: Expr, state: Buffer) -> None:
-    """The path's bit one place further, into the state."""
+    """Moves the path's bit one place further, into the state."""
     is_last = high.equal(_word(1))
     passed = te.Select(high.equal(_word(0)), low >> _word(1), te.Select(is_last, _word(PATH_BIT), _word(0)))
     ib.emit(state.vstore(8, high >> _word(1)))
@@ -73,7 +73,7 @@ def _unsigned(value: Dim) -> Expr:
 
 
 def te_generate(key: Tensor, shape: Sequence[Dim]) -> tuple[Tensor, Tensor]:
-    """The state that follows, and words in a shape."""
+    """Returns the state that follows, and words in a shape."""
     count: Any = prod(shape)
     whole, rest = (count // 4, count % 4) if isinstance(count, int) else (te.floordiv(count, 4), te.floormod(count, 4))
 
@@ -115,7 +115,7 @@ def te_generate(key: Tensor, shape: Sequence[Dim]) -> tuple[Tensor, Tensor]:
 
 
 def te_split(key: Tensor) -> tuple[Tensor, Tensor]:
-    """Two states from one."""
+    """Splits a state into two."""
 
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
         (given,), (left, right, *scratch) = ins, outs
@@ -144,7 +144,7 @@ def te_split(key: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def te_uniform(shape: Sequence[Dim], dtype: str, key: Tensor, low: Any, high: Any) -> tuple[Tensor, Tensor]:
-    """`random.uniform`: a word's first bits are the fraction of a number from 1 up to 2."""
+    """Computes `random.uniform`: a word's first bits are the fraction of a number from 1 up to 2."""
     state, words = te_generate(key, shape)
     bits, fraction, one = (32, 23, 0x3F800000) if dtype == "float32" else (64, 52, 0x3FF0000000000000)
     integer = f"uint{bits}"
@@ -158,12 +158,12 @@ def te_uniform(shape: Sequence[Dim], dtype: str, key: Tensor, low: Any, high: An
 
 
 def _unit(shape: Sequence[Dim], dtype: str, key: Tensor) -> tuple[Tensor, Tensor]:
-    """Numbers from 0 up to 1."""
+    """Draws numbers in [0, 1)."""
     return te_uniform(shape, dtype, key, lambda: te.const(0.0, dtype), lambda: te.const(1.0, dtype))
 
 
 def te_normal(shape: Sequence[Dim], dtype: str, key: Tensor, mean: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
-    """`random.normal`."""
+    """Computes `random.normal`."""
     state, parts = _unit([2, *shape], dtype, key)
 
     def body(*i: Expr) -> Expr:
@@ -174,7 +174,7 @@ def te_normal(shape: Sequence[Dim], dtype: str, key: Tensor, mean: Tensor, scale
 
 
 def te_multinomial(samples: int, key: Tensor, probabilities: Tensor) -> tuple[Tensor, Tensor]:
-    """`random.multinomial`."""
+    """Computes `random.multinomial`."""
     *outer, kinds = probabilities.shape
     shape = [*outer, samples]
     zero, one = te.const(0.0, "float32"), te.const(1.0, "float32")

@@ -45,7 +45,7 @@ define(
 
 
 def per_channel(rel: Relation) -> None:
-    """The second argument is a vector along the attribute `axis` of the first; the result is as the first."""
+    """Types the second argument as a vector along the attribute `axis` of the first, the result's type."""
     data = rank_at_least(rel, 0, 1)
     shape = shape_of(data)
     axis = axis_of(rel, rel.attrs.axis, len(shape))
@@ -54,7 +54,7 @@ def per_channel(rel: Relation) -> None:
 
 
 def te_per_channel(function: Callable[[Expr, Expr], Expr], x: Tensor, vector: Tensor, axis: int, name: str) -> Tensor:
-    """`function` of each element and the vector's element at its place along `axis`."""
+    """Computes `function` of each element and the vector's element at its index along `axis`."""
     axis %= len(x.shape)
     return te.compute(x.shape, lambda *i: function(x(*i), vector(i[axis])), name=name)
 

@@ -44,7 +44,7 @@ WORDS = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
 
 
 def _word(rel: Relation, name: str) -> int:
-    """The width of the word that the dtype attribute `name` says."""
+    """Returns the width of the word that the dtype attribute `name` says."""
     dtype = rel.attrs[name]
     if dtype not in WORDS:
         raise rel.fail(f"{rel.operator.name}: {name}={dtype!r} must be one of {', '.join(WORDS)}")
@@ -149,7 +149,7 @@ def _weights(attrs: Attrs, w: Array, channels: int, bits: int) -> Array:
 
 
 def _te_weights(attrs: Attrs, w: Tensor, channels: int, bits: int) -> Tensor:
-    """As `_weights`, int32."""
+    """Computes the numbers that a weight represents (`_weights`), in int32."""
     count: int = attrs.weight_bits
     full = te.const((1 << count) - 1, "int32")
 
@@ -178,7 +178,7 @@ def _te_weights(attrs: Attrs, w: Tensor, channels: int, bits: int) -> Tensor:
 
 
 def _te_values(x: Tensor, bits: int) -> Tensor:
-    """The lowest bits of numbers, int32."""
+    """Returns the lowest bits of numbers, int32."""
     mask = te.const((1 << bits) - 1, "int32")
     return te.compute(x.shape, lambda *i: x(*i).astype("int32") & mask, name="T_values")
 
@@ -271,7 +271,7 @@ def _conv_relation(rel: Relation) -> None:
 
 
 def _plain(attrs: Attrs) -> Attrs:
-    """The attributes of the convolution of unpacked numbers."""
+    """Returns the attributes of the convolution of unpacked numbers."""
     rest = {"dilation": (1, 1), "groups": 1, "channels": None, "out_layout": "", "kernel_size": None}
     return Attrs(
         {**attrs, **rest, "kernel_layout": _KERNELS[attrs.data_layout][0], "out_dtype": attrs.out_dtype or "int16"}

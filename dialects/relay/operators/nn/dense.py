@@ -37,12 +37,12 @@ OUT_DTYPE = attr("out_dtype", None, "str")
 
 
 def out_dtype(rel: Relation, data: Attribute) -> Attribute:
-    """The result's element type: `out_dtype`, or the data's."""
+    """Returns the result's element type: `out_dtype`, or the data's."""
     return dtype_attr(rel, "out_dtype", data)
 
 
 def matmul_relation(rel: Relation, transpose_a: bool, transpose_b: bool) -> None:
-    """Of data and a matrix, whose type follows from `units` where it is not known."""
+    """Types the product of data and a matrix, whose type follows from `units` where it is unknown."""
     data = rank_at_least(rel, 0, 1)
     *outer, inner = shape_of(data)
     if transpose_a:
@@ -88,7 +88,7 @@ ROWS = 8
 
 
 def _by_blocks(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> Sequence[Tensor]:
-    """`nn.dense` of an unknown number of rows, in blocks of ROWS; those past the end repeat the last row."""
+    """Computes `nn.dense` of an unknown number of rows in blocks of ROWS; the last row fills the last."""
     x, w = xs
     rows, inner = x.dims
     blocks = te.floordiv(rows + (ROWS - 1), ROWS)
@@ -136,7 +136,7 @@ def _swap_last(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def batch_matmul_relation(rel: Relation) -> None:
-    """Of two batches of matrices, each transposed on demand."""
+    """Types the product of two batches of matrices, each transposed on demand."""
     x, y = rank_must_be(rel, 0, 3), rank_must_be(rel, 1, 3)
     a = _swap_last(shape_of(x)) if rel.attrs.transpose_a else shape_of(x)
     b = _swap_last(shape_of(y)) if rel.attrs.transpose_b else shape_of(y)
@@ -193,7 +193,7 @@ define(
 
 
 def dense_pack_relation(rel: Relation) -> None:
-    """Of data and a weight packed as (units / n, k, n)."""
+    """Types the product of data and a weight packed as (units / n, k, n)."""
     data, weight = rank_must_be(rel, 0, 2), rank_must_be(rel, 1, 3)
     batch, inner = shape_of(data)
     outer, k, width = shape_of(weight)

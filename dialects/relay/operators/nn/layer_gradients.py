@@ -15,7 +15,7 @@ _LAYOUTS = {1: ("NCW", "OIW"), 2: ("NCHW", "OIHW"), 3: ("NCDHW", "OIDHW")}
 
 
 def _with_line(x: Term) -> Term:
-    """A tensor of lines as one of images of one row."""
+    """Returns a tensor of lines as one of images of one row."""
     return x.of("expand_dims", axis=2)
 
 
@@ -62,12 +62,12 @@ def _conv(use: Backward) -> Sequence[Term]:
 
 
 def _in_shape(x: Term, like: Term) -> Term:
-    """A gradient in the shape of the argument, where it has another."""
+    """Returns a gradient in the shape of the argument, where it has another."""
     return x if x.shape == like.shape and x.shape.are_known else x.of("reshape_like", like)
 
 
 def _to_weight(data: Term, g: Term, weight: Term, common: dict[str, AttrValue]) -> Term:
-    """The gradient of a convolution's weight (O, I, …), of its data and the gradient of its result."""
+    """Returns the gradient of a convolution's weight (O, I, …), of its data and the result's gradient."""
     kernel = list(weight.shape[2:])
     if len(kernel) == 2:
         # Its kernel_layout is the data's, its out_layout the weight's.
@@ -126,7 +126,7 @@ def _global_avg_pool2d(use: Backward) -> Sequence[Term]:
 
 @gradient("nn.max_pool1d", "nn.avg_pool1d")
 def _pool1d(use: Backward) -> Sequence[Term]:
-    """As an image of one row."""
+    """Differentiates a pooling of lines as one of images of one row."""
     (x,) = use.args
     if use.attrs.layout != "NCW" or (use.attrs.out_layout or "NCW") != "NCW":
         raise use.refuse("the layout must be NCW")
@@ -158,7 +158,7 @@ def _windows(use: Backward) -> list[int]:
 
 
 def _spread(x: Term, windows: Sequence[int], like: Term) -> Term:
-    """Each element of a pooling's result in the places of its window, which is a tensor like the data."""
+    """Copies each element of a pooling's result to its window's elements, in the data's shape."""
     if 0 in windows:
         return like.zeros  # Of no elements.
     for axis, count in enumerate(windows):
@@ -175,7 +175,7 @@ def _mean_of_parts(use: Backward) -> Sequence[Term]:
 
 @gradient(*(f"nn.{kind}_max_pool{rank}d" for kind in ("global", "adaptive") for rank in (1, 2, 3)))
 def _largest_of_parts(use: Backward) -> Sequence[Term]:
-    """Shared among the equal ones."""
+    """Divides the gradient among the equal largest elements of each part."""
     (x,) = use.args
     windows = _windows(use)
     chosen = _spread(use.result, windows, x).of("equal", x).of("cast_like", x)
@@ -187,7 +187,7 @@ def _largest_of_parts(use: Backward) -> Sequence[Term]:
 
 
 def _along(x: Term, axis: int, rank: int) -> Term:
-    """A vector along an axis of a tensor of more."""
+    """Returns a vector along an axis of a tensor of more."""
     return x.of("reshape", newshape=[-1 if place == axis % rank else 1 for place in range(rank)])
 
 
@@ -249,7 +249,7 @@ def _group_norm(use: Backward) -> Sequence[Term]:
 
 @gradient("nn.batch_norm")
 def _batch_norm(use: Backward) -> Sequence[Term]:
-    """Of its use after training: the means and variances are given, and come out as they are."""
+    """Differentiates batch normalization at inference: means and variances are constants."""
     x, gamma, beta, mean, variance = use.args
     rank, axis = len(x.shape), use.attrs.axis
     others = [place for place in range(rank) if place != axis % rank]
@@ -266,7 +266,7 @@ def _batch_norm(use: Backward) -> Sequence[Term]:
 
 @gradient("nn.l2_normalize")
 def _l2_normalize(use: Backward) -> Sequence[Term]:
-    """x over its norm, or over a bound where that is larger."""
+    """Differentiates x over its norm, or over a bound where that is larger."""
     (x,) = use.args
     g, rank = use.gradient, len(x.shape)
     axes = [axis % rank for axis in use.attrs.axis or range(rank)]
@@ -278,7 +278,7 @@ def _l2_normalize(use: Backward) -> Sequence[Term]:
 
 @gradient("nn.lrn")
 def _lrn(use: Backward) -> Sequence[Term]:
-    """x * s ** -beta, where s is bias and a share of the squares of `size` neighbours along the axis."""
+    """Differentiates x * s ** -beta; s is bias plus a share of the squares of `size` neighbours."""
     (x,) = use.args
     attrs, g = use.attrs, use.gradient
     rank, half = len(x.shape), attrs.size // 2
@@ -306,7 +306,7 @@ def _prelu(use: Backward) -> Sequence[Term]:
 
 @gradient("nn.dropout")
 def _dropout(use: Backward) -> Sequence[Term]:
-    """Of its use after training: the data itself."""
+    """Differentiates dropout at inference: it is the data itself."""
     return [use.gradient.field(0)]
 
 

@@ -94,7 +94,7 @@ define(
 
 
 def _normalized(x: Array, axes: tuple[int, ...], epsilon: float) -> Array:
-    """x shifted and scaled to mean 0 and variance 1 over axes."""
+    """Shifts and scales x to mean 0 and variance 1 over axes."""
     mean = x.mean(axis=axes, keepdims=True)
     var = np.square(x - mean).mean(axis=axes, keepdims=True)
     return (x - mean) / np.sqrt(var + np.asarray(epsilon, x.dtype))
@@ -219,7 +219,7 @@ def _lrn_relation(rel: Relation) -> None:
 
 
 def _power(x: Array, beta: float) -> Array:
-    """x ** beta, by square roots where those do."""
+    """Computes x ** beta, by square roots where possible."""
     if beta == 1.0:
         return x
     root = np.sqrt(x)
@@ -270,7 +270,7 @@ MOST_NEIGHBOURS = 9
 
 
 def _lrn_power(x: Expr, beta: float) -> Expr:
-    """x ** beta, by square roots where those do: 0.75 is what networks take."""
+    """Computes x ** beta, by square roots where possible: networks use 0.75."""
     if beta == 1.0:
         return x
     root = te.sqrt(x)

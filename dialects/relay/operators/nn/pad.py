@@ -36,7 +36,7 @@ MODES = ("constant", "edge", "reflect")
 
 
 def _pairs(rel: Relation, name: str) -> list[Any]:
-    """The entries of an attribute that should be pairs of numbers; None in place of one that is not."""
+    """Returns an attribute's entries, which should be pairs of numbers; None in place of any other."""
     entries: tuple[Any, ...] = rel.attrs[name]
     return [e if isinstance(e, tuple) and len(cast("tuple[Any, ...]", e)) == 2 else None for e in entries]
 
@@ -82,7 +82,7 @@ def _pad_relation(rel: Relation) -> None:
 
 
 def pad_constant(x: Array, widths: Sequence[tuple[int, int]], value: Any) -> Array:
-    """`x` with `value` around; a negative width cuts away."""
+    """Pads `x` with `value`; a negative width removes elements."""
     x = x[tuple(slice(max(-low, 0), d - max(-high, 0)) for d, (low, high) in zip(x.shape, widths, strict=True))]
     return np.pad(x, [(max(low, 0), max(high, 0)) for low, high in widths], constant_values=value)
 
@@ -94,7 +94,7 @@ def _pad(attrs: Attrs, x: Array, value: Array) -> Array:
 
 
 def _inner_index(mode: str, place: Any, size: Any, width: tuple[int, int]) -> Any:
-    """The index, along an axis of `size` elements, that a place beside or inside it repeats."""
+    """Returns the index, along an axis of `size` elements, that a place beside or inside it repeats."""
     if mode == "edge":
         return te.max(te.min(place, size - 1), 0)
     # reflect does not repeat the edge element, symmetric does.
@@ -136,7 +136,7 @@ def _padded_shape(widths: Sequence[tuple[int, int]], x: Tensor) -> list[Dim]:
 
 
 def _pad_extents(mode: str, attrs: Attrs, x: Tensor) -> ResultShapes:
-    """The result's shape; what is repeated beside a dimension known only at run time must be there."""
+    """Computes the result's shape; a dimension of run time must have the elements that are repeated."""
     needed = [
         Requirement("within", 1, size, f"dimension {axis} of 'data' has no elements to repeat")
         for axis, (size, width) in enumerate(zip(x.shape, attrs.pad_width, strict=True))

@@ -53,7 +53,7 @@ def _pool_relation(rank: int) -> Any:
 
 
 def window_views(attrs: Attrs, x: Array, fill: Any) -> Array:
-    """Every window of x (N, C, …) with its padding: (N, C, places…, window…)."""
+    """Returns every window of x (N, C, …) with its padding: (N, C, places…, window…)."""
     rank = x.ndim - 2
     before, _ = spatial_padding(attrs.padding, rank) or ((), ())
     width: list[tuple[int, int]] = []
@@ -69,7 +69,7 @@ def window_views(attrs: Attrs, x: Array, fill: Any) -> Array:
 
 
 def average_windows(attrs: Attrs, x: Array) -> Array:
-    """The mean of each window of x (N, C, …), in its dtype."""
+    """Returns the mean of each window of x (N, C, …), in its dtype."""
     rank = x.ndim - 2
     window = tuple(range(2 + rank, 2 + 2 * rank))
     data = _accumulator(x)
@@ -106,7 +106,7 @@ def _accumulator(x: Array) -> Array:
 
 
 def _mean_of(total: Array, count: Any, like: Array) -> Array:
-    """total / count in the dtype of `like`; integers round toward zero."""
+    """Computes total / count in the dtype of `like`; integers round toward zero."""
     if like.dtype.kind in "iu":
         return (np.sign(total) * (np.abs(total) // np.asarray(count, total.dtype))).astype(like.dtype)
     return (total / np.asarray(count, total.dtype)).astype(like.dtype)
@@ -268,7 +268,7 @@ def _te_pool(rank: int, is_max: bool) -> Any:
 
 
 def divide_by_count(total: Any, count: Any) -> Any:
-    """A sum over a number of elements, in the sum's dtype; integers round toward zero."""
+    """Returns a sum over a number of elements, in the sum's dtype; integers round toward zero."""
     return divide(total, count.astype(total.dtype))
 
 
@@ -321,7 +321,7 @@ def _adaptive_relation(rank: int, is_global: bool) -> Any:
 
 
 def _output_size(attrs: Attrs, rank: int, sizes: Sequence[Any]) -> Sequence[Any]:
-    """The spatial size asked for; that of the input when none is."""
+    """Returns the spatial size asked for; that of the input when none is."""
     if "output_size" not in attrs:
         return (1,) * rank
     wanted = attrs.output_size

@@ -72,12 +72,12 @@ def _axis_size(rel: Relation, index: int = 0, name: str = "axis") -> int | None:
 
 
 def per_axis(parameter: Array, axis: int, rank: int) -> Array:
-    """A scalar, or a vector along an axis, ready to be broadcast."""
+    """Returns a scalar, or a vector along an axis, ready to be broadcast."""
     return parameter.reshape(()) if parameter.size == 1 else along(parameter, axis, rank)
 
 
 def saturate(x: Array, dtype: np.dtype[Any]) -> Array:
-    """`x` clipped to the range of an integer dtype, and cast to it."""
+    """Clips `x` to the range of an integer dtype, and casts it to that."""
     if dtype.kind not in "iu":
         return x.astype(dtype)
     if not numeric.is_float(x.dtype):
@@ -86,18 +86,18 @@ def saturate(x: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def quantize(x: Array, scale: Array, zero_point: Array, dtype: np.dtype[Any]) -> Array:
-    """round(x / scale) + zero_point, halves away from zero, saturated."""
+    """Computes round(x / scale) + zero_point, halves away from zero, saturated."""
     rounded = round_half_away((x / scale.astype(x.dtype)).astype(x.dtype)).astype(np.float64)
     return saturate(rounded + zero_point, dtype)
 
 
 def dequantize(x: Array, scale: Array, zero_point: Array) -> Array:
-    """(x - zero_point) * scale in float32."""
+    """Computes (x - zero_point) * scale in float32."""
     return ((x.astype(np.int32) - zero_point).astype(np.float32) * scale).astype(np.float32)
 
 
 def multiplier_and_shift(scale: Array) -> tuple[Array, Array]:
-    """A positive number as (integer of 31 fractional bits) times 2^shift."""
+    """Returns a positive number as (integer of 31 fractional bits) times 2^shift."""
     significand, shift = np.frexp(scale.astype(np.float64))
     fixed = np.rint(significand * (1 << 31)).astype(np.int64)
     too_large = fixed == 1 << 31
@@ -105,7 +105,7 @@ def multiplier_and_shift(scale: Array) -> tuple[Array, Array]:
 
 
 def _fixed_point_to_nearest(x: Array, multiplier: Array, shift: Array) -> Array:
-    """As `fixed_point_multiply`, with halves away from zero."""
+    """Computes `fixed_point_multiply` with halves away from zero."""
     wide = x.astype(np.int64) << np.maximum(shift, 0)
     product = wide * multiplier
     right = np.minimum(np.maximum(-shift, 0) + 31, 63)
@@ -256,7 +256,7 @@ def _register_binary(
 
 
 def _in_common(q: Quantized, to: Target) -> Array:
-    """A quantized tensor in the target's scale and zero point, as int32."""
+    """Returns a quantized tensor in the target's scale and zero point, as int32."""
     return requantize(*q, (to[0], to[1], np.dtype(np.int32)), None, None).astype(np.int64)
 
 
@@ -283,7 +283,7 @@ _PRODUCT = ("data", "weight", "input_zero_point", "kernel_zero_point", "input_sc
 
 
 def _product_relation(shape_relation: TypeRelation) -> TypeRelation:
-    """The relation of the operator on plain integers; zero points are int32, scales float32."""
+    """Returns the relation of the operator on plain integers; zero points are int32, scales float32."""
 
     def relation(rel: Relation) -> None:
         for index, dtype in ((2, "int32"), (3, "int32"), (4, "float32"), (5, "float32")):
@@ -320,7 +320,7 @@ def _dense(attrs: Attrs, x: Array, w: Array, x_zero: Array, w_zero: Array, *scal
 
 
 def _attributes_in_int32(attributes: Sequence[Any]) -> tuple[Any, ...]:
-    """A convolution's attributes with int32, not the data's dtype, for an unset `out_dtype`."""
+    """Returns a convolution's attributes with int32, not the data's dtype, for an unset `out_dtype`."""
     return tuple(attr("out_dtype", "int32", printed=True) if a.name == "out_dtype" else a for a in attributes)
 
 

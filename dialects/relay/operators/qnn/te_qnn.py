@@ -31,14 +31,14 @@ def parameter(x: Tensor, indices: Sequence[Expr], axis: int) -> Expr:
 
 
 def element(x: Tensor, place: Any) -> Expr:
-    """The scalar, or a vector's element."""
+    """Returns the scalar, or a vector's element."""
     if len(x.shape) == 0:
         return x()
     return x(0) if is_scalar(x) else x(place)
 
 
 def saturate(x: Expr, dtype: str) -> Expr:
-    """`x` clipped to the range of an integer dtype, and cast to it."""
+    """Clips `x` to the range of an integer dtype, and casts it to that."""
     if dtype.startswith(("int", "uint")) and x.dtype != dtype:
         low, high = te.min_value(dtype).astype(x.dtype), te.max_value(dtype).astype(x.dtype)
         return te.max(te.min(x, high), low).astype(dtype)
@@ -46,7 +46,7 @@ def saturate(x: Expr, dtype: str) -> Expr:
 
 
 def multiplier_and_shift(scale: Expr) -> tuple[Expr, Expr]:
-    """A positive float64 as (int64 of 31 fractional bits, int64 shift): multiplier · 2^(shift - 31)."""
+    """Splits a positive float64 into an int64 multiplier and shift: multiplier * 2^(shift - 31)."""
     if isinstance(scale, te.Const):
         significand, shift = frexp(float(scale))
         fixed = round(significand * (1 << FRACTION_BITS))
@@ -91,13 +91,13 @@ class Target:
 
 
 def quantized(x: Expr, to: Target) -> Expr:
-    """round(x / scale) + zero_point, halves away from zero, saturated."""
+    """Computes round(x / scale) + zero_point, halves away from zero, saturated."""
     rounded = te.round(x / to.scale.astype(x.dtype)).astype("float64")
     return saturate(rounded + to.zero_point.astype("float64"), to.dtype)
 
 
 def dequantized(x: Expr, scale: Expr, zero_point: Expr) -> Expr:
-    """(x - zero_point) * scale in float32."""
+    """Computes (x - zero_point) * scale in float32."""
     return (x.astype("int32") - zero_point).astype("float32") * scale
 
 
@@ -125,7 +125,7 @@ def requantized(
 
 
 def te_quantize(attrs: Attrs, x: Tensor, scale: Tensor, zero_point: Tensor) -> Tensor:
-    """`qnn.quantize`."""
+    """Computes `qnn.quantize`."""
     dtype = attrs.out_dtype or "int8"
 
     def body(*i: Expr) -> Expr:
@@ -136,7 +136,7 @@ def te_quantize(attrs: Attrs, x: Tensor, scale: Tensor, zero_point: Tensor) -> T
 
 
 def te_dequantize(attrs: Attrs, x: Tensor, scale: Tensor, zero_point: Tensor) -> Tensor:
-    """`qnn.dequantize`."""
+    """Computes `qnn.dequantize`."""
     dtype = attrs.out_dtype or "float32"
 
     def body(*i: Expr) -> Expr:
@@ -149,7 +149,7 @@ def te_dequantize(attrs: Attrs, x: Tensor, scale: Tensor, zero_point: Tensor) ->
 def te_requantize(
     attrs: Attrs, x: Tensor, scale: Tensor, zero_point: Tensor, out_scale: Tensor, out_zero_point: Tensor
 ) -> Tensor:
-    """`qnn.requantize`."""
+    """Computes `qnn.requantize`."""
     to = Target(element(out_scale, 0), element(out_zero_point, 0), attrs.out_dtype or "int8")
 
     def body(*i: Expr) -> Expr:
@@ -160,7 +160,7 @@ def te_requantize(
 
 
 def _requantize_whole(x: Tensor, parameters: Sequence[Tensor]) -> Tensor:
-    """A tensor brought from (scale, zero point) to (scale, zero point), all scalars, in its dtype."""
+    """Returns a tensor brought from (scale, zero point) to (scale, zero point), all scalars, in its dtype."""
     scale, zero_point, out_scale, out_zero_point = (element(p, 0) for p in parameters)
     to = Target(out_scale, out_zero_point, x.dtype)
     return te.compute(x.shape, lambda *i: requantized(x(*i), scale, zero_point, to), name="T_requantize")
@@ -173,7 +173,7 @@ CombineQuantized = Callable[[Operand, Operand, Target], "Expr"]
 
 
 def te_binary(attrs: Attrs, xs: Sequence[Tensor], combine: CombineQuantized, name: str) -> Tensor:
-    """An operator of two quantized tensors that are broadcast."""
+    """Computes an operator of two quantized tensors that are broadcast."""
     lhs, rhs, *parameters = xs
     shape = broadcast_dims([lhs.shape, rhs.shape])
     to = Target(element(parameters[4], 0), element(parameters[5], 0), lhs.dtype)
@@ -192,28 +192,28 @@ def te_binary(attrs: Attrs, xs: Sequence[Tensor], combine: CombineQuantized, nam
 
 
 def _in_common(operand: Operand, to: Target) -> Expr:
-    """An element in the target's scale and zero point, as int64."""
+    """Returns an element in the target's scale and zero point, as int64."""
     return requantized(*operand, Target(to.scale, to.zero_point, "int32")).astype("int64")
 
 
 def added(a: Operand, b: Operand, to: Target) -> Expr:
-    """The sum, each operand brought to the target first."""
+    """Returns the sum, each operand brought to the target first."""
     return saturate(_in_common(a, to) + _in_common(b, to) - to.zero_point.astype("int64"), to.dtype)
 
 
 def subtracted(a: Operand, b: Operand, to: Target) -> Expr:
-    """The difference, each operand brought to the target first."""
+    """Returns the difference, each operand brought to the target first."""
     return saturate(_in_common(a, to) - _in_common(b, to) + to.zero_point.astype("int64"), to.dtype)
 
 
 def multiplied(a: Operand, b: Operand, to: Target) -> Expr:
-    """The product of the integers, requantized."""
+    """Returns the product of the integers, requantized."""
     product = (a[0].astype("int32") - a[2]) * (b[0].astype("int32") - b[2])
     return requantized(product, a[1] * b[1], te.const(0, "int32"), to)
 
 
 def _centered(x: Tensor, zero_point: Callable[[Sequence[Expr]], Expr]) -> Tensor:
-    """`x` less its zero point, in int32."""
+    """Computes `x` minus its zero point, in int32."""
     return te.compute(x.shape, lambda *i: x(*i).astype("int32") - zero_point(i), name="T_centered")
 
 
@@ -222,18 +222,18 @@ def _centered_along(x: Tensor, zero_point: Tensor, axis: int) -> Tensor:
 
 
 def _centered_by_axis(x: Tensor, zero_point: Tensor, of: str, letter: str) -> Tensor:
-    """With a vector of zero points along the axis called `letter` of the layout `of`."""
+    """Computes `x` minus a vector of zero points along the axis `letter` of the layout `of`."""
     place = layout(of)
     return _centered(x, lambda i: element(zero_point, place.logical_indices(i)[letter]))
 
 
 def _product(operator: str, attrs: Attrs, data: Tensor, weight: Tensor, out: Any) -> Sequence[Tensor]:
-    """The operator on plain integers; it accumulates in int32 unless `out_dtype` says otherwise."""
+    """Computes the operator on plain integers, accumulated in int32 unless `out_dtype` is set."""
     return compute_of(operator)(Attrs({**attrs, "out_dtype": attrs.out_dtype or "int32"}), [data, weight], out)
 
 
 def te_dense(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
-    """`qnn.dense`."""
+    """Computes `qnn.dense`."""
     data, weight, data_zero, weight_zero, *_ = xs
     return _product(
         "nn.dense", attrs, _centered_along(data, data_zero, -1), _centered_along(weight, weight_zero, 0), out
@@ -241,7 +241,7 @@ def te_dense(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
 
 
 def te_dense_pack(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
-    """`qnn.contrib_dense_pack`."""
+    """Computes `qnn.contrib_dense_pack`."""
     data, weight, data_zero, weight_zero, *_ = xs
     width = weight.shape[2]
     filters = _centered(weight, lambda i: element(weight_zero, i[0] * width + i[2]))
@@ -249,7 +249,7 @@ def te_dense_pack(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tens
 
 
 def te_batch_matmul(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
-    """`qnn.batch_matmul`."""
+    """Computes `qnn.batch_matmul`."""
     x, y, x_zero, y_zero, *_ = xs
     return _product("nn.batch_matmul", attrs, _centered_along(x, x_zero, -1), _centered_along(y, y_zero, -1), out)
 
@@ -272,7 +272,7 @@ def te_conv2d(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
 
 
 def te_conv2d_transpose(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> Sequence[Tensor]:
-    """`qnn.conv2d_transpose`."""
+    """Computes `qnn.conv2d_transpose`."""
     data, weight, data_zero, weight_zero, *_ = xs
     centered = _centered_by_axis(data, data_zero, attrs.data_layout, "W")
     filters = _centered_by_axis(weight, weight_zero, attrs.kernel_layout, "O")

@@ -16,7 +16,7 @@ else:
 
 
 def te_unary(xs: Sequence[Tensor], function: Callable[[Expr], Expr], name: str) -> Tensor:
-    """A function of real numbers on a quantized tensor; NaN counts as 0."""
+    """Computes a function of real numbers on a quantized tensor; NaN counts as 0."""
     x, *parameters = xs
     scale, zero_point, out_scale, out_zero_point = (element(p, 0) for p in parameters)
     to = Target(out_scale, out_zero_point, x.dtype)
@@ -29,13 +29,13 @@ def te_unary(xs: Sequence[Tensor], function: Callable[[Expr], Expr], name: str) 
 
 
 def te_hardswish(x: Expr) -> Expr:
-    """x * clip(x + 3, 0, 6) / 6."""
+    """Computes x * clip(x + 3, 0, 6) / 6."""
     low, high = te.const(0.0, "float32"), te.const(6.0, "float32")
     return x * te.max(te.min(x + te.const(3.0, "float32"), high), low) / high
 
 
 def te_leaky_relu(alpha: float, xs: Sequence[Tensor]) -> Tensor:
-    """`qnn.leaky_relu`."""
+    """Computes `qnn.leaky_relu`."""
     x, *parameters = xs
     scale, zero_point, out_scale, out_zero_point = (element(p, 0) for p in parameters)
     to = Target(out_scale, out_zero_point, "int32")
@@ -50,7 +50,7 @@ def te_leaky_relu(alpha: float, xs: Sequence[Tensor]) -> Tensor:
 
 
 def te_softmax(axis: int, xs: Sequence[Tensor]) -> Tensor:
-    """`qnn.softmax`."""
+    """Computes `qnn.softmax`."""
     x, *parameters = xs
     scale, zero_point, out_scale, out_zero_point = (element(p, 0) for p in parameters)
     axis %= len(x.shape)

@@ -30,7 +30,7 @@ SHAPE_AND_DTYPE = (attr("shape", None, "ints", printed=True), attr("dtype", None
 
 
 def check_shape(rel: Relation) -> tuple[int, ...]:
-    """The attribute `shape`. Fails when it is not given or has a negative dimension."""
+    """Returns the attribute `shape`. Fails when it is not given or has a negative dimension."""
     if rel.attrs.shape is None:
         raise rel.fail(f"{rel.operator.name}: shape must be given, as a list of integers")
     return check_dims(rel, rel.attrs.shape)

@@ -44,7 +44,7 @@ def length_of(rel: Relation, index: int, why: str = "which is the result's rank"
 
 
 def unknown(rank: int, element: Attribute) -> Attribute:
-    """The type of a tensor of which the rank is known."""
+    """Returns the type of a tensor of which the rank is known."""
     return tensor_type([ANY] * rank, element)
 
 
@@ -66,7 +66,7 @@ def _register(
 
 
 def _of_rank(shape: int, data: int = 0) -> Callable[[Relation], None]:
-    """The rank is the length of argument `shape`, the element type that of argument `data`."""
+    """Returns the relation of a result whose rank is the length of argument `shape`, of `data`'s dtype."""
 
     def relation(rel: Relation) -> None:
         element = rel.tensor(data).element_type

@@ -28,23 +28,23 @@ def _wide(dim: Dim) -> Expr:
 
 
 def reshaped(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
-    """`dyn.reshape`."""
+    """Computes the sizes of `dyn.reshape`."""
     return reshaped_to(xs[0], numbers(xs[1]), attrs.allowzero)
 
 
 def stretched(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
-    """`dyn.broadcast_to`."""
+    """Computes the sizes of `dyn.broadcast_to`."""
     shape = numbers(xs[1])
     return ResultShapes([shape], stretches_to(xs[0], shape))
 
 
 def of_argument(index: int) -> Extents:
-    """The shape is the value of an argument."""
+    """Returns `extents` of a shape that is the value of an argument."""
     return lambda attrs, xs, out: ResultShapes([numbers(xs[index])])
 
 
 def largest(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
-    """`dyn.topk`: at most as many as there are; all for a number below 1."""
+    """Computes the sizes of `dyn.topk`: at most as many as there are; all for a number below 1."""
     x, k = xs
     axis: int = attrs.axis % len(x.shape)
     size = _wide(x.shape[axis])
@@ -54,7 +54,7 @@ def largest(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
 
 
 def tiled(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
-    """`dyn.tile`."""
+    """Computes the sizes of `dyn.tile`."""
     x, times = xs[0], numbers(xs[1])
     rank = max(len(x.shape), len(times))
     shape: list[Any] = [1] * (rank - len(x.shape)) + list(x.shape)
@@ -63,7 +63,7 @@ def tiled(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
 
 
 def one_hot(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
-    """`dyn.one_hot`."""
+    """Computes the sizes of `dyn.one_hot`."""
     shape = list(xs[0].shape)
     depth = xs[3]
     shape.insert(len(shape) if attrs.axis == -1 else attrs.axis % (len(shape) + 1), number(depth, *[0] * depth.ndim))
@@ -71,7 +71,7 @@ def one_hot(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
 
 
 def squeezed(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
-    """`dyn.squeeze`: the dimensions that are not named, in their order."""
+    """Computes the sizes of `dyn.squeeze`: the dimensions that are not named, in their order."""
     x, axes = xs[0], numbers(xs[1])
     rank = len(x.shape)
     shape: list[Any] = [te.const(0, "int64")] * (rank - len(axes))
@@ -86,7 +86,7 @@ def squeezed(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes
 
 
 def expanded(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
-    """`dyn.expand_dims`."""
+    """Computes the sizes of `dyn.expand_dims`."""
     x, axis = xs
     rank, count = len(x.shape), cast("int", attrs.num_newaxis)
     place = te.floormod(number(axis, *[0] * len(axis.shape)), rank + 1)
@@ -99,7 +99,7 @@ def expanded(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes
 
 
 def sliced(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
-    """`dyn.strided_slice`."""
+    """Computes the sizes of `dyn.strided_slice`."""
     x, bounds = xs[0], xs[1:4]
     shape: list[Any] = list(x.shape)
     for axis, (low, high, step) in te_bounds(len(shape), bounds, attrs.axes, attrs.slice_mode == "size").items():
@@ -108,7 +108,7 @@ def sliced(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
 
 
 def padded(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
-    """`dyn.nn.pad`."""
+    """Computes the sizes of `dyn.nn.pad`."""
     x, widths = xs[:2]
     shape: list[Dim] = []
     needed: list[Requirement] = []
@@ -125,14 +125,14 @@ def padded(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
 
 
 def resized(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
-    """`dyn.image.resize2d`."""
+    """Computes the sizes of `dyn.image.resize2d`."""
     x, size = xs[:2]
     of = layout(attrs.layout)
     return ResultShapes([of.physical({**of.logical(x.shape), "H": number(size, 0), "W": number(size, 1)})])
 
 
 def upsampled(axes: str) -> Extents:
-    """`dyn.nn.upsampling`, `dyn.nn.upsampling3d`."""
+    """Computes the sizes of `dyn.nn.upsampling`, `dyn.nn.upsampling3d`."""
 
     def enlarged(size: Dim, scale: Tensor) -> Expr:
         return te.floor(_wide(size).astype("float64") * scale().astype("float64") + 0.5).astype("int64")
@@ -151,5 +151,5 @@ def upsampled(axes: str) -> Extents:
 
 
 def scattered(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultShapes:
-    """`dyn.sparse_to_dense`."""
+    """Computes the sizes of `dyn.sparse_to_dense`."""
     return ResultShapes([numbers(xs[3])])

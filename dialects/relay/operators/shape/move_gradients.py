@@ -14,13 +14,13 @@ from ...operator import AttrValue
 
 
 def _places(x: Term) -> Term:
-    """The numbers of x's elements, from 1, in its shape."""
+    """Returns the numbers of x's elements, from 1, in its shape."""
     flat = x.ones.of("reshape", newshape=[-1]).of("cast", dtype="int64")
     return flat.of("cumsum", axis=0).of("reshape_like", x)
 
 
 def _sent_back(places: Term, g: Term, x: Term) -> Term:
-    """The sums of the gradients that belong to each place of x."""
+    """Returns the sums of the gradients that belong to each place of x."""
     room = [x.number(0).of("expand_dims", axis=0), x.zeros.of("reshape", newshape=[-1])]
     every = Term(g.emitter, g.emitter.tuple([part.value for part in room])).of("concatenate", axis=0)
     rows, shares = places.of("reshape", newshape=[1, -1]), g.of("reshape", newshape=[-1])
@@ -29,7 +29,7 @@ def _sent_back(places: Term, g: Term, x: Term) -> Term:
 
 
 def _moved(use: Backward, sources: Sequence[int], **changed: AttrValue) -> list[Term]:
-    """The gradients of the arguments `sources`, whose elements are moved; the others say where to."""
+    """Returns the gradients of the arguments `sources`, whose elements are moved; the others say where to."""
     no_places = {k: use.args[k].zeros.of("cast", dtype="int64") for k in sources}
     results: list[Term] = []
     for number, arg in enumerate(use.args):
@@ -97,7 +97,7 @@ def _topk(use: Backward) -> Sequence[Term]:
 
 @gradient("one_hot", "dyn.one_hot")
 def _one_hot(use: Backward) -> Sequence[Term]:
-    """The on-value where the index is, the off-value elsewhere."""
+    """Sums the gradient to the on-value where the index is, to the off-value elsewhere."""
     indices, on, off, *rest = use.args
     g = use.gradient
     hot = use.again([indices, g.number(1), g.number(0), *rest], dtype=g.dtype)
@@ -110,7 +110,7 @@ def _one_hot(use: Backward) -> Sequence[Term]:
 
 
 def _written(use: Backward, mode: str, gathered: Term) -> Sequence[Term]:
-    """Of what adds updates to elements, or writes them in their place."""
+    """Differentiates operators that add updates to elements, or write updates in their place."""
     _, indices, _ = use.args
     if mode == "add":
         return [use.gradient, indices.zeros, gathered]

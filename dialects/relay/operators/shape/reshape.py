@@ -49,7 +49,7 @@ def _quotient(total: Any, part: Any) -> Any:
 
 
 def new_shape(old: Sequence[Any], newshape: Sequence[int], allow_zero: bool = False) -> list[Any]:
-    """The shape that `newshape` asks of a tensor of shape `old` (integers, `?` as ANY, or TE expressions).
+    """Returns the shape that `newshape` asks of a tensor of shape `old` (`?` as ANY, or TE expressions).
 
     Positive numbers are dimensions; 0 takes the old dimension at its place (or is 0 with `allow_zero`), -1 what is left
     over, -2 all old dimensions that follow, -3 the product of two old ones, and -4 splits one old dimension into the two
@@ -108,7 +108,7 @@ def new_shape(old: Sequence[Any], newshape: Sequence[int], allow_zero: bool = Fa
 
 
 def reverse_new_shape(old: Sequence[Any], newshape: Sequence[int], allow_zero: bool = False) -> list[Any]:
-    """As `new_shape`, the special values counted from the right."""
+    """Returns `new_shape` with the special values counted from the right."""
     values = list(newshape)
     # -4 a b stays before its two numbers when the list is turned around.
     turned: list[int] = []
@@ -142,7 +142,7 @@ def _reshape_relation(resolve: Resolve) -> Callable[[Relation], None]:
 
 
 def te_reshape(x: Tensor, shape: Sequence[Any], name: str = "T_reshape") -> Tensor:
-    """The elements of `x` in row-major order, in another shape."""
+    """Returns the elements of `x` in row-major order, in another shape."""
     return te.compute(shape, lambda *i: x(*_place(i, shape, x.shape)), name=name)
 
 
@@ -236,7 +236,7 @@ define(
 
 
 def _squeezed(shape: Sequence[Any], axes: Sequence[int] | None) -> list[int]:
-    """The axes that stay."""
+    """Returns the axes that stay."""
     if axes is None:
         return [a for a, d in enumerate(shape) if not is_one(d)]
     gone = {a % len(shape) for a in axes}

@@ -27,7 +27,7 @@ Bounds = tuple[int, int | None, int]
 
 
 def _bounds(attrs: Attrs, rank: int) -> dict[int, Bounds]:
-    """The slice of each sliced axis."""
+    """Returns the slice of each sliced axis."""
     axes = range(len(attrs.begin)) if attrs.axes is None else [a % rank for a in attrs.axes]
     strides = list(attrs.strides or ())
     result: dict[int, Bounds] = {}
@@ -87,13 +87,13 @@ def _slice_relation(rel: Relation) -> None:
 
 
 def slice_ranges(attrs: Attrs, shape: Sequence[int]) -> list[range]:
-    """The indices that a `strided_slice` takes along each axis of a tensor of this shape."""
+    """Returns the indices that a `strided_slice` takes along each axis of a tensor of this shape."""
     bounds = _bounds(attrs, len(shape))
     return [_steps(bounds[axis], size) if axis in bounds else range(size) for axis, size in enumerate(shape)]
 
 
 def numpy_slice(attrs: Attrs, shape: Sequence[int]) -> tuple[Any, ...]:
-    """The slices that a `strided_slice` takes of an array of this shape."""
+    """Returns the slices that a `strided_slice` takes of an array of this shape."""
     taken: list[Any] = []
     for steps in slice_ranges(attrs, shape):
         # A slice, not a list of indices: the end of a descending one before the first element is None.
@@ -126,7 +126,7 @@ def _te_slice(attrs: Attrs, x: Tensor) -> Tensor:
 
 
 def _symbolic(bounds: Bounds, size: Any) -> tuple[Any, Any, int]:
-    """First index, number of elements and step of a slice of a size known only at run time."""
+    """Returns the first index, element count and step of a slice of a size known only at run time."""
     begin, end, step = bounds
     low, high = (0, size) if step > 0 else (-1, size - 1)
 

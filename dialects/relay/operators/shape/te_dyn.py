@@ -30,24 +30,24 @@ else:
 
 
 def reshaped(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
-    """`dyn.reshape`, `dyn.squeeze`, `dyn.expand_dims`: the elements in their order, in another shape."""
+    """Computes `dyn.reshape`, `dyn.squeeze` and `dyn.expand_dims`: the elements in another shape."""
     return [te_reshape(xs[0], result_shape(out))]
 
 
 def stretched(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
-    """`dyn.broadcast_to`."""
+    """Computes `dyn.broadcast_to`."""
     return [te_stretch(xs[0], result_shape(out))]
 
 
 def largest(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
-    """`dyn.topk`."""
+    """Computes `dyn.topk`."""
     shape = result_shape(out.types.data[0] if isinstance(out, TupleType) else out)
     axis: int = attrs.axis
     return te_topk(attrs, xs[0], shape[axis])
 
 
 def tiled(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
-    """`dyn.tile`."""
+    """Computes `dyn.tile`."""
     x, shape = xs[0], result_shape(out)
 
     def body(*i: Expr) -> Expr:
@@ -58,30 +58,30 @@ def tiled(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
 
 
 def filled(value: int, attrs: Attrs, out: Attribute) -> list[Tensor]:
-    """`dyn.zeros` and `dyn.ones`."""
+    """Computes `dyn.zeros` and `dyn.ones`."""
     return [te.compute(result_shape(out), lambda *i: te.const(value, attrs.dtype or "float32"), name="T_full")]
 
 
 def full(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
-    """`dyn.full`."""
+    """Computes `dyn.full`."""
     value = xs[0]
     return [te.compute(result_shape(out), lambda *i: value().astype(attrs.dtype or value.dtype), name="T_full")]
 
 
 def one_hot(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> Sequence[Tensor]:
-    """`dyn.one_hot`."""
+    """Computes `dyn.one_hot`."""
     shape: list[Any] = result_shape(out)
     axis: int = attrs.axis
     return compute_of("one_hot")(Attrs({**attrs, "depth": shape[axis]}), xs[:3], out)
 
 
 def strided_slice(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
-    """`dyn.strided_slice`."""
+    """Computes `dyn.strided_slice`."""
     return [te_strided_slice(xs[0], result_shape(out), xs[1:4], attrs.axes, attrs.slice_mode == "size")]
 
 
 def padded(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
-    """`dyn.nn.pad`."""
+    """Computes `dyn.nn.pad`."""
     x, widths, value = xs
 
     def source(index: Expr, dim: Any) -> Expr:
@@ -105,7 +105,7 @@ def padded(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
 
 
 def resized(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
-    """`dyn.image.resize2d`."""
+    """Computes `dyn.image.resize2d`."""
     x, _, roi = xs
     of = layout(attrs.layout)
     sizes = of.logical(result_shape(out))
@@ -115,7 +115,7 @@ def resized(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
 
 
 def upsampled(rank: int) -> Compute:
-    """`dyn.nn.upsampling`, `dyn.nn.upsampling3d`."""
+    """Computes `dyn.nn.upsampling`, `dyn.nn.upsampling3d`."""
     axes = SPATIAL[rank]
 
     def compute(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
@@ -127,5 +127,5 @@ def upsampled(rank: int) -> Compute:
 
 
 def sparse_to_dense(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:
-    """`dyn.sparse_to_dense`."""
+    """Computes `dyn.sparse_to_dense`."""
     return [te_sparse_to_dense(result_shape(out), *xs[:3])]

@@ -113,7 +113,7 @@ def _joined_dims(rel: Relation, fields: Sequence[TensorType[Attribute]], skipped
 
 
 def concatenate_relation(rel: Relation) -> None:
-    """The fields of the first argument, a tuple, joined along `axis`."""
+    """Types the concatenation of the fields of the first argument, a tuple, along `axis`."""
     fields, rank = _same_ranks(rel)
     axis = axis_of(rel, rel.attrs.axis, rank, what="each field")
     dims = _joined_dims(rel, fields, axis)
@@ -184,7 +184,7 @@ define(
 
 
 def sections(attrs: Attrs, size: int) -> list[tuple[int, int]]:
-    """Begin and end of each part along the axis; with an unknown size, ANY for the last end."""
+    """Returns begin and end of each part along the axis; for an unknown size ANY as the last end."""
     parts = attrs.indices_or_sections
     if isinstance(parts, int):
         if size == ANY:
@@ -264,7 +264,7 @@ define(
 
 
 def _tiled(shape: Sequence[Any], reps: Sequence[int]) -> tuple[list[Any], list[int]]:
-    """Shape and repetitions brought to one length."""
+    """Pads shape and repetitions with 1 in front to one length."""
     rank = max(len(shape), len(reps))
     return [1] * (rank - len(shape)) + list(shape), [1] * (rank - len(reps)) + list(reps)
 
@@ -388,7 +388,7 @@ def _broadcast_to_like_relation(rel: Relation) -> None:
 
 
 def te_stretch(x: Tensor, shape: Sequence[Any], name: str = "T_broadcast_to") -> Tensor:
-    """`x` stretched to a shape that it broadcasts to."""
+    """Broadcasts `x` to a shape."""
     return te.compute(shape, lambda *i: broadcast_index(x, i, shape), name=name)
 
 

@@ -62,7 +62,7 @@ SORT: tuple[Pairs, ...] = (
 
 
 def element_bits(dtype: str) -> int:
-    """The bits of an element in memory, where a bool takes a byte."""
+    """Returns the bits of an element in memory, where a bool takes a byte."""
     from ....te.expr import bits_of
 
     return 8 if dtype == "bool" else bits_of(dtype)
@@ -120,13 +120,13 @@ class LaneKeys:
         return (key.astype(self.key_dtype) << te.const(half, self.key_dtype)) | place.astype(self.key_dtype)
 
     def _turned(self, bits: Expr) -> Expr:
-        """A float's bits as an integer that is ordered as floats are, and back."""
+        """Returns a float's bits as an integer that is ordered as floats are, and back."""
         width, dtype = self.element_bits, f"int{self.element_bits}"
         largest = te.const((1 << (width - 1)) - 1, dtype)
         return bits ^ ((bits >> te.const(width - 1, dtype)) & largest)
 
     def result(self, key: Expr) -> Expr:
-        """The place (int32) or else the element of a key."""
+        """Returns the place (int32) or else the element of a key."""
         bits, dtype = self.element_bits, f"int{self.element_bits}"
         if self.places:
             return (key & te.const((1 << (self.bits // 2)) - 1, self.key_dtype)).astype("int32")
@@ -168,11 +168,11 @@ class Columns:
         return self.transposed and len(self.x.shape) == 2 and self.count % self.lanes == 0
 
     def shape(self, size: int) -> tuple[int, ...]:
-        """Of a tensor of so many elements of each row."""
+        """Returns the shape of a tensor of `count` elements of each row."""
         return (*self.outer, size, self.count)
 
     def source(self) -> Tensor:
-        """The elements, a row in each column."""
+        """Returns the elements, a row in each column."""
         if not self.transposed:
             return self.x
         others = [*self.x.shape[: self.axis], *self.x.shape[self.axis + 1 :]]
@@ -205,7 +205,7 @@ class Columns:
 
 
 def columns_of(x: Tensor, axis: int, keys: LaneKeys) -> Columns | None:
-    """The rows along an axis as columns; None where sizes are not known, or there is but one row."""
+    """Returns the rows along an axis as columns; None where sizes are not known, or there is but one row."""
     known = [constant(dim) for dim in x.shape]
     sizes = [dim for dim in known if dim is not None]
     if len(sizes) != len(known) or 0 in sizes:
@@ -297,7 +297,7 @@ def _in_groups(
     name: str,
     dtype: str | None = None,
 ) -> Tensor:
-    """The first `count` of the keys that `body` leaves for each group of rows."""
+    """Returns the first `count` of the keys that `body` leaves for each group of rows."""
     lanes = columns.lanes
     shares = columns.groups * prod(columns.outer)
     parallel = shares > 1 and shares * lanes * columns.size >= THREADED
@@ -394,7 +394,7 @@ class _Group:
         self._merge(0, kept, te.const(kept.bit_length() - 1, "int32"))
 
     def _merge(self, begin: int, count: int, steps: Expr) -> None:
-        """The last `steps` steps of merging: at distances of 2^(steps-1) to 1."""
+        """Emits the last `steps` steps of merging: at distances of 2^(steps-1) to 1."""
         with self.ib.for_range(0, te.floordiv(steps, 3), "triple") as triple:
             shift = steps - 1 - triple * 3 - 2
             step = te.const(1, "int32") << shift

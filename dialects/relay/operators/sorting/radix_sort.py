@@ -77,7 +77,7 @@ class Keys:
         return (1 << self.bits) - 1
 
     def of(self, element: Expr, *, zeros: bool = True) -> Expr:
-        """The key of an element; without `zeros`, -0 comes in front of 0."""
+        """Returns the key of an element; without `zeros`, -0 precedes 0."""
         dtype = self.dtype
         if dtype in INFINITY:
             raw = te.reinterpret(self.key_dtype, element)
@@ -93,7 +93,7 @@ class Keys:
         return key if self.ascending else key ^ self._number(self._all)
 
     def element(self, key: Expr) -> Expr:
-        """The element that has a key made without `zeros`; a NaN for that of every NaN."""
+        """Returns the element that has a key made without `zeros`; a NaN for that of every NaN."""
         if not self.ascending:
             key = key ^ self._number(self._all)
         if self.dtype in INFINITY:
@@ -149,7 +149,7 @@ class Rows:
                 yield share, unflatten(row, self.others)
 
     def at(self, row: Sequence[Expr], index: Expr) -> tuple[Expr, ...]:
-        """The indices of an element of a row."""
+        """Returns the indices of an element of a row."""
         return (*row[: self.axis], index, *row[self.axis :])
 
 
@@ -336,16 +336,16 @@ class _Digits:
                 cursor[share, 0] = 1 - source
 
     def key_at(self, share: Any, k: Expr) -> Expr:
-        """A key in order."""
+        """Returns a key in order."""
         return self.key[share, self.cursor[share, 0], k]
 
     def place_at(self, share: Any, k: Expr) -> Expr:
-        """A place in order."""
+        """Returns a place in order."""
         return self.place[share, self.cursor[share, 0], k]
 
 
 def _by_digits(x: Tensor, rows: Rows, keys: Keys, *, with_places: bool) -> Tensor:
-    """The indices in order, or the elements themselves."""
+    """Returns the indices in order, or the elements themselves."""
     size = rows.size
 
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:

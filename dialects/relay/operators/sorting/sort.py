@@ -50,7 +50,7 @@ def _sort_relation(dtype: bool) -> Callable[[Relation], None]:
 
 
 def order(x: Array, axis: int, ascending: bool) -> Array:
-    """The indices that sort x along an axis; equal elements keep their order."""
+    """Returns the indices that sort x along an axis; equal elements keep their order."""
     if ascending:
         # Of bfloat16, numpy does not know that NaN comes last.
         return np.argsort(widened(x), axis, kind="stable")
@@ -95,7 +95,7 @@ def topk_type(rel: Relation, count: int | None) -> None:
 
 
 def topk(attrs: Attrs, x: Array, count: int) -> Any:
-    """The first `count` elements in order along the axis, their indices, or both."""
+    """Returns the first `count` elements in order along the axis, their indices, or both."""
     places = order(x, attrs.axis, attrs.is_ascend)
     if count > 0:
         places = np.take(places, np.arange(min(count, x.shape[attrs.axis])), attrs.axis)
@@ -104,7 +104,7 @@ def topk(attrs: Attrs, x: Array, count: int) -> Any:
 
 
 def te_topk(attrs: Attrs, x: Tensor) -> list[Tensor]:
-    """`topk` of the attribute's number of elements, as many as there are at most."""
+    """Computes `topk` of the attribute's number of elements, as many as there are at most."""
     count: int = 1 if attrs.k is None else attrs.k
     axis: int = attrs.axis
     known = constant(x.shape[axis])

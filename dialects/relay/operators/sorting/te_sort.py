@@ -27,7 +27,7 @@ LARGE = 1 << 16
 
 @contextmanager
 def loops(ib: IRBuilder, dims: Sequence[Dim], name: str = "i", first: str = "serial") -> Generator[list[Expr]]:
-    """A nest of loops over every index vector of a shape; `first` is the kind of the outermost one."""
+    """Opens loops over every index vector of a shape; `first` is the kind of the outermost one."""
     with ExitStack() as stack:
         yield [
             stack.enter_context(ib.for_range(0, dim, f"{name}{n}", kind="serial" if n else first))
@@ -93,7 +93,7 @@ def te_chosen(x: Tensor, axis: int, ascending: bool, count: int) -> Tensor:
                 key[own, place] = value
 
             def is_behind(a: tuple[Expr, Expr], b: tuple[Expr, Expr]) -> Expr:
-                """Of pairs of an index and its element."""
+                """Returns whether a pair of an index and its element follows another one in order."""
                 after = te.all(te.logical_not(comes_first(a[1], b[1], ascending)), a[0] > b[0])
                 return te.any(comes_first(b[1], a[1], ascending), after)
 
@@ -133,7 +133,7 @@ def te_chosen(x: Tensor, axis: int, ascending: bool, count: int) -> Tensor:
 
             @contextmanager
             def where_wanted(begin: Expr, number: int) -> Generator[None]:
-                """Statements that run where one of so many elements is wanted."""
+                """Opens a scope of statements that run where one of some elements is wanted."""
                 cursor[own, 3] = 0
                 with ib.for_range(0, LANES, "lane", kind="vectorized") as lane:
                     wanted = te.any(*(is_wanted(begin + first + lane) for first in range(0, number, LANES)))
@@ -175,17 +175,17 @@ def te_chosen(x: Tensor, axis: int, ascending: bool, count: int) -> Tensor:
 
 
 def te_sort(attrs: Attrs, x: Tensor) -> Tensor:
-    """`sort`."""
+    """Computes `sort`."""
     return te_sorted(x, attrs.axis, attrs.is_ascend)
 
 
 def te_argsort(attrs: Attrs, x: Tensor) -> Tensor:
-    """`argsort`."""
+    """Computes `argsort`."""
     return te_order(x, attrs.axis, attrs.is_ascend, attrs.dtype or "int32")
 
 
 def te_topk(attrs: Attrs, x: Tensor, count: Dim | None) -> list[Tensor]:
-    """`topk` of `count` elements; all for None."""
+    """Computes `topk` of `count` elements; all for None."""
     axis: int = attrs.axis % len(x.shape)
     size, wanted = constant(x.shape[axis]), None if count is None else constant(count)
     if size is None or not wanted or wanted == size:
@@ -227,13 +227,13 @@ in which it passes a level of the heap."""
 
 
 def _taken(x: Tensor, order: Tensor, axis: int, shape: Sequence[Dim]) -> Tensor:
-    """The elements of `x` at the indices along an axis."""
+    """Returns the elements of `x` at the indices along an axis."""
     axis %= len(x.shape)
     return te.compute(shape, lambda *i: x(*i[:axis], order(*i), *i[axis + 1 :]), name="T_sorted")
 
 
 def te_running(attrs: Attrs, x: Tensor, is_sum: bool) -> Tensor:
-    """`cumsum` and `cumprod`: each element from the one before."""
+    """Computes `cumsum` and `cumprod`: each element from the one before."""
     dtype: str = attrs.dtype or x.dtype
     if attrs.axis is None:
         shape = list(x.shape)
@@ -276,7 +276,7 @@ def _running(x: Tensor, axis: int, dtype: str, is_sum: bool, exclusive: bool) ->
 
 
 def te_searchsorted(attrs: Attrs, rows: Tensor, values: Tensor) -> Tensor:
-    """`searchsorted`: a binary search of each value, by ever smaller powers of two.
+    """Computes `searchsorted`: a binary search of each value, by ever smaller powers of two.
 
     Several values are searched at once, step by step: what one of them waits for, the others need not.
     """
@@ -323,6 +323,6 @@ def te_searchsorted(attrs: Attrs, rows: Tensor, values: Tensor) -> Tensor:
 
 
 def te_invert_permutation(x: Tensor) -> Tensor:
-    """`invert_permutation`: the indices that sort it."""
+    """Computes `invert_permutation`: the indices that sort it."""
     order = te_order(x, 0, True)
     return te.compute(x.shape, lambda *i: order(*i).astype(x.dtype), name="T_invert_permutation")

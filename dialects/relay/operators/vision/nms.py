@@ -43,12 +43,12 @@ def _field_of_box(rel: Relation, name: str, length: int, width: int = 1) -> None
 
 
 def corners(boxes: Array) -> Array:
-    """Two opposite corners in the last axis as the lower and the upper one."""
+    """Returns two opposite corners in the last axis as the lower and the upper one."""
     return np.concatenate([np.minimum(boxes[..., :2], boxes[..., 2:]), np.maximum(boxes[..., :2], boxes[..., 2:])], -1)
 
 
 def area(boxes: Array) -> Array:
-    """The areas of boxes (lower, then upper corner)."""
+    """Returns the areas of boxes (lower, then upper corner)."""
     return (boxes[..., 2] - boxes[..., 0]) * (boxes[..., 3] - boxes[..., 1])
 
 
@@ -158,7 +158,7 @@ def _nms(attrs: Attrs, x: Array, valid: Array, indices: Array, most: Array, thre
 
 
 def _first(x: Array, wanted: Array) -> tuple[Array, Array]:
-    """In each row the wanted elements first, then -1; and how many there are (rows, 1)."""
+    """Moves the wanted elements of each row to the front, then -1; returns their counts (rows, 1), too."""
     result = np.full_like(x, -1)
     for row, kept in enumerate(wanted):
         result[row, : kept.sum()] = x[row, kept]
@@ -180,7 +180,7 @@ define(
 
 
 def _boxes_and_scores(rel: Relation, scores_axis: int) -> tuple[int, int, int]:
-    """The sizes of boxes (batch, n, 4) and scores (batch, …, n at `scores_axis`): batch, labels, n."""
+    """Returns the sizes (batch, labels, n) of boxes (batch, n, 4) and scores (batch, …, n)."""
     boxes, scores = shape_of(rank_must_be(rel, 0, 3)), shape_of(rank_must_be(rel, 1, 3))
     if not same_dim(boxes[2], 4):
         raise rel.fail(f"{rel.operator.name}: {show_argument(rel, 0)} must have boxes of 4 numbers", argument=0)

@@ -58,7 +58,7 @@ def _prior_relation(rel: Relation) -> None:
 
 
 def _forms(attrs: Attrs) -> list[tuple[float, float]]:
-    """Half the width (in parts of the height) and half the height of each prior box of a cell."""
+    """Returns half the width (as a part of the height) and half the height of a cell's prior boxes."""
     sizes, ratios = attrs.sizes, attrs.ratios
     forms = [(size / 2, size / 2) for size in sizes]
     return forms + [(sizes[0] * sqrt(ratio) / 2, sizes[0] / sqrt(ratio) / 2) for ratio in ratios[1:]]
@@ -224,7 +224,7 @@ define(
 
 
 def _image_of(roi: Array, count: int) -> int:
-    """The number of the image that a region is of, kept inside; NaN is 0, as `cast` has it."""
+    """Returns the number of the image that a region is of, kept inside; NaN is 0, as `cast` has it."""
     return numeric.convert_scalar(roi[0], 0, count - 1)
 
 
@@ -400,7 +400,7 @@ def _proposal_relation(rel: Relation) -> None:
 
 
 def anchors_of(attrs: Attrs) -> list[tuple[float, float, float, float]]:
-    """The anchors (left, top, right, bottom) of the first cell, ratio by ratio."""
+    """Returns the anchors (left, top, right, bottom) of the first cell, ratio by ratio."""
     result: list[tuple[float, float, float, float]] = []
     base = float(attrs.feature_stride)
     center = 0.5 * (base - 1)
@@ -414,7 +414,7 @@ def anchors_of(attrs: Attrs) -> list[tuple[float, float, float, float]]:
 
 
 def _candidates(attrs: Attrs, probabilities: Array, deltas: Array, info: Array) -> tuple[Array, Array]:
-    """Of one image the boxes (cells · anchors, 4) and their scores."""
+    """Returns the boxes (cells * anchors, 4) of one image and their scores."""
     dtype = deltas.dtype
     anchors = np.array(anchors_of(attrs), dtype)
     many, (rows, columns, scale) = len(anchors), info

@@ -22,12 +22,12 @@ LEAST = float("-inf")
 
 
 def scalar(x: Tensor, dtype: str) -> Tensor:
-    """A number of run time as a vector of one, for statements."""
+    """Returns a number of run time as a vector of one, for statements."""
     return te.compute((1,), lambda *i: (x(*i) if x.shape else x()).astype(dtype), name="T_scalar")
 
 
 def corners(box: Sequence[Expr]) -> list[Expr]:
-    """Two opposite corners (a, b, c, d) as the lower and the upper one."""
+    """Returns two opposite corners (a, b, c, d) as the lower and the upper one."""
     a, b, c, d = box
     return [te.min(a, c), te.min(b, d), te.max(a, c), te.max(b, d)]
 
@@ -42,12 +42,12 @@ def overlap(first: Sequence[Expr], second: Sequence[Expr]) -> Expr:
 
 
 def area(box: Sequence[Expr]) -> Expr:
-    """The area of a box (lower, then upper corner)."""
+    """Returns the area of a box (lower, then upper corner)."""
     return (box[2] - box[0]) * (box[3] - box[1])
 
 
 def te_valid_counts(attrs: Attrs, data: Tensor, threshold: Tensor) -> list[Tensor]:
-    """`vision.get_valid_counts`."""
+    """Computes `vision.get_valid_counts`."""
     batch, boxes, length = data.shape
     score, identity = attrs.score_index, attrs.id_index
 
@@ -77,7 +77,7 @@ def te_valid_counts(attrs: Attrs, data: Tensor, threshold: Tensor) -> list[Tenso
 
 
 def te_nms(attrs: Attrs, data: Tensor, valid: Tensor, indices: Tensor, most: Tensor, threshold: Tensor) -> list[Tensor]:
-    """`vision.non_max_suppression`."""
+    """Computes `vision.non_max_suppression`."""
     batch, boxes, length = data.shape
     score, identity, start = attrs.score_index, attrs.id_index, attrs.coord_start
     none = te.const(LEAST, data.dtype)
@@ -142,7 +142,7 @@ def te_nms(attrs: Attrs, data: Tensor, valid: Tensor, indices: Tensor, most: Ten
 
 
 def _indices_first(places: Tensor) -> list[Tensor]:
-    """Each row's numbers from 0 on first, then -1; and how many there are."""
+    """Moves each row's numbers from 0 on to the front, then -1; returns their counts, too."""
     batch, boxes = places.shape
 
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
@@ -161,7 +161,7 @@ def _indices_first(places: Tensor) -> list[Tensor]:
 
 
 def _boxes_first(data: Tensor) -> Tensor:
-    """Each row's boxes whose first number is not negative first, then boxes of -1."""
+    """Moves each row's boxes whose first number is not negative to the front, then boxes of -1."""
     batch, boxes, length = data.shape
 
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
@@ -199,7 +199,7 @@ class Greedy:
     most: Callable[[Sequence[Buffer]], Expr]
 
     def chosen(self) -> tuple[Tensor, Tensor]:
-        """For each row of scores the boxes chosen, best first, and how many they are."""
+        """Returns the chosen boxes of each row of scores, best first, and their counts."""
         rows, boxes = self.scores.shape
         order = te_order(self.scores, 1, False)
 
@@ -240,7 +240,7 @@ class Greedy:
 def te_all_class_nms(
     attrs: Attrs, boxes: Tensor, scores: Tensor, most: Tensor, iou: Tensor, least: Tensor
 ) -> list[Tensor]:
-    """`vision.all_class_non_max_suppression`."""
+    """Computes `vision.all_class_non_max_suppression`."""
     batch, classes, number = scores.shape
     rows = te.compute(
         (batch * classes, number),
@@ -300,7 +300,7 @@ def _clear(ib: IRBuilder, buffer: Buffer) -> None:
 
 
 def te_regular_nms(attrs: Attrs, boxes: Tensor, scores: Tensor) -> list[Tensor]:
-    """`vision.regular_non_max_suppression`."""
+    """Computes `vision.regular_non_max_suppression`."""
     batch, number, labels = scores.shape
     classes: int = attrs.num_classes
     background = labels - classes

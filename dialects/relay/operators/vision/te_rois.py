@@ -54,7 +54,7 @@ def _real(value: Any, dtype: str) -> Any:
 
 
 def te_roi_align(attrs: Attrs, data: Tensor, rois: Tensor) -> Tensor:
-    """`vision.roi_align`."""
+    """Computes `vision.roi_align`."""
     pooled: tuple[int, int] = attrs.pooled_size
     if attrs.layout == "NCHW":
         shape = [rois.shape[0], data.shape[1], *pooled]
@@ -79,12 +79,12 @@ def _roi_align(attrs: Attrs, of: Layout, data: Tensor, rois: Tensor) -> Tensor:
     threads = "parallel" if is_large(shape, SAMPLES) else "serial"
 
     def whole(bin: Sequence[Any], channel: Sequence[Any]) -> tuple[Any, ...]:
-        """The index vector of a bin in a channel."""
+        """Returns the index vector of a bin in a channel."""
         index = dict(zip((*outer, *inner), (*bin, *channel), strict=True))
         return tuple(index[d] for d in range(len(index)))
 
     def bins(roi: Any, at: dict[str, Any], axis: str) -> _Bin:
-        """The bin of a place along an axis."""
+        """Returns the bin of a place along an axis."""
         low, high = (1, 3) if axis == "W" else (2, 4)
         scale, count = te.const(attrs.spatial_scale, dtype), pooled["HW".index(axis)]
         start, end = (roi[at["N"], corner].astype(dtype) * scale for corner in (low, high))
@@ -176,7 +176,7 @@ def _roi_align(attrs: Attrs, of: Layout, data: Tensor, rois: Tensor) -> Tensor:
 
 
 def te_roi_pool(attrs: Attrs, data: Tensor, rois: Tensor) -> Tensor:
-    """`vision.roi_pool`."""
+    """Computes `vision.roi_pool`."""
     _, channels, *sizes = data.shape
     pooled: tuple[int, int] = attrs.pooled_size
     dtype = rois.dtype
@@ -247,7 +247,7 @@ def _is_turned(data: Sequence[Any], shape: Sequence[Any]) -> bool:
 
 
 def _channels_last(data: Tensor) -> Tensor:
-    """NCHW as NHWC."""
+    """Transposes NCHW to NHWC."""
 
     def element(n: Expr, h: Expr, w: Expr, c: Expr) -> Expr:
         return data(n, c, h, w)
@@ -256,13 +256,13 @@ def _channels_last(data: Tensor) -> Tensor:
 
 
 def _last(dims: Sequence[Any]) -> tuple[Any, ...]:
-    """Sizes or indices of NCHW, channels last."""
+    """Returns sizes or indices of NCHW with channels last."""
     batch, channels, *rest = dims
     return batch, *rest, channels
 
 
 def te_proposal(attrs: Attrs, anchors: Sequence[Sequence[float]], xs: Sequence[Tensor], out: Attribute) -> Tensor:
-    """`vision.proposal`, with the anchor of each place in a cell."""
+    """Computes `vision.proposal`, with the anchor of each place in a cell."""
     probabilities, deltas, info = xs
     batch, _, height, width = probabilities.shape
     dtype = deltas.dtype
@@ -272,7 +272,7 @@ def te_proposal(attrs: Attrs, anchors: Sequence[Sequence[float]], xs: Sequence[T
     stride = te.const(float(attrs.feature_stride), dtype)
 
     def moved(low: Expr, high: Expr, shift: Expr, growth: Expr) -> tuple[Expr, Expr]:
-        """An anchor's sides along an axis, moved and stretched by what the network says."""
+        """Returns an anchor's sides along an axis, moved and stretched by what the network says."""
         if attrs.iou_loss:
             return low + shift, high + growth
         size = high - low + one
@@ -362,7 +362,7 @@ def te_proposal(attrs: Attrs, anchors: Sequence[Sequence[float]], xs: Sequence[T
 
 
 def te_reorg(attrs: Attrs, x: Tensor, shape: Sequence[Any]) -> Tensor:
-    """`vision.yolo_reorg`: element by element, through places in memory."""
+    """Computes `vision.yolo_reorg`: element by element, through places in memory."""
     stride: int = attrs.stride
     _, channels, height, width = x.shape
     inner = channels // (stride * stride) if isinstance(channels, int) else te.floordiv(channels, stride * stride)

@@ -22,7 +22,7 @@ else:
 
 
 def combination(row: Sequence[float], term: Callable[[int], Any], dtype: str) -> Any:
-    """The sum of `row[k] * term(k)`; terms without weight are left out."""
+    """Returns the sum of `row[k] * term(k)`; terms without weight are left out."""
     total: Any = None
     for k, factor in enumerate(row):
         if factor == 0.0:
@@ -45,12 +45,12 @@ def choose(index: Any, rows: Matrix, term: Callable[[int], Any], dtype: str) -> 
 
 
 def transposed(rows: Matrix) -> Matrix:
-    """A matrix's columns as rows."""
+    """Returns a matrix's columns as rows."""
     return tuple(tuple(column) for column in zip(*rows, strict=True))
 
 
 def te_weight_2d(found: Transforms, w: Tensor, order: Sequence[int] = (0, 1)) -> Tensor:
-    """The weight (O, I, r, r) as (n, n, O, I), or with its channels in another order."""
+    """Returns the weight (O, I, r, r) as (n, n, O, I), or with its channels in another order."""
     size, taps, dtype = len(found.filter), len(found.filter[0]), w.dtype
 
     def at(channels: Sequence[Expr], k: Any, s: Any) -> Any:
@@ -88,7 +88,7 @@ class Tiling:
 
     @staticmethod
     def of(tile: int, places: Sequence[Any], depth: Any = None) -> Tiling:
-        """The tiles over `places` results, in one block unless `depth` says otherwise."""
+        """Returns the tiles over `places` results, in one block unless `depth` says otherwise."""
         rows, columns = (-(-p // tile) if isinstance(p, int) else te.ceildiv(p, tile) for p in places)
         return Tiling(tile, rows, columns, rows if depth is None else depth)
 
@@ -109,7 +109,7 @@ def te_conv_2d(
 
 
 def te_data(found: Transforms, tiling: Tiling, x: Tensor, before: Sequence[int], wide: str) -> Tensor:
-    """The tiles of x (N, C, H, W), transformed, as (blocks, n, n, tiles, C)."""
+    """Returns the tiles of x (N, C, H, W), transformed, as (blocks, n, n, tiles, C)."""
     size, tile, data = len(found.data), tiling.tile, transposed(found.data)
     rows, columns, depth, blocks = tiling.rows, tiling.columns, tiling.depth, tiling.blocks
     batch, channels, height, width = x.shape
@@ -152,7 +152,7 @@ def te_products(view: Tensor, filters: Any, at: Callable[[Expr, Expr, Expr, Expr
 def te_output(
     found: Transforms, tiling: Tiling, products: Tensor, batch: Any, places: Sequence[Any], result: str
 ) -> Tensor:
-    """The results (N, O, *places) in dtype `result` from the products of all tiles."""
+    """Returns the results (N, O, *places) in dtype `result` from the products of all tiles."""
     size, tile, output = len(found.data), tiling.tile, transposed(found.output)
     rows, columns, depth, blocks = tiling.rows, tiling.columns, tiling.depth, tiling.blocks
     filters, wide = products.shape[4], products.dtype

@@ -48,7 +48,7 @@ def check_tile(rel: Relation, kernel: Sequence[int]) -> None:
 
 
 def _weight_shape(attrs: Attrs, kernel: Sequence[int], channels: Sequence[int]) -> list[int]:
-    """Of a transformed weight; `channels` are those out and in."""
+    """Returns the shape of a transformed weight; `channels` are those out and in."""
     axes = _transformed(kernel)
     return [attrs.tile_size + kernel[axis] - 1 for axis in axes] + list(kernel[: axes[0]]) + list(channels)
 
@@ -66,7 +66,7 @@ def _weight_relation(rank: int) -> Any:
 
 
 def turned(x: Array, axis: int, rows: Matrix, rank: int = 2) -> Array:
-    """x with sums of its elements along an axis in their place, one for each row of factors.
+    """Replaces x along an axis by sums of its elements, one for each row of factors.
 
     In two dimensions elements whose factor is 0 are left out, as `combination` does, so that NaN and infinities stay where they
     count; in three they are multiplied by it, as whole matrices are.
@@ -88,7 +88,7 @@ def _weight(attrs: Attrs, w: Array) -> Array:
 
 
 def _constant(rows: Matrix, dtype: str, name: str) -> Tensor:
-    """A matrix of constants."""
+    """Returns a matrix of constants."""
 
     def body(i: Expr, j: Expr) -> Any:
         value: Any = te.const(0.0, dtype)
@@ -207,7 +207,7 @@ def _te_conv(attrs: Attrs, x: Tensor, w: Tensor) -> Tensor:
     inner = [te.reduce_axis((0, size), name=f"a{n}") for n in range(len(axes))]
 
     def gathered(*i: Expr) -> Any:
-        """The data of a tile, transformed: index (n, …, batch, channel, tile …)."""
+        """Returns the data of a tile, transformed: index (n, …, batch, channel, tile …)."""
         places, (n, c, *at) = i[: len(axes)], i[len(axes) :]
         bounds: list[Expr] = []
         where: list[Any] = []

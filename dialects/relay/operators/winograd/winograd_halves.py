@@ -119,7 +119,7 @@ def _output(attrs: Attrs, products: Array) -> Array:
 
 
 def _number(extent: Any) -> int:
-    """An extent that the type relation has found to be known."""
+    """Returns an extent that the type relation has found to be known."""
     return int(extent)
 
 

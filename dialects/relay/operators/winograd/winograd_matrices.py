@@ -51,7 +51,7 @@ def taps_fit(tile: int, taps: int) -> bool:
 
 @cache
 def transforms(tile: int, taps: int) -> Transforms:
-    """The matrices of F(tile, taps)."""
+    """Returns the matrices of F(tile, taps)."""
     points = [Fraction(p) for p in _POINTS[tile + taps - 2]]
     count = len(points)
     scales = [prod((p - q for q in points if q is not p), start=Fraction(1)) for p in points]
@@ -73,7 +73,7 @@ def transforms(tile: int, taps: int) -> Transforms:
 
 
 def _polynomial(roots: list[Fraction]) -> list[Fraction]:
-    """The coefficients of the product of (x - root), from the constant on."""
+    """Returns the coefficients of the product of (x - root), from the constant on."""
     result = [Fraction(1)]
     for root in roots:
         shifted = [Fraction(0), *result]

@@ -66,6 +66,8 @@ class ParseContext:
     captured: Mapping[str, object] = field(default_factory=dict[str, object])
     """Python values of names that the text does not define: the variables around a function that is read as text."""
     errors: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    failed: set[str] = field(default_factory=set[str])
+    """Functions of items with errors: nothing more is said of a name that is missing for that reason."""
 
     def report(
         self, error: MirError | Diagnostic | VerifyException, where: Operation | SSAValue | LocationAttr | None = None
@@ -82,9 +84,17 @@ class ParseContext:
         for each in error.diagnostics if isinstance(error, MirError) else (error,):
             self.errors.append(replace(each, location=place) if each.location == UNKNOWN_LOC else each)
 
+    def report_item(self, error: MirError | VerifyException, item: Item) -> None:
+        """Reports the error of an item in Python's form, whose functions are then missing."""
+        self.report(error, item.location())
+        self.failed.update(_DEFINED.findall(item.text))
+
     def error(self, where: Operation | SSAValue | LocationAttr | None, message: str, *notes: str) -> None:
         """`report` of an error at a place."""
         self.report(error_at(where, message, *notes))
+
+
+_DEFINED = re.compile(r"^[ \t]*def[ \t]+(\w+)", re.MULTILINE)
 
 
 class Format(Protocol):
@@ -293,7 +303,7 @@ class _Splitter:
         if not self.at_line_start(start):
             self.pos = start + 1
             self.refuse(start, "a decorator begins its line", "items in Python's form start at column 1")
-        depth, pos = 0, start
+        depth, pos, flat = 0, start, False
         while stop := _PYTHON_STOP.search(self.text, pos):
             pos = stop.end()
             if stop["open"]:
@@ -302,17 +312,23 @@ class _Splitter:
                 depth = max(depth - 1, 0)
             elif stop["line"]:
                 header = re.compile(r"def[ \t]+[A-Za-z_]|class\b").match(self.text, pos)
-                if not headed and self.text[pos] == "@" and depth == 0:
-                    continue
-                if not headed and header and depth == 0:
+                begins_item = header or self.text[pos] == "@" or _RELAY_STOP.match(self.text, pos - 1)
+                if not headed and depth == 0 and (header or not begins_item):
+                    # A line that is neither is a header without its first word, which the item's format complains about.
                     headed = True
-                elif headed and depth == 0 and _PYTHON_STATEMENT.match(self.text, pos):
-                    # No item begins so: it is a body that was not indented, which the item's format complains about.
+                elif not headed and self.text[pos] == "@" and depth == 0:
                     continue
+                elif depth == 0 and not begins_item and (flat or self.continues(start, pos)):
+                    # No item begins so: it is a body that was not indented, which the item's format complains about.
+                    flat = True
                 elif depth == 0 or _RELAY_STOP.match(self.text, pos - 1):
                     self.add(DECORATORS[decorator], decorator, start, pos)
                     return
         self.add(DECORATORS[decorator], decorator, start, len(self.text))
+
+    def continues(self, start: int, pos: int) -> bool:
+        """Returns whether a line at `pos` belongs to the Python item before it, though it is not indented."""
+        return _PYTHON_STATEMENT.match(self.text, pos) is not None or self.text[start:pos].rstrip().endswith(":")
 
     def attribute(self, start: int, name: str) -> None:
         """`#[name = …]`; `#[metadata]` is followed by a JSON object in braces."""

@@ -315,6 +315,22 @@ class Parser:
         return self.values[-1]
 
 
+CLOSERS = {"LPAR": "RPAR", "BLOCK_PAREN": "RPAR", "LSQB": "RSQB", "LBRACE": "RBRACE"}
+"""The terminal that closes each bracket, in every grammar."""
+BRACKETS = {"RPAR": ")", "RSQB": "]", "RBRACE": "}"}
+
+
+def open_brackets(kinds: Sequence[str], end: int) -> list[int]:
+    """Returns the tokens of the brackets that are open before token `end`, the innermost last."""
+    stack: list[int] = []
+    for index in range(end):
+        if kinds[index] in CLOSERS:
+            stack.append(index)
+        elif kinds[index] in BRACKETS and stack:
+            stack.pop()
+    return stack
+
+
 class _Nothing:
     """Builds nothing: each rule's method returns None."""
 

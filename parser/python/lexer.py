@@ -62,12 +62,14 @@ class Language:
     """As messages have it: "TVMScript", "a TE function"."""
     foreign: Mapping[str, str]
     """Words of Python that it does not have, and what to write instead."""
+    number: str
+    """How a number of another dtype than its literal's is written."""
     conditional: tuple[str, str] = ("", "")
     """What to say, and to write, of `a if b else c` where it does not compute."""
     mistakes: tuple[Mistake, ...] = ()
     """Further syntax errors that are answered in its own terms."""
     computes: bool = False
-    """Returns whether it is carried out as Python is: with `*x`, `a if b else c`, `a = b = c` and nested functions."""
+    """Whether it is carried out as Python is: with `*x`, `a if b else c`, `a = b = c` and nested functions."""
 
     @cached_property
     def words(self) -> dict[str, str]:
@@ -192,6 +194,8 @@ def _unreadable(text: str, position: int, language: Language) -> LexError:
     character = text[position]
     if character in "\"'":
         return LexError(position, "this string is never closed", f"write {character} at its end, on the same line")
+    if text.startswith(("!", "||"), position):
+        return LexError(position, f"unexpected character {character!r}", "conditions are joined by and, or and not")
     if text.startswith(":=", position):
         return LexError(position, f"{language.name} has no ':='", "write the assignment as a statement of its own")
     return LexError(position, f"unexpected character {character!r}", f"{language.name} is written in Python's syntax")

@@ -466,8 +466,8 @@ class Builder(CallReader):
         kinds = self.tokens.kinds
         for token in range(max(first - 2, 0), last):
             text = self.texts[token]
-            if kinds[token] == "BIND_GRAPH":
-                self.scopes.bind(text[:-1].rstrip(), self.poison)
+            if kinds[token] == "BIND_GRAPH" or kinds[token : token + 3] == ["GRAPH", "COLON", "EQUAL"]:
+                self.scopes.bind(text.removesuffix("=").rstrip(), self.poison)
             elif kinds[token] in ("LOCAL", "KEY", "NAME") and (
                 (token and kinds[token - 1] == "LET") or kinds[token + 1 : token + 2] == ["EQUAL"]
             ):

@@ -219,6 +219,8 @@ class CallReader(ValueReader):
         return self._operators[name]
 
     def _unknown_name(self, token: int, name: str) -> None:
+        if self.scopes.find(f"%{name}") is self.poison:
+            return  # `let y = …` was reported.
         known = [*self.constructors, *all_operators(), "call_tir", "ref", "ref_read", "ref_write"]
         last = name.rpartition(".")[2]
         better = next((k for k in known if k != name and k.rpartition(".")[2] == last), None)

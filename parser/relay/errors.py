@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from ...support.text import did_you_mean
-from ..lalr import END, Parser, ParsingTable, first_error
+from ..lalr import BRACKETS, CLOSERS, END, Parser, ParsingTable, first_error, open_brackets
 from .lexer import tokenize
 
 # Message, notes, and programs whose first error is this one.
@@ -66,6 +66,14 @@ EXAMPLES: Sequence[tuple[tuple[str, ...], Sequence[str]]] = (
         ),
     ),
     (
+        ("a function's body is in braces", "it is written def @f(…) { … }"),
+        (
+            *(f"def @f() {value}" for value in ("%x", "%0", "1", "add(1, 1)", "(1, 2)", "@g")),
+            *(f"def @f() -> int32 {value}" for value in ("%x", "1", "add(1, 1)")),
+            *(f"def @f() {{ fn () {value} }}" for value in ("%x", "%0", "1", "add(1, 1)", "(1, 2)")),
+        ),
+    ),
+    (
         ("the function has no body", "it is written def @f(…) -> … { … }"),
         ("def @f()", "def @f() -> int32", "def @f() def"),
     ),
@@ -107,12 +115,16 @@ _GROUPS = (
 
 @dataclass(frozen=True)
 class Complaint:
-    """A syntax error: the token it is reported at (after it, with `behind`), the message, and its notes."""
+    """A syntax error: the token it is reported at (after it, with `behind`), the message, and its notes.
+
+    `before` is a token to which the note `expected ')' before this` belongs.
+    """
 
     token: int
     behind: bool
     message: str
     notes: Sequence[str]
+    before: tuple[int, str] | None = None
 
 
 def explain(parser: Parser, position: int) -> Complaint:
@@ -131,19 +143,56 @@ def explain(parser: Parser, position: int) -> Complaint:
         word = tokens.texts[place] if 0 <= place < len(tokens.texts) else ""
         if word in _PYTHON:
             return Complaint(place, False, f"Relay has no '{word}'", (_PYTHON[word],))
+    before = tokens.kinds[position - 1] if position else ""
+    if kind == "LBRACE" and before == "RPAR":
+        # `for (%i) { … }` reads as a call up to the brace.
+        place = next(reversed(open_brackets(tokens.kinds, position - 1)), 0) - 1
+        if place >= 0 and tokens.texts[place] in _PYTHON:
+            word = tokens.texts[place]
+            return Complaint(place, False, f"Relay has no '{word}'", (_PYTHON[word],))
     states = parser.settling()
     known = _known_errors(parser.table).get((states[-1], kind))
     if known is not None:
-        return Complaint(position, False, *_split(known))
+        return Complaint(position - (kind == "EQUAL"), False, *_split(known))
     expected = parser.table.expected(states[-1]) - {"ERROR"}
-    if kind in ("RBRACE", "RPAR", "RSQB") and kind not in expected and END in expected:
-        return Complaint(position, False, f"this '{tokens.texts[position]}' closes nothing", ())
+    bracket = _wrong_bracket(parser, position, kind)
+    if bracket is not None:
+        return bracket
+    if kind == "COLON" and before in ("GRAPH", "LOCAL") and tokens.kinds[position + 1 : position + 2] == ["EQUAL"]:
+        return Complaint(
+            position, False, "unexpected ':='", (f"a binding is written {tokens.texts[position - 1]} = …;",)
+        )
+    if kind in ("TENSOR", "SCALAR") and before == "LOCAL" and any("COLON" in parser.table.expected(s) for s in states):
+        return Complaint(
+            position - 1, True, "a ':' is missing here", ("a type is written %x: Tensor[(2, 3), float32]",)
+        )
     if position and expected <= {"SEMICOLON", "INFIX"}:
         return Complaint(position - 1, True, "a semicolon is missing here", ("each binding ends with ';'",))
     if position and kind in _BEGINNINGS and any("COMMA" in parser.table.expected(state) for state in states):
         return Complaint(position - 1, True, "a comma is missing here", ())
     found = "the end of the text" if kind == END else f"'{_short(tokens.texts[position])}'"
-    return Complaint(position, False, f"expected {_wanted(expected)}, found {found}", ())
+    notes = (f"an attribute is written {tokens.texts[position - 1]}=…",) if (before, kind) == ("NAME", "COLON") else ()
+    return Complaint(position, False, f"expected {_wanted(expected)}, found {found}", notes)
+
+
+_OUTSIDE = frozenset(["SEMICOLON", "LBRACE", "LET", "BIND_GRAPH", "DEF", "ELSE", "ARROW", END])
+"""Tokens that are not inside of parentheses or square brackets."""
+
+
+def _wrong_bracket(parser: Parser, position: int, kind: str) -> Complaint | None:
+    """Explains a bracket that is never closed, or that closes none; None if the brackets match."""
+    kinds, texts = parser.tokens.kinds, parser.tokens.texts
+    stack = open_brackets(kinds, position)
+    closer = CLOSERS[kinds[stack[-1]]] if stack else ""
+    wanted = bool(stack) and parser.accepts(closer)
+    closes = kind in BRACKETS and any(CLOSERS[kinds[bracket]] == kind for bracket in stack)
+    if wanted and kind != closer and (kind == END or (closer != "RBRACE" and (closes or kind in _OUTSIDE))):
+        message = f"this '{texts[stack[-1]]}' is never closed"
+        return Complaint(stack[-1], False, message, (), (position, f"expected '{BRACKETS[closer]}' before this"))
+    if kind in BRACKETS and not closes:
+        what = "does not match the bracket that is open" if wanted else "closes nothing"
+        return Complaint(position, False, f"this '{texts[position]}' {what}", ())
+    return None
 
 
 def _split(message: tuple[str, ...]) -> tuple[str, Sequence[str]]:

@@ -179,7 +179,11 @@ def _read(table: ParsingTable, steps: Sequence[Step], tokens: Tokens, builder: B
 def _complain(parser: Parser, position: int, builder: Builder) -> None:
     complaint = explain(parser, position)
     where = builder.behind(complaint.token) if complaint.behind else builder.at(complaint.token)
-    builder.context.report(error_at(where, complaint.message, *complaint.notes))
+    (diagnostic,) = error_at(where, complaint.message, *complaint.notes).diagnostics
+    if complaint.before is not None:
+        token, note = complaint.before
+        diagnostic = diagnostic.with_note(note, builder.at(token))
+    builder.context.report(diagnostic)
 
 
 def _recover(parser: Parser, position: int, builder: Builder) -> int | None:

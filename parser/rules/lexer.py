@@ -92,6 +92,8 @@ def _unreadable(text: str, position: int) -> LexError:
         return LexError(position, "this string is never closed", "a string ends on its line, with a quote")
     if rest.startswith("$"):
         return LexError(position, "a name is missing behind '$'", "attributes of a pattern are written $axis")
+    if rest[0] == "'":
+        return LexError(position, f"unexpected character {rest[0]!r}", 'a string is written "…"')
     if rest[0] in "&|!~":
         return LexError(position, f"unexpected character {rest[0]!r}", "conditions are joined by and, or and not")
     return LexError(

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ...support.diagnostics import MirError, error_at
-from ..lalr import LexError, Parser, ParsingTable, Tokens, load_table, reducers
+from ..lalr import (
+    BRACKETS,
+    CLOSERS,
+    LexError,
+    Parser,
+    ParsingTable,
+    Tokens,
+    load_table,
+    open_brackets,
+    reducers,
+)
 from ..source import Source
 from . import tree
 from .lexer import INFIX, tokenize
@@ -34,12 +43,7 @@ def read_item(source: Source) -> tree.Rewrite | tree.Ruleset:
     if failed is not None:
         raise _syntax_error(source, tokens, failed, parser)
     if not parser.finish():
-        notes = ["a rule is: rewrite @name { lhs => rhs where condition }"]
-        if "//" in source.item.text:
-            notes.append(
-                "'//' begins a comment, which ends with the line; a floor division is written floordiv(%x, %y)"
-            )
-        raise error_at(source.location(max(len(source.item.text.rstrip()) - 1, 0)), "the rule ends too early", *notes)
+        raise _early_end(source, tokens)
     result = parser.result
     assert isinstance(result, tree.Rewrite | tree.Ruleset)
     return result
@@ -49,23 +53,42 @@ _SPOKEN = {
     "LBRACE": "'{'", "RBRACE": "'}'", "FATARROW": "'=>'", "RPAR": "')'", "RSQB": "']'", "COMMA": "','", "EQUAL": "'='",
     "GLOBAL": "a name such as @simplify", "NAME": "a name", "LOCAL": "a value such as %x", "NUMBER": "a number",
 }  # fmt: skip
-_OPEN = {"LPAR": ")", "LSQB": "]", "LBRACE": "}"}
-_CLOSE = {"RPAR": "LPAR", "RSQB": "LSQB", "RBRACE": "LBRACE"}
+# Tokens that a value may begin with.
+_STARTS = frozenset(
+    ["LOCAL", "ATTR", "NUMBER", "NAME", "STRING", "TRUE", "FALSE", "NONE", "UNDERSCORE", "LPAR", "LSQB"]
+)
+
+
+def _early_end(source: Source, tokens: Tokens) -> MirError:
+    """Returns the error of a rule whose text ends before it does."""
+    form = "a rule is: rewrite @name { lhs => rhs where condition }"
+    stack = open_brackets(tokens.kinds, len(tokens.kinds))
+    if stack and "//" not in source.item.text:
+        start = tokens.starts[stack[-1]]
+        return error_at(source.location(start), f"this '{source.item.text[start]}' is never closed", form)
+    comment = "'//' begins a comment, which ends with the line; a floor division is written floordiv(%x, %y)"
+    return error_at(
+        source.location(max(len(source.item.text.rstrip()) - 1, 0)),
+        "the rule ends too early",
+        *([form, comment] if "//" in source.item.text else [form]),
+    )
 
 
 def _syntax_error(source: Source, tokens: Tokens, failed: int, parser: Parser) -> MirError:
     kind, word = tokens.kinds[failed], tokens.texts[failed]
     location = source.location(tokens.starts[failed])
-    expected = {kind for state in parser.settling() for kind in parser.table.expected(state)}
-    open_at = _open_bracket(tokens.kinds, failed)
-    ends_side = kind in ("FATARROW", "WHERE") and open_at is not None and tokens.kinds[open_at] != "LBRACE"
-    if ends_side or (kind in _CLOSE and (open_at is None or tokens.kinds[open_at] != _CLOSE[kind])):
-        if open_at is None:
-            return error_at(location, f"this '{word}' closes nothing", "remove it, or open the bracket before")
+    expected = {k for state in parser.settling() for k in parser.table.expected(state) if parser.accepts(k)}
+    stack = open_brackets(tokens.kinds, failed)
+    open_at = stack[-1] if stack else None
+    opener = "" if open_at is None else tokens.kinds[open_at]
+    if kind in BRACKETS and not any(CLOSERS[tokens.kinds[bracket]] == kind for bracket in stack):
+        return error_at(location, f"this '{word}' closes nothing", "remove it, or open the bracket before")
+    ends_side = kind in ("FATARROW", "WHERE") and opener in ("LPAR", "LSQB")
+    if open_at is not None and (ends_side or (kind in BRACKETS and CLOSERS[opener] != kind)):
         return error_at(
             source.location(tokens.starts[open_at]),
             f"this '{tokens.texts[open_at]}' is never closed",
-            f"write '{_OPEN[tokens.kinds[open_at]]}' at its end",
+            f"write '{BRACKETS[CLOSERS[opener]]}' at its end",
         )
     before = tokens.kinds[failed - 1] if failed else ""
     if kind == "RBRACE" and "FATARROW" in expected:
@@ -101,15 +124,34 @@ def _syntax_error(source: Source, tokens: Tokens, failed: int, parser: Parser) -
     if word == "%":
         return error_at(location, "a name is missing behind '%'", "values of a pattern are written %x")
     if kind == "SEMICOLON":
-        return error_at(location, "nothing in a rule ends with ';'", "separate roots and conditions with ','")
+        note = (
+            "rules of a set follow each other without a separator"
+            if before == "RBRACE"
+            else "separate roots and conditions with ','"
+        )
+        return error_at(location, "nothing in a rule ends with ';'", note)
     if kind == "NAME" and failed and tokens.kinds[failed - 1] in ("LOCAL", "RPAR", "NUMBER") and word == "when":
         return error_at(location, f"unexpected '{word}'", "a condition follows 'where'")
     if kind == "EQUAL" and tokens.kinds[failed - 1] == "NAME":
         return error_at(
             location, "unexpected '='", "to compare write ==; only a call's attributes are written name=value"
         )
-    if failed and tokens.kinds[failed - 1] == "NAME" and "LPAR" in expected and "FATARROW" not in expected:
-        name = tokens.texts[failed - 1]
+    if kind in _STARTS and "COMMA" in expected and opener in ("LPAR", "LSQB"):
+        return error_at(location, f"a comma is missing before '{word}'")
+    if kind in _STARTS and "FATARROW" in expected and opener == "LBRACE":
+        return error_at(location, "a rule has two sides", "write '=>' between them: lhs => rhs")
+    if "INCLUDE" in expected:
+        return error_at(location, f"unexpected '{word}'", "a set holds rewrite @name { … } and include @other")
+    if before == "FOR":
+        return error_at(location, f"unexpected '{word}'", "write for tir; without it, a rule is for relay")
+    name = tokens.texts[failed - 1] if failed else ""
+    if kind == "COLON" and before == "NAME":
+        return error_at(location, "unexpected ':'", f"an op's attribute is written {name}=…")
+    if name == "let" and kind == "LOCAL":
+        return error_at(
+            source.location(tokens.starts[failed - 1]), "unexpected 'let'", f"a value is named without it: {word} = …"
+        )
+    if before == "NAME" and "LPAR" in expected and "FATARROW" not in expected:
         return error_at(
             source.location(tokens.starts[failed - 1]),
             f"'{name}' alone is no value",
@@ -126,17 +168,6 @@ def _syntax_error(source: Source, tokens: Tokens, failed: int, parser: Parser) -
         else ""
     )
     return error_at(location, f"unexpected '{word}'", *([hint] if hint else []))
-
-
-def _open_bracket(kinds: Sequence[str], end: int) -> int | None:
-    """The innermost bracket that is open before token `end`."""
-    stack: list[int] = []
-    for index in range(end):
-        if kinds[index] in _OPEN:
-            stack.append(index)
-        elif kinds[index] in _CLOSE and stack:
-            stack.pop()
-    return stack[-1] if stack else None
 
 
 class _Builder:

@@ -23,11 +23,11 @@ class ScheduleFormat:
         return [self._parse(item, context) for item in items]
 
     def _parse(self, item: Item, context: ParseContext) -> list[Operation]:
-        from ..tvmscript.syntax import parse_item
-        from .reader import ScriptReader
+        from ..python.builder import parse_tree
+        from .reader import SCHEDULE, ScriptReader
 
         try:
-            return [ScriptReader(item, context).script(parse_item(item))]
+            return [ScriptReader(item, context).script(parse_tree(item, SCHEDULE))]
         except (MirError, VerifyException) as error:
             context.report(error, item.location())
             return []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as MappingABC
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from xdsl.dialects.builtin import LocationAttr, StringAttr
@@ -52,10 +52,21 @@ from ..python.tree import Sequence as Items
 from ..tvmscript.literals import named_type, read_number, read_string
 from ..tvmscript.names import is_name
 from ..tvmscript.reader import FileNames, Reader
+from ..tvmscript.syntax import TVMSCRIPT
 from .lambdas import read_lambda
 
 _WORDS: MappingABC[str, bool | None] = {"True": True, "False": False, "None": None}
 _CALL_FORM = "write one call a line, such as i, j = sch.get_loops(block)"
+SCHEDULE = replace(
+    TVMSCRIPT,
+    name="a schedule",
+    foreign={
+        **dict.fromkeys(TVMSCRIPT.foreign, _CALL_FORM),
+        "import": "a script imports nothing",
+        "from": "a script imports nothing",
+    },
+    conditional=("a schedule has no 'a if condition else b'", _CALL_FORM),
+)
 
 
 @dataclass(frozen=True)
@@ -338,7 +349,10 @@ class ScriptReader:
             raise MirError(())
         if token == self.schedule:
             self.fail(token, f"the schedule itself is no argument; call its primitives: {token}.split(…)")
-        self.fail(token, f"'{token}' is not defined{did_you_mean(token, self.names, 0.6)}")
+        near = did_you_mean(token, self.names, 0.6)
+        self.fail(
+            token, f"'{token}' is not defined{near}", *([] if near else ["names of blocks and buffers are strings"])
+        )
 
     def key(self, node: Expr) -> str:
         """A key of a dictionary."""

@@ -51,14 +51,14 @@ class TEFormat:
                 # A script has no op of its own: each call of it becomes one.
                 scripts[str(function.name)] = Builtin(str(function.name), HybridFunction(source, function))
                 return []
-            evaluator = Evaluator(source, scripts)
+            evaluator = Evaluator(source, scripts, context.failed)
             if item.kind == "te.schedule":
                 return [evaluator.run_schedule(function, evaluators)]
             made = evaluator.run(function)
             evaluators[str(function.name)] = evaluator
             return [made]
         except (MirError, VerifyException) as error:
-            context.report(error, item.location())
+            context.report_item(error, item)
             return []
 
     def owns(self, op: Operation) -> bool:

@@ -6,7 +6,7 @@ objects of `dialects.te`, which become ops at the end.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
@@ -18,7 +18,7 @@ from ...dialects.te.expr import current_location, fail
 from ...dialects.te.ops import FuncOp
 from ...dialects.te.schedule_interface import create_schedule
 from ...dialects.te.schedule_ops import ScheduleOp
-from ...support.diagnostics import error_at
+from ...support.diagnostics import MirError, error_at
 from ...support.locations import argument_place
 from ...support.text import counted
 from ..python import tree
@@ -27,7 +27,7 @@ from .calls import Calls
 from .expressions import is_variable
 from .names import Builtin, Range, globals_of_te
 from .schedules import note_names, operations_of, taken_apart
-from .scope import Returned, Scope, TextFunction
+from .scope import Returned, Scope, TextFunction, names_in
 from .syntax import parameter_names
 
 MOST_CALLS = 200_000
@@ -39,10 +39,11 @@ MOST_DEPTH = 200
 class Evaluator(Calls):
     """Carries out one `@te.func`."""
 
-    def __init__(self, source: Source, scripts: Mapping[str, Builtin] | None = None):
-        """`scripts` are the hybrid scripts that the text may call, by name."""
+    def __init__(self, source: Source, scripts: Mapping[str, Builtin] | None = None, failed: Container[str] = ()):
+        """`scripts` are the hybrid scripts that the text may call, `failed` items whose errors are reported."""
         super().__init__(source)
         self.scripts = scripts or {}
+        self.failed = failed
         self.calls = 0
         self.depth = 0
         # After `run`: the names of the function, and the operations of the tensors that it returns and computes.
@@ -56,6 +57,8 @@ class Evaluator(Calls):
         """
         target = self._target(function)
         evaluator = targets.get(target)
+        if evaluator is None and target in self.failed:
+            raise MirError(())
         with self.at(function.decorators[0]):
             if evaluator is None:
                 raise fail(
@@ -190,6 +193,10 @@ class Evaluator(Calls):
             case tree.Return():
                 raise Returned(None if statement.value is None else self.value(statement.value, scope))
             case tree.Expression():
+                if isinstance(statement.value, tree.Binary) and statement.value.op == "==":
+                    from ..python.errors import refuse_comparison
+
+                    refuse_comparison(statement.value, names_in(scope), self.refuse)
                 value = self.value(statement.value, scope)
                 if self.statements is not None and isinstance(value, ex.Expr):
                     self.statements.append(ext.Evaluate(value))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn, TypeGuard
 
@@ -12,13 +12,14 @@ from ...dialects.te import extern as ext
 from ...dialects.te import tensor as te
 from ...dialects.te.expr import fail, location_scope
 from ...dialects.te.schedule_interface import ScheduleBase, StageBase
+from ...support.diagnostics import MirError
 from ...support.text import nearest
 from ..python import tree
 from ..python.literals import is_string, number, string
 from ..source import Source
 from .names import SCHEDULING, Builtin, Namespace
 from .schedules import member, stage_of
-from .scope import Scope, TextFunction
+from .scope import TextFunction, names_in
 from .syntax import parameter_names
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
@@ -67,6 +68,8 @@ class Expressions:
 
     def __init__(self, source: Source):
         self.source = source
+        # Items whose errors are reported already.
+        self.failed: Container[str] = ()
 
     @abstractmethod
     def call(self, node: tree.Call, scope: Mapping[str, Any]) -> Any:
@@ -167,11 +170,9 @@ class Expressions:
                 self.refuse(node, "comparisons cannot be chained here", "write te.all(a < b, b < c)")
 
     def _unknown(self, name: str, scope: Mapping[str, Any]) -> Exception:
-        names = list(scope)
-        while isinstance(scope, Scope):
-            scope = scope.outer
-            names += scope
-        near = nearest(name, names)
+        near = nearest(name, names_in(scope))
+        if name in self.failed:
+            return MirError(())
         if name == "output_tensor":
             return fail("'output_tensor' belongs to hybrid script", "write it as an item: @te.hybrid.script")
         return fail(f"'{name}' is not defined", *([f"did you mean '{near}'?"] if near else []))

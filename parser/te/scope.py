@@ -29,6 +29,15 @@ class Scope(dict[str, Any]):
         return self.outer[name]
 
 
+def names_in(scope: Mapping[str, Any]) -> list[str]:
+    """Returns the names that are visible in a scope."""
+    names = list(scope)
+    while isinstance(scope, Scope):
+        scope = scope.outer
+        names += scope
+    return names
+
+
 class TextFunction:
     """A function or lambda of the text."""
 

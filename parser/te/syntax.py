@@ -22,6 +22,7 @@ TE = Language(
         ),
         "is": "write == to compare",
     },
+    'te.const(2, "float16")',
     computes=True,
 )
 

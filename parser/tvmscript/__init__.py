@@ -40,7 +40,7 @@ class TVMScript:
             try:
                 tree = parse_item(item)
             except MirError as error:
-                context.report(error)
+                context.report_item(error, item)
                 trees.append(None)
                 continue
             if context.captured:

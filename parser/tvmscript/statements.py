@@ -152,6 +152,10 @@ def expression(reader: Reader, node: Expr) -> None:
             if value is not None:
                 reader.evaluate(value)
             return
+    if isinstance(node, Binary) and node.op == "==":
+        from ..python.errors import refuse_comparison
+
+        refuse_comparison(node, reader.names, reader.fail)
     evaluate_node(reader, node, node)
 
 

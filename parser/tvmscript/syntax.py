@@ -26,6 +26,7 @@ TVMSCRIPT = Language(
         "async": 'write T.attr(0, "async_scope", 1)',
         "await": 'write T.attr(0, "async_wait_queue_scope", 0)',
     },
+    "T.float16(2)",
     conditional=(
         "TVMScript has no 'a if condition else b'",
         "write T.if_then_else(condition, a, b), which evaluates only the side chosen, or T.Select(condition, a, b)",

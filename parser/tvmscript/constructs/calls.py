@@ -24,6 +24,7 @@ from ....dialects.tir.types import (
     type_to_dtype,
     with_lanes,
 )
+from ....support.diagnostics import MirError
 from ....support.text import counted, nearest
 from ...python.literals import is_string
 from ...python.tree import Call, Expr, Keyword, Member, Sequence, Token
@@ -132,6 +133,8 @@ def call_op(reader: Reader, node: Call, name: Token) -> SSAValue | None:
             return reader.value(read_method(reader, Token("NAME", base, name.start), attribute, node))
         if name in reader.names:
             reader.fail(name, f"'{name}' is no function")
+        if attribute in reader.context.failed:
+            raise MirError(())
         near = nearest(name, [*reader.functions.callees, *(f"T.{k}" for k in KNOWN)])
         notes = [f"did you mean '{near}'?"] if near else []
         reader.fail(name, f"there is no function '{name}'", *notes, "intrinsics are written with 'T.' before them")

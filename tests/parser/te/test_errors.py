@@ -12,7 +12,7 @@ A = "A = te.placeholder((4,), name='A')\n"
 WRONG: dict[str, tuple[int, int, str]] = {
     A + "B = te.compute((4,), lambda i: A[i]\nreturn [A, B]": (4, 19, "this '(' is never closed"),
     A + "B = te.compute((4,)), lambda i: A[i])\nreturn [A]": (4, 41, "this ')' closes nothing"),
-    A + "B = te.compute((4,], lambda i: A[i])\nreturn [A]": (4, 23, "an expression is missing before ']'"),
+    A + "B = te.compute((4,], lambda i: A[i])\nreturn [A]": (4, 23, "this ']' does not match the bracket that is open"),
     A + "def g(x)\n    return x\nreturn [A]": (4, 13, "a ':' is missing before the body"),
     A + "def g(x):\nreturn [A]": (5, 5, "the body is missing"),
     A + "    B = A\nreturn [A]": (4, 9, "this line is indented more than the one above it"),

@@ -12,10 +12,12 @@ from ....dialects.arith import Analyzer, Atom, Expr
 from ....dialects.arith.expr import free_vars, substitute
 from ....dialects.arith.int_set import Ends, join, relax
 from ....dialects.arith.regions import BlockReadWriteDetector, Head
+from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.stmt import RegionsOp
 from ....support.edit import builder_at_end, detach, erase_op, insert_op_before
 from ....support.walk import ops_in
 from ...tir.rewriting import erase_if_dead
+from ..engine.errors import refuse
 from ..primitives.common.clone_expression import clone_value
 from .block_kind import axis_kinds, why_not_started
 from .structure import is_inside, read_regions, write_regions
@@ -94,6 +96,20 @@ def extents_of(buffer: SSAValue, analyzer: Analyzer) -> list[Expr]:
         return [analyzer.expr(e) for e in owner.extents()]
     assert isinstance(buffer.type, tir.BufferType)
     return [Expr((), e) for e in buffer.type.static_shape or ()]
+
+
+def accesses_of(buffer: SSAValue, primitive: str, *notes: str) -> list[AccessOp]:
+    """Returns every load and store of a buffer; raises where it is used other than by its elements."""
+    found: list[AccessOp] = []
+    for use in list(buffer.uses):
+        op = use.operation
+        if isinstance(op, AccessOp):
+            found.append(op)
+        elif not isinstance(op, tir.BufferRegionOp) or any(
+            not isinstance(u.operation, tir.ReadsOp | tir.WritesOp) for u in op.result.uses
+        ):
+            raise refuse(op, f"{primitive}: '{tir.buffer_name(buffer)}' is used otherwise than by its elements", *notes)
+    return found
 
 
 def united(a: Box, b: Box, analyzer: Analyzer) -> Box:

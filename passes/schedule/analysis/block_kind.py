@@ -5,7 +5,7 @@ The terms are those of TVM's `tir/schedule/analysis.h`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from itertools import pairwise
 
 from xdsl.ir import Operation, OpResult, SSAValue
@@ -56,6 +56,17 @@ def bind_axes(analyzer: Analyzer, block: tir.BlockOp) -> None:
 def axis_kinds(block: tir.BlockOp) -> list[str]:
     """The kind of each axis: S, R, scan or opaque."""
     return [t.data for t in block.iter_types.data]
+
+
+def driving_variables(block: tir.BlockOp, kinds: Container[str]) -> set[object]:
+    """Returns the variables that the bindings of a block's axes of some kinds use."""
+    analyzer = Analyzer()
+    return {
+        atom.payload
+        for kind, binding in zip(axis_kinds(block), block.bindings, strict=True)
+        if kind in kinds
+        for atom in free_vars(analyzer.expr(binding))
+    }
 
 
 def why_not_affine(block: tir.BlockOp, within: tir.ForOp | None = None, with_predicate: bool = True) -> str | None:
@@ -366,12 +377,7 @@ def _why_not_first_once(
 
 def _why_under_branch(block: tir.BlockOp) -> str | None:
     """Why an instance may not run: a branch in the loops that drive the reduction."""
-    driving = {
-        atom.payload
-        for kind, binding in zip(axis_kinds(block), block.bindings, strict=True)
-        if kind == "R"
-        for atom in free_vars(Analyzer().expr(binding))
-    }
+    driving = driving_variables(block, "R")
     branch: Operation | None = None
     parent = op_around(block)
     while parent is not None and type(parent) is not tir.BlockOp and type(parent) is not tir.PrimFuncOp:

@@ -11,7 +11,7 @@ from ....dialects.arith import Analyzer, Expr, Kind
 from ....dialects.arith.analyzer import Value
 from ....dialects.arith.expr import TRUE, free_vars, substitute
 from ....dialects.arith.iter_map import filled
-from .access import Box, bindings_of, extents_of, made_in, reads_of, relaxed, writes_of
+from .access import Box, bindings_of, extents_of, made_in, reads_of, relaxed, same_box, whole, writes_of
 from .block_kind import analyzer_for, axis_kinds, bind_axes
 from .dependence import writes_apart
 from .structure import (
@@ -189,6 +189,29 @@ def written_box(
     predicate = analyzer.expr(block.predicate) if with_predicate and block.predicate is not None else TRUE
     dims = filled(starts, sizes, iters, analyzer, predicate)
     return dims if isinstance(dims, str) else Box(buffer, tuple(dims))
+
+
+def reads_within(reader: tir.BlockOp, box: Box, holder: Operation, analyzer: Analyzer) -> bool:
+    """Returns whether a block reads only elements of the box, of its buffer, in an iteration of `holder`."""
+    inner = loops_between(reader, holder)
+    for loop in inner:
+        analyzer.bind(loop.loop_var, loop.min, loop.extent)
+    bind_axes(analyzer, reader)
+    reached = [
+        relaxed(read, reader, inner, analyzer) for read in reads_of(reader, analyzer) if read.buffer is box.buffer
+    ]
+    return all(each is not None and _holds(box, each, analyzer) for each in reached)
+
+
+def why_not_all_written(block: tir.BlockOp, buffer: SSAValue) -> str | None:
+    """Returns why a block is not known to write all of a buffer in its scope; None when it is."""
+    analyzer = analyzer_for(all_loops_above(block))
+    for outer in blocks_above(block):
+        bind_axes(analyzer, outer)
+    box = written_box(block, buffer, loops_above(block), analyzer)
+    if isinstance(box, str):
+        return box
+    return None if same_box(box, whole(buffer, analyzer), analyzer) else "it leaves elements out"
 
 
 def loops_between(block: tir.BlockOp, holder: Operation) -> list[tir.ForOp]:

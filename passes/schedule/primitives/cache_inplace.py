@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.builder import Builder
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.arith import Analyzer, Expr
+from ....dialects.arith import Analyzer
 from ....dialects.arith.expr import TRUE, free_vars
 from ....dialects.tir.types import I1
 from ....support.edit import builder_before
-from ..analysis.access import Box, extents_of, index_type, reads_of, relaxed, united, whole, writes_of
+from ..analysis.access import Box, extents_of, reads_of, relaxed, united, whole, writes_of
 from ..analysis.block_kind import analyzer_for, bind_axes, set_block
 from ..analysis.structure import all_loops_above, buffers_written, loops_above, scope_of
 from ..engine.errors import refuse
 from ..engine.primitive import primitive
 from ..engine.state import State
-from .cache_read_write import retarget
+from .cache_read_write import copy_block, retarget
 from .common.loops import require_block
-from .common.new_blocks import elementwise_block, new_buffer
+from .common.new_blocks import shadow_buffer
 from .set_scope import read_buffer, require_scope
 
 
@@ -66,25 +65,14 @@ def cache_inplace(
     taken = None if written is None else _touched(block, reads_of(block, analyzer), buffer, analyzer)
     if written is None or taken is None or not _known(taken := united(taken, written, analyzer), analyzer):
         written = taken = whole(buffer, analyzer)
-    scope = scope_of(block)
-    wanted = f"{name}_{storage_scope.replace('.', '_')}"
-    assert isinstance(buffer.type, tir.BufferType)
-    copy = new_buffer(
-        state,
-        scope,
-        state.fresh_buffer_name(scope, wanted),
-        extents_of(buffer, analyzer),
-        buffer.type.dtype,
-        storage_scope,
-        index_type(buffer),
-    )
+    copy = shadow_buffer(state, scope_of(block), buffer, storage_scope, analyzer)
     retarget(block, buffer, copy)
     made: list[Operation] = []
     for source, target, box, anchor in (
         (buffer, copy, taken, block),
         (copy, buffer, written, block.next_op),
     ):
-        copies = _copy(state, holder, anchor, tir.buffer_name(copy), source, target, box, analyzer)
+        copies = copy_block(state, holder, anchor, source, target, box, analyzer, tir.buffer_name(copy), moving=True)
         if condition != TRUE:
             set_block(copies, predicate=analyzer.to_ssa(condition, builder_before(copies), I1))
         made.append(copies)
@@ -112,35 +100,4 @@ def _known(box: Box, analyzer: Analyzer) -> bool:
         and analyzer.can_prove_ge0(extent - 1 - high)
         and not loops & set(free_vars(analyzer.simplify(high - low)))
         for (low, high), extent in zip(box.dims, extents_of(box.buffer, analyzer), strict=True)
-    )
-
-
-def _copy(
-    state: State,
-    holder: tir.ForOp | tir.BlockOp | tir.PrimFuncOp,
-    anchor: Operation | None,
-    name: str,
-    source: SSAValue,
-    target: SSAValue,
-    box: Box,
-    analyzer: Analyzer,
-) -> tir.BlockOp:
-    """Loops and a block that copy a box from one buffer to the same place in the other."""
-
-    def value(builder: Builder, axes: Sequence[SSAValue]) -> SSAValue:
-        return builder.insert(tir.LoadOp(source, list(axes))).result
-
-    lows: list[Expr] = [low for low, _ in box.dims]
-    return elementwise_block(
-        state,
-        holder,
-        anchor,
-        name,
-        target,
-        [analyzer.simplify(high - low + 1) for low, high in box.dims],
-        value,
-        analyzer=analyzer,
-        starts=lows,
-        domains=extents_of(source, analyzer),
-        type_=index_type(source),
     )

@@ -23,7 +23,7 @@ from ..analysis.block_kind import (
     why_not_reduction,
     why_not_started,
 )
-from ..analysis.region_cover import loops_between, why_reads_others, written_box
+from ..analysis.region_cover import loops_between, why_not_all_written, why_reads_others, written_box
 from ..analysis.structure import (
     Scope,
     all_loops_above,
@@ -106,7 +106,9 @@ def cache_read(
     # In a loop the box moves between iterations: the copy then has the buffer's own shape and indices.
     extent = whole(buffer, analyzer) if isinstance(holder, tir.ForOp) else box
     copy = _new_buffer(state, scope, buffer, storage_scope, extent, analyzer)
-    cached = _copy_block(state, holder, anchor, buffer, copy, box, analyzer, tir.buffer_name(copy), into_copy=True)
+    cached = copy_block(
+        state, holder, anchor, buffer, copy, box, analyzer, tir.buffer_name(copy), moving=isinstance(holder, tir.ForOp)
+    )
     for user in users:
         retarget(user, buffer, copy, [low for low, _ in extent.dims])
     return cached
@@ -167,7 +169,18 @@ def cache_write(
     lows = [low for low, _ in extent.dims]
     for each in (block, *chosen):
         retarget(each, buffer, copy, lows)
-    return _copy_block(state, holder, anchor, copy, buffer, box, analyzer, tir.buffer_name(copy), into_copy=False)
+    return copy_block(
+        state,
+        holder,
+        anchor,
+        copy,
+        buffer,
+        box,
+        analyzer,
+        tir.buffer_name(copy),
+        into_copy=False,
+        moving=isinstance(holder, tir.ForOp),
+    )
 
 
 def _listed(
@@ -208,12 +221,8 @@ def _require_whole(
         return  # Nobody else has: the block is alone in writing it.
     if not isinstance(written, str) and same_box(box, written, analyzer):
         return
-    every = analyzer_for(all_loops_above(block))
-    for outer in blocks_above(block):
-        bind_axes(every, outer)
-    total = written_box(block, buffer, loops_above(block), every)
-    if isinstance(total, str) or not same_box(total, whole(buffer, every), every):
-        reason = total if isinstance(total, str) else "it leaves elements out"
+    reason = why_not_all_written(block, buffer)
+    if reason is not None:
         raise refuse(
             block,
             f"cache_write: block '{block.block_name.data}' is not known to write all of what would be copied back to '{tir.buffer_name(buffer)}': {reason}",
@@ -321,7 +330,7 @@ def _new_buffer(
     return state.allocate(scope, tir.AllocBufferOp(name, new_type, shape=kept))
 
 
-def _copy_block(
+def copy_block(
     state: State,
     holder: Scope | tir.ForOp,
     anchor: Operation | None,
@@ -331,17 +340,17 @@ def _copy_block(
     analyzer: Analyzer,
     name: str,
     *,
-    into_copy: bool,
+    into_copy: bool = True,
+    moving: bool = False,
 ) -> tir.BlockOp:
     """Creates loops and a block that copy a box, before `anchor` (None: at the end of `holder`).
 
-    The copy counts from the start of the box, over which the axes run. In a loop, where the start of the box depends on the
-    iteration, it does not: axes are bound to the start plus a loop, and run over the whole dimension.
+    The copy counts from the start of the box, over which the axes run. Where the box is `moving`, as its start depends on the
+    iteration of a loop, it does not: axes are bound to the start plus a loop, and run over the whole dimension.
     """
     type_ = index_type(source)
     lows = [low for low, _ in box.dims]
     extents = [analyzer.simplify(high - low + 1) for low, high in box.dims]
-    moving = isinstance(holder, tir.ForOp)
 
     def place(builder: Builder, axes: Sequence[SSAValue], counts_from_start: bool) -> list[SSAValue]:
         if moving or counts_from_start:

@@ -23,7 +23,6 @@ from ..analysis.block_kind import (
     axis_kinds,
     bind_axes,
     set_block,
-    why_neither,
     why_not_affine,
     why_not_complete,
     why_not_reduction,
@@ -47,7 +46,14 @@ from ..engine.errors import refuse
 from ..engine.primitive import primitive
 from ..engine.random_variables import PlaceRV
 from ..engine.state import State
-from .common.loops import carry_values, name_value, require_block, require_loop, require_own_values
+from .common.loops import (
+    carry_values,
+    name_value,
+    require_block,
+    require_complete_or_reduction,
+    require_loop,
+    require_own_values,
+)
 from .compute_inline import compute_inline, remove_block, reverse_compute_inline
 from .moved_reduction import FROM_DTYPE, check_moved_reduction, const_count
 
@@ -81,7 +87,7 @@ def check_compute_at(
     block, loop = require_block(block, "compute_at"), require_loop(loop, "compute_at")
     _check_places(block, loop, "compute_at")
     name, under = block.block_name.data, loop.var_name.data
-    _check_kind(block, "compute_at")
+    require_complete_or_reduction(block, "compute_at")
     _check_whole(block, "compute_at")
     for buffer in buffers_written(block):
         if not isinstance(buffer.owner, tir.AllocBufferOp):
@@ -241,17 +247,6 @@ def _check_whole(block: tir.BlockOp, name: str) -> None:
             block,
             f"{name}: block '{block.block_name.data}' does not run for every value of its axes: {reason}",
             "give its axes the domain for which it runs",
-        )
-
-
-def _check_kind(block: tir.BlockOp, name: str) -> None:
-    reasons = why_neither(block)
-    if reasons is not None:
-        raise refuse(
-            block,
-            f"{name}: block '{block.block_name.data}' is neither a complete nor a reduction block",
-            f"not complete: {reasons[0]}",
-            f"no reduction: {reasons[1]}",
         )
 
 

@@ -35,7 +35,7 @@ from ..engine.errors import refuse
 from ..engine.primitive import primitive
 from ..engine.state import State
 from .common.clone_expression import clone_value
-from .common.loops import require_block, require_own_values
+from .common.loops import require_block, require_complete, require_own_values
 
 
 @primitive
@@ -80,13 +80,7 @@ def check_compute_inline(block: tir.BlockOp) -> tuple[tir.StoreOp, list[tir.Bloc
     store, buffer = _single_store(block, "compute_inline")
     _require_intermediate(block, buffer, "compute_inline")
     loads = _loads_outside(buffer, block, "compute_inline")
-    reason = why_not_complete(block)
-    if reason is not None:
-        raise refuse(
-            block,
-            f"compute_inline: block '{block.block_name.data}' is no complete block: {reason}",
-            "each element must be computed once, from finished inputs",
-        )
+    require_complete(block, "compute_inline", "each element must be computed once, from finished inputs")
     if block.predicate is not None:
         raise refuse(
             block,
@@ -153,13 +147,7 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     block = require_block(block, "reverse_compute_inline")
     name = block.block_name.data
     store, output = _single_store(block, "reverse_compute_inline")
-    reason = why_not_complete(block)
-    if reason is not None:
-        raise refuse(
-            block,
-            f"reverse_compute_inline: block '{name}' is no complete block: {reason}",
-            "each element must be computed once, from finished inputs",
-        )
+    require_complete(block, "reverse_compute_inline", "each element must be computed once, from finished inputs")
     scope = scope_of(block)
     loads = [op for op in all_ops(block) if isinstance(op, tir.LoadOp)]
     inputs = [b for b in dict.fromkeys(op.buffer for op in loads) if writers(b, scope)]

@@ -15,16 +15,16 @@ from ....dialects.arith.expr import TRUE, ZERO, conjuncts, free_vars, ge, maximu
 from ....support.edit import builder_at_end, builder_before, erase_op, move_before
 from ....support.walk import enclosing, walk_ops
 from ...tir.rewriting import erase_dead, erase_if_dead
-from ..analysis.access import declare_access, made_in, reads_of, relaxed
-from ..analysis.block_kind import analyzer_for, bind_axes, conditions_of, set_block, why_not_complete
-from ..analysis.region_cover import bounds_an_axis, loops_between, written_box
+from ..analysis.access import declare_access, made_in
+from ..analysis.block_kind import analyzer_for, bind_axes, conditions_of, set_block
+from ..analysis.region_cover import bounds_an_axis, loops_between, reads_within, written_box
 from ..analysis.structure import all_loops_above, body_of, child_under, is_inside, loops_above, scope_of, uses_in
 from ..engine.errors import refuse
 from ..engine.primitive import primitive
 from ..engine.state import State
 from .common.block_axes import Axis, axes_of, make_block, move_body, replace_variables
 from .common.clone_expression import clone_value
-from .common.loops import copy_loops, require_block, require_loop, require_own_values
+from .common.loops import copy_loops, require_block, require_complete, require_loop, require_own_values
 
 
 @primitive
@@ -69,13 +69,7 @@ def _planned(block: tir.BlockOp, loop: tir.ForOp) -> _Plan:
         raise refuse(
             loop, f"decompose_padding: loop '{under}' is not around block '{name}'", "give a loop of get_loops(block)"
         )
-    reason = why_not_complete(block)
-    if reason is not None:
-        raise refuse(
-            block,
-            f"decompose_padding: block '{name}' is no complete block: {reason}",
-            "it must write each element once, and read other buffers only",
-        )
+    require_complete(block, "decompose_padding", "it must write each element once, and read other buffers only")
     require_own_values(block, "decompose_padding")
     if not all(isinstance(each, tir.ForOp) for each in enclosing(block, loop)):
         raise refuse(
@@ -228,16 +222,7 @@ def _covers(block: tir.BlockOp, reader: tir.BlockOp, holder: tir.ForOp, target: 
     box = written_box(block, target, loops_between(block, holder), analyzer, with_predicate=False)
     if isinstance(box, str):
         return False
-    for read in reads_of(reader, analyzer):
-        if read.buffer is not target:
-            continue
-        reached = relaxed(read, reader, loops_between(reader, holder), analyzer)
-        if reached is None or not all(
-            analyzer.can_prove_ge0(start - low) and analyzer.can_prove_ge0(high - stop)
-            for (start, stop), (low, high) in zip(reached.dims, box.dims, strict=True)
-        ):
-            return False
-    return True
+    return reads_within(reader, box, holder, analyzer)
 
 
 def _trimmed(

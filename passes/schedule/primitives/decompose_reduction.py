@@ -27,7 +27,7 @@ from ....dialects.tir.types import I1
 from ....support.edit import builder_at_end, erase_op, move_before, move_to_end
 from ....support.walk import walk_ops
 from ..analysis.access import declare_access
-from ..analysis.block_kind import analyzer_for, axis_kinds, why_not_reduction, why_order_matters
+from ..analysis.block_kind import analyzer_for, axis_kinds, driving_variables, why_not_reduction, why_order_matters
 from ..analysis.region_cover import why_reads_others
 from ..analysis.structure import (
     all_loops_above,
@@ -82,7 +82,7 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> Op
     analyzer = Analyzer()
     loops = loops_above(block)
     place = loops.index(loop)
-    driving = _loops_of(block, "R", analyzer)
+    driving = driving_variables(block, "R")
     for outer in loops[:place]:
         if outer.loop_var in driving:
             raise refuse(
@@ -114,7 +114,7 @@ def _check_predicate(block: tir.BlockOp, loops: Sequence[tir.ForOp], place: int,
     """
     if block.predicate is None:
         return
-    spatial = _loops_of(block, "S", analyzer)
+    spatial = driving_variables(block, "S")
     free = {loop.loop_var: loop for loop in loops[:place] if loop.loop_var not in spatial}
     below = {loop.loop_var for loop in loops[place:] if loop.loop_var not in spatial}
     for part in conjuncts(analyzer.expr(block.predicate)):
@@ -207,15 +207,6 @@ def _precedes(a: Operation, b: Operation) -> bool:
     return False
 
 
-def _loops_of(block: tir.BlockOp, kind: str, analyzer: Analyzer) -> set[SSAValue]:
-    """The variables that the bindings of axes of one kind use."""
-    found: set[SSAValue] = set()
-    for axis_kind, binding in zip(axis_kinds(block), block.bindings, strict=True):
-        if axis_kind == kind:
-            found |= {a.payload for a in free_vars(analyzer.expr(binding)) if isinstance(a.payload, SSAValue)}
-    return found
-
-
 def _init_block(
     state: State,
     block: tir.BlockOp,
@@ -226,7 +217,7 @@ def _init_block(
 ) -> tir.BlockOp:
     """Creates the block of the init before `loop`, in copies of the `inner` loops of spatial axes."""
     location = init.location
-    spatial = _loops_of(block, "S", analyzer)
+    spatial = driving_variables(block, "S")
     holder = Block()
     renamed, builder = copy_loops(
         [old for old in inner if old.loop_var in spatial],

@@ -10,13 +10,13 @@ from xdsl.ir import SSAValue
 from ....dialects import tir
 from ....dialects.arith import Analyzer
 from ....dialects.arith.expr import free_vars
-from ..analysis.block_kind import axis_kinds, why_neither, why_order_matters
+from ..analysis.block_kind import axis_kinds, driving_variables, why_order_matters
 from ..analysis.dependence import why_iterations_meet
 from ..analysis.structure import child_blocks, loops_above
 from ..engine.errors import refuse
 from ..engine.primitive import primitive
 from ..engine.state import State
-from .common.loops import require_loop
+from .common.loops import require_complete_or_reduction, require_loop
 
 
 @primitive
@@ -86,14 +86,7 @@ def _check(loop: tir.ForOp, block: tir.BlockOp, name: str, thread: str | None) -
     """Raises unless the loop only drives spatial axes of the block (for threadIdx also reduction axes)."""
     called, var = block.block_name.data, loop.var_name.data
     # Turns of a loop over spatial axes are apart whether the block starts its sums or adds to others'.
-    reasons = why_neither(block, loop, started=False)
-    if reasons is not None:
-        raise refuse(
-            block,
-            f"{name}: block '{called}' in loop '{var}' is neither a complete nor a reduction block",
-            f"not complete: {reasons[0]}",
-            f"no reduction: {reasons[1]}",
-        )
+    require_complete_or_reduction(block, name, loop, started=False)
     reason = why_order_matters(block, loop)
     if reason is not None:
         raise refuse(
@@ -122,30 +115,17 @@ def _is_of_threads(thread: str | None) -> bool:
 
 def _waits(loop: tir.ForOp, thread: str | None) -> Callable[[tir.BlockOp, SSAValue], bool]:
     """Returns a test whether threads wait for what a block writes: to shared memory, or into a common sum."""
-    analyzer = Analyzer()
 
     def is_waited_for(block: tir.BlockOp, buffer: SSAValue) -> bool:
         assert isinstance(buffer.type, tir.BufferType)
         shared = buffer.type.scope.data.partition(".")[0] not in ("global", "local", "texture")
-        return _is_of_threads(thread) and (
-            shared
-            or any(
-                kind == "R" and any(atom.payload is loop.loop_var for atom in free_vars(analyzer.expr(binding)))
-                for kind, binding in zip(axis_kinds(block), block.bindings, strict=True)
-            )
-        )
+        return _is_of_threads(thread) and (shared or loop.loop_var in driving_variables(block, "R"))
 
     return is_waited_for
 
 
 def _spatial_loops(block: tir.BlockOp) -> str:
     """Returns the loops around the block that drive only spatial axes, for a note."""
-    analyzer = Analyzer()
-    used = {
-        atom.payload
-        for kind, binding in zip(axis_kinds(block), block.bindings, strict=True)
-        if kind != "S"
-        for atom in free_vars(analyzer.expr(binding))
-    }
+    used = driving_variables(block, ("R", "scan", "opaque"))
     names = [f"'{loop.var_name.data}'" for loop in loops_above(block) if loop.loop_var not in used]
     return f" ({', '.join(names)})" if names else ""

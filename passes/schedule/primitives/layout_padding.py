@@ -14,10 +14,10 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
-from ....dialects.arith.expr import ZERO, as_expr, free_vars, substitute
+from ....dialects.arith.expr import as_expr, free_vars, substitute
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.types import I1, type_to_dtype
-from ....support.edit import builder_at_end, builder_before, erase_op, move_before
+from ....support.edit import builder_at_end, builder_before, erase_op, move_before, move_to_end
 from ....support.walk import enclosing, walk_ops
 from ...tir.rewriting import erase_dead, set_indices
 from ..analysis.access import declare_access, index_type
@@ -26,7 +26,7 @@ from ..analysis.layout_map import Comparison, LayoutMap, call_with_symbols
 from ..analysis.structure import Scope, body_of, child_under, const_int, is_inside, loops_above, scope_of
 from ..engine.errors import refuse
 from ..engine.state import State
-from .common.block_axes import Axis, axes_of, bind_long_axes, make_block, move_body, replace_variables
+from .common.block_axes import axes_of, axis_over, bind_long_axes, make_block, move_body, replace_variables
 from .common.clone_expression import clone_value
 from .common.loops import name_value
 
@@ -206,16 +206,11 @@ def write_in_order(
     below = [op for op in body_of(last).ops if op is not old]
     inside = builder_at_end(loops[-1].body.block, old.location)
     chain = next((op for op in below if isinstance(op, tir.ForOp)), None)
-    for op in below:
-        op.detach()
-        loops[-1].body.block.add_op(op)
+    move_to_end(below, loops[-1].body.block)
     if chain is not None:
         inside = builder_before(old, old.location)
     fresh = Analyzer()
-    axes = [
-        Axis(f"v_{name}", "S", ZERO, as_expr(extent), fresh.expr(loop.loop_var), type_)
-        for name, extent, loop in zip(index_names, layout.shape, loops, strict=True)
-    ]
+    axes = [axis_over(loop, f"v_{name}", "S", fresh) for name, loop in zip(index_names, loops, strict=True)]
     kept = [k for k in range(len(old.iter_vars)) if k not in writer.axes]
     known = axes_of(old, fresh)
     new, values = make_block(
@@ -318,12 +313,9 @@ def assume(state: State, buffer: SSAValue, layout: LayoutMap, pad_value: PadValu
 
 def _home(buffer: SSAValue) -> Scope:
     """The block or function that a buffer belongs to."""
-    owner = buffer.owner
-    parent = owner.parent_op()
-    while parent is not None and not isinstance(parent, tir.BlockOp | tir.PrimFuncOp):
-        parent = parent.parent_op()
-    assert parent is not None
-    return parent
+    owner = buffer.owner if isinstance(buffer.owner, Operation) else buffer.owner.first_op
+    assert owner is not None
+    return scope_of(owner)
 
 
 def _loops(
@@ -355,18 +347,12 @@ def _nest(
     holder = Block()
     loops = _loops(builder_at_end(holder, scope.location), layout.shape, names, type_)
     fresh = Analyzer()
-    axes = [
-        Axis(f"v_{name}", "S", ZERO, as_expr(extent), fresh.expr(loop.loop_var), type_)
-        for name, extent, loop in zip(names, layout.shape, loops, strict=True)
-    ]
+    axes = [axis_over(loop, f"v_{name}", "S", fresh) for name, loop in zip(names, loops, strict=True)]
     inside = builder_at_end(loops[-1].body.block, scope.location)
     block, _ = make_block(inside, state.fresh_block_name(scope, name), axes, fresh)
     block.location = scope.location
-    body = body_of(scope)
     if anchor is None:
-        for op in list(holder.ops):
-            op.detach()
-            body.add_op(op)
+        move_to_end(holder.ops, body_of(scope))
     else:
         move_before(holder.ops, anchor)
     return block, loops, builder_at_end(block.body.block, scope.location)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.builder import Builder
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ....dialects import tir
@@ -14,15 +13,13 @@ from ....dialects.arith.expr import floordiv, free_vars, logical_and, lt, substi
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.types import I1
 from ....support.diagnostics import MirError
-from ....support.edit import builder_before, erase_op
+from ....support.edit import builder_before
 from ....support.text import counted
 from ....support.walk import walk_ops
-from ..analysis.access import extents_of, index_type, same_box, whole
-from ..analysis.block_kind import analyzer_for, axis_kinds, bind_axes, set_block, why_not_complete, why_not_reduction
-from ..analysis.region_cover import written_box
+from ..analysis.access import extents_of, index_type
+from ..analysis.block_kind import axis_kinds, set_block, why_not_complete, why_not_reduction
+from ..analysis.region_cover import why_not_all_written
 from ..analysis.structure import (
-    all_loops_above,
-    blocks_above,
     child_blocks,
     child_under,
     is_inside,
@@ -38,7 +35,7 @@ from ..engine.state import State
 from .blockize import require_only
 from .cache_read_write import retarget
 from .common.loops import require_block, require_countable
-from .common.new_blocks import elementwise_block
+from .common.new_blocks import elementwise_block, new_buffer
 
 
 @primitive
@@ -135,7 +132,9 @@ def pad_einsum(state: State, block: tir.BlockOp, padding: Sequence[int]) -> None
                     "give each block loops of its own",
                 )
     for buffer, padded, is_output in plans:
-        copy = _padded_buffer(state, scope, buffer, padded, analyzer)
+        assert isinstance(buffer.type, tir.BufferType)
+        wanted = state.fresh_buffer_name(scope, f"{tir.buffer_name(buffer)}_pad")
+        copy = new_buffer(state, scope, wanted, padded, buffer.type.dtype, buffer.type.scope.data, index_type(buffer))
         if is_output:
             retarget(block, buffer, copy)
             _crop(state, scope, after, copy, buffer, analyzer)
@@ -185,14 +184,9 @@ def _check_outputs(block: tir.BlockOp, grown: dict[SSAValue, Expr], analyzer: An
 
 def _require_whole_outputs(block: tir.BlockOp) -> None:
     """Raises unless a block writes all of its outputs: a padded one is copied back whole."""
-    loops = loops_above(block)
-    analyzer = analyzer_for(all_loops_above(block))
-    for outer in blocks_above(block):
-        bind_axes(analyzer, outer)
     for buffer in dict.fromkeys(r.buffer for r in write_regions(block)):
-        box = written_box(block, buffer, loops, analyzer)
-        if isinstance(box, str) or not same_box(box, whole(buffer, analyzer), analyzer):
-            reason = box if isinstance(box, str) else "it leaves elements out"
+        reason = why_not_all_written(block, buffer)
+        if reason is not None:
             raise refuse(
                 block,
                 f"pad_einsum: block '{block.block_name.data}' is not known to write all of '{tir.buffer_name(buffer)}': {reason}",
@@ -271,34 +265,6 @@ def _loads(product: tir.MulOp) -> list[tir.LoadOp]:
         elif isinstance(op, tir.MulOp | tir.CastOp):
             pending += op.operands
     return found
-
-
-def _padded_buffer(
-    state: State, scope: tir.BlockOp | tir.PrimFuncOp, buffer: SSAValue, extents: list[Expr], analyzer: Analyzer
-) -> SSAValue:
-    type_ = buffer.type
-    assert isinstance(type_, tir.BufferType)
-    name = state.fresh_buffer_name(scope, f"{tir.buffer_name(buffer)}_pad")
-    dtype = index_type(buffer)
-    dims: list[Attribute] = []
-    symbolic: list[Expr] = []
-    for e in extents:
-        if e.value is not None:
-            dims.append(IntegerAttr(e.value, dtype))
-        else:
-            dims.append(tir.types.DYNAMIC)
-            symbolic.append(e)
-    new_type = tir.BufferType(ArrayAttr(dims), type_.dtype, type_.scope)
-    if not symbolic:
-        return state.allocate(scope, tir.AllocBufferOp(name, new_type))
-    # The values of the extents go where the allocation goes: a stand-in finds the place.
-    marker = tir.AllocBufferOp(name, tir.BufferType.get([1], type_.dtype))
-    state.allocate(scope, marker)
-    builder = builder_before(marker)
-    values = [analyzer.to_ssa(e, builder, dtype) for e in symbolic]
-    result = builder.insert(tir.AllocBufferOp(name, new_type, shape=values)).result
-    erase_op(marker)
-    return result
 
 
 def _pad(

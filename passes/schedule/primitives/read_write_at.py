@@ -13,13 +13,13 @@ from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
-from ....dialects.arith.expr import ZERO, Atom, free_vars, substitute
+from ....dialects.arith.expr import ZERO, free_vars, substitute
 from ....dialects.tir.attribute_values import attribute_of
 from ....dialects.tir.open_reductions import may_be_empty, reducing_loops
 from ....support.edit import builder_at_end, builder_before, erase_op
 from ...tir.threads.thread_storage_scope import share_memory
 from ..analysis.access import Box, declare_access, extents_of, index_type, reads_of, relaxed, united
-from ..analysis.block_kind import analyzer_for, bind_axes, why_neither
+from ..analysis.block_kind import analyzer_for, bind_axes
 from ..analysis.region_cover import loops_between, written_box
 from ..analysis.structure import (
     Use,
@@ -36,9 +36,9 @@ from ..engine.errors import refuse
 from ..engine.primitive import primitive
 from ..engine.state import State
 from .cache_read_write import retarget
-from .common.block_axes import Axis, make_block
-from .common.loops import name_value, require_block, require_loop
-from .common.new_blocks import new_buffer
+from .common.block_axes import axis_over, make_block
+from .common.loops import name_value, require_block, require_complete_or_reduction, require_loop
+from .common.new_blocks import shadow_buffer
 from .set_scope import read_buffer, require_scope, rescope_matches, written_buffer
 
 
@@ -104,7 +104,7 @@ def read_at(
                 "split loops without a rest first, or cache_read and compute_at",
             )
     sizes = _sizes(block, box, analyzer, "read_at")
-    target = _shadow(state, source, block, storage_scope, analyzer)
+    target = shadow_buffer(state, scope_of(block), source, storage_scope, analyzer)
     anchor = next(op for op, number in place.items() if number == first)
     for reader in readers:
         retarget(reader, source, target)
@@ -134,14 +134,7 @@ def write_at(
     source = written_buffer(block, write_buffer_index, "write_at")
     _uses(block, loop, source, "write_at")
     name, under, called = tir.buffer_name(source), loop.var_name.data, block.block_name.data
-    reasons = why_neither(block)
-    if reasons is not None:
-        raise refuse(
-            block,
-            f"write_at: block '{called}' is neither a complete nor a reduction block",
-            f"not complete: {reasons[0]}",
-            f"no reduction: {reasons[1]}",
-        )
+    require_complete_or_reduction(block, "write_at")
     above = (*loops_above(loop), loop)
     empty = next((each for each in reducing_loops(block) if each in above and may_be_empty(each)), None)
     if empty is not None:
@@ -168,7 +161,7 @@ def write_at(
             "the copy would overwrite elements that the block leaves alone",
         )
     sizes = _sizes(block, box, analyzer, "write_at")
-    target = _shadow(state, source, block, storage_scope, analyzer)
+    target = shadow_buffer(state, scope_of(block), source, storage_scope, analyzer)
     anchor = child_under(loop, block).next_op
     retarget(block, source, target)
     rescope_matches(target, storage_scope)
@@ -237,15 +230,6 @@ def _sizes(block: tir.BlockOp, box: Box, analyzer: Analyzer, name: str) -> list[
 # Application
 
 
-def _shadow(state: State, source: SSAValue, block: tir.BlockOp, storage_scope: str, analyzer: Analyzer) -> SSAValue:
-    """A buffer of the same shape in another storage scope."""
-    assert isinstance(source.type, tir.BufferType)
-    scope = scope_of(block)
-    name = state.fresh_buffer_name(scope, f"{tir.buffer_name(source)}_{storage_scope.replace('.', '_')}")
-    shape = extents_of(source, analyzer)
-    return new_buffer(state, scope, name, shape, source.type.dtype, storage_scope, index_type(source))
-
-
 def _copying_block(
     state: State,
     loop: tir.ForOp,
@@ -262,22 +246,9 @@ def _copying_block(
     The loops that the start of the box depends on are its axes; the loops over the box are inside of it.
     """
     type_ = index_type(source)
-    loops: dict[Atom, tir.ForOp] = {}
-    for each in (*loops_above(loop), loop):
-        atom = analyzer.variable(each.loop_var)
-        loops[atom] = each
+    loops = {analyzer.variable(each.loop_var): each for each in (*loops_above(loop), loop)}
     driving = {atom: loops[atom] for atom in free_vars(*(low for low, _ in box.dims)) if atom in loops}
-    axes = [
-        Axis(
-            f"v{k}",
-            "S",
-            analyzer.expr(each.min),
-            analyzer.expr(each.extent),
-            analyzer.expr(each.loop_var),
-            each.loop_var.type,
-        )
-        for k, each in enumerate(driving.values())
-    ]
+    axes = [axis_over(each, f"v{k}", "S", analyzer) for k, each in enumerate(driving.values())]
     body = body_of(loop)
     marker = tir.EvaluateOp(tir.ConstOp.int(0))
     if anchor is None:

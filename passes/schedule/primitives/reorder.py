@@ -14,7 +14,7 @@ from ....dialects.tir.open_reductions import mixed_with_elements
 from ....support.edit import builder_before, erase_op, move_before
 from ....support.effects import is_side_effect_free
 from ...tir.rewriting import is_dead
-from ..analysis.block_kind import axis_kinds, simplify_blocks_under, why_init_repeats, why_order_matters
+from ..analysis.block_kind import driving_variables, simplify_blocks_under, why_init_repeats, why_order_matters
 from ..analysis.dependence import why_order_carries
 from ..analysis.structure import child_blocks, const_int, is_inside
 from ..engine.errors import refuse
@@ -189,13 +189,10 @@ def _why_init_late(block: tir.BlockOp, chain: Sequence[tir.ForOp], target: Seque
 
     Of a loop that was fused from a spatial axis and a reduction axis, and split again, no part begins both.
     """
-    analyzer = Analyzer()
-    driving: dict[str, set[object]] = {"S": set(), "R": set()}
-    for kind, binding in zip(axis_kinds(block), block.bindings, strict=True):
-        driving.setdefault(kind, set()).update(atom.payload for atom in free_vars(analyzer.expr(binding)))
-    both = [loop for loop in chain if loop.loop_var in driving["S"] & driving["R"]]
-    ordered = [loop for loop in chain if loop.loop_var in driving["R"]]
-    if not both or ordered == [loop for loop in target if loop.loop_var in driving["R"]]:
+    spatial, reduced = driving_variables(block, "S"), driving_variables(block, "R")
+    both = [loop for loop in chain if loop.loop_var in spatial & reduced]
+    ordered = [loop for loop in chain if loop.loop_var in reduced]
+    if not both or ordered == [loop for loop in target if loop.loop_var in reduced]:
         return None
     return f"loop '{both[0].var_name.data}' drives both its elements and its reduction"
 
@@ -301,8 +298,6 @@ def fuse(state: State, *loops: tir.ForOp, preserve_unit_iters: bool = True) -> O
 
 def depends_on(inner: tir.ForOp, outer: tir.ForOp) -> bool:
     """Returns whether the bounds of one loop are computed from the variable of another."""
-    from ....dialects.arith.expr import free_vars
-
     analyzer = Analyzer()
     bounds = (analyzer.expr(inner.min), analyzer.expr(inner.extent))
     return any(atom.payload is outer.loop_var for atom in free_vars(*bounds))

@@ -38,7 +38,7 @@ from ..engine.errors import refuse
 from ..engine.primitive import primitive
 from ..engine.state import State
 from .blockize import require_only
-from .common.block_axes import Axis, axes_of, bind_long_axes, make_block, replace_variables, variable_of
+from .common.block_axes import Axis, axes_of, axis_over, bind_long_axes, make_block, replace_variables, variable_of
 from .common.clone_expression import clone_value
 from .common.loops import copy_loops, require_loop, require_own_values
 
@@ -127,7 +127,7 @@ def _planned(loop: tir.ForOp, factor_axis: int) -> _Plan:
             f"rfactor: the extent of loop '{called}' is no constant, so that no buffer can hold a result for each turn",
             "split it by a constant, and give the inner loop",
         )
-    factored = _axis_over(loop, "S", analyzer)
+    factored = axis_over(loop, f"v{called}", "S", analyzer)
     partial, values = _partial_axes(block, loop, loops, factored, analyzer)
     old = axes_of(block, analyzer)
     final = [Axis(factored.name, "R", factored.min, factored.extent, factored.binding, factored.type)]
@@ -231,18 +231,6 @@ def _require_read_as_written(block: tir.BlockOp) -> None:
             raise refuse(consumer, f"rfactor: {reason}: the scope is no stage pipeline")
 
 
-def _axis_over(loop: tir.ForOp, kind: str, analyzer: Analyzer) -> Axis:
-    """An axis that is a loop."""
-    return Axis(
-        f"v{loop.var_name.data}",
-        kind,
-        analyzer.expr(loop.min),
-        analyzer.expr(loop.extent),
-        analyzer.expr(loop.loop_var),
-        loop.loop_var.type,
-    )
-
-
 def _copied(axis: Axis) -> Axis:
     return Axis(axis.name, axis.kind, axis.min, axis.extent, axis.binding, axis.type)
 
@@ -280,7 +268,7 @@ def _partial_axes(
         for atom in free_vars(axis.binding):
             each = own.get(atom.payload) if isinstance(atom.payload, SSAValue) else None
             if each is not None and atom not in over:
-                over[atom] = _axis_over(each, "R", analyzer)
+                over[atom] = axis_over(each, f"v{each.var_name.data}", "R", analyzer)
                 axes.append(over[atom])
         values[variable] = substitute(axis.binding, {atom: a.symbol for atom, a in over.items()})
     return axes, values

@@ -20,9 +20,9 @@ from ....dialects.tir.buffer import AccessOp
 from ....support.edit import builder_before, erase_op
 from ....support.walk import enclosing, walk_ops
 from ...tir.rewriting import erase_if_dead, set_indices
-from ..analysis.access import Box, bindings_of, declare_access, index_type, reads_of, relaxed
-from ..analysis.block_kind import analyzer_for, bind_axes, conditions_of, set_block, why_neither
-from ..analysis.region_cover import bounds_an_axis, loops_between, written_box
+from ..analysis.access import Box, accesses_of, bindings_of, declare_access, index_type
+from ..analysis.block_kind import analyzer_for, conditions_of, set_block, why_neither
+from ..analysis.region_cover import bounds_an_axis, loops_between, reads_within, written_box
 from ..analysis.structure import (
     all_loops_above,
     buffers_read,
@@ -41,7 +41,7 @@ from ..analysis.structure import (
 from ..engine.errors import refuse
 from ..engine.primitive import primitive
 from ..engine.state import State
-from .common.loops import require_block, require_own_values
+from .common.loops import require_block, require_complete_or_reduction, require_own_values
 from .set_scope import written_buffer
 
 
@@ -101,14 +101,7 @@ class _Plan:
 def _planned(block: tir.BlockOp, buffer: SSAValue) -> _Plan:
     name, called = tir.buffer_name(buffer), block.block_name.data
     accesses = _accesses(block, buffer)
-    reasons = why_neither(block)
-    if reasons is not None:
-        raise refuse(
-            block,
-            f"rolling_buffer: block '{called}' is neither a complete nor a reduction block",
-            f"not complete: {reasons[0]}",
-            f"no reduction: {reasons[1]}",
-        )
+    require_complete_or_reduction(block, "rolling_buffer")
     if len(set(buffers_written(block))) > 1:
         raise refuse(
             block,
@@ -195,20 +188,7 @@ def _accesses(block: tir.BlockOp, buffer: SSAValue) -> list[AccessOp]:
         )
     if owner.stride_dims.data:
         raise refuse(block, f"rolling_buffer: buffer '{name}' has strides", "roll a compact buffer")
-    found: list[AccessOp] = []
-    for use in list(buffer.uses):
-        op = use.operation
-        if isinstance(op, AccessOp):
-            found.append(op)
-        elif not isinstance(op, tir.BufferRegionOp) or any(
-            not isinstance(u.operation, tir.ReadsOp | tir.WritesOp) for u in op.result.uses
-        ):
-            raise refuse(
-                op,
-                f"rolling_buffer: '{name}' is used otherwise than by its elements",
-                "roll before its regions are matched or its address is taken",
-            )
-    return found
+    return accesses_of(buffer, "rolling_buffer", "roll before its regions are matched or its address is taken")
 
 
 def _check_order(block: tir.BlockOp, users: Sequence[tir.BlockOp], around: tir.ForOp, name: str) -> None:
@@ -304,30 +284,12 @@ def _check_turns(
 
 def _check_reads(user: tir.BlockOp, box: Box, around: tir.ForOp, name: str, analyzer: Analyzer) -> None:
     """Raises where a reader uses more of the buffer in an iteration than the iteration computes."""
-    if not _reads_within(user, box, around, analyzer):
+    if not reads_within(user, box, around, analyzer):
         raise refuse(
             user,
             f"rolling_buffer: block '{user.block_name.data}' is not known to read only what a turn of loop '{around.var_name.data}' computes of '{name}'",
             "what earlier turns computed is overwritten",
         )
-
-
-def _reads_within(user: tir.BlockOp, box: Box, around: tir.ForOp, analyzer: Analyzer) -> bool:
-    """Returns whether a block reads only elements of the box, of its buffer, in an iteration of `around`."""
-    inner = loops_between(user, around)
-    for loop in inner:
-        analyzer.bind(loop.loop_var, loop.min, loop.extent)
-    bind_axes(analyzer, user)
-    for read in reads_of(user, analyzer):
-        if read.buffer is not box.buffer:
-            continue
-        reached = relaxed(read, user, inner, analyzer)
-        if reached is None or not all(
-            analyzer.can_prove_ge0(start - low) and analyzer.can_prove_ge0(high - stop)
-            for (start, stop), (low, high) in zip(reached.dims, box.dims, strict=True)
-        ):
-            return False
-    return True
 
 
 def _check_predicate(
@@ -393,7 +355,7 @@ def _is_there(reader: tir.BlockOp, writer: tir.BlockOp, buffer: SSAValue) -> boo
         return False
     analyzer = analyzer_for(all_loops_above(writer))
     box = written_box(writer, buffer, loops_between(writer, around), analyzer, with_predicate=False)
-    return not isinstance(box, str) and _reads_within(reader, box, around, analyzer)
+    return not isinstance(box, str) and reads_within(reader, box, around, analyzer)
 
 
 def _why_not_fixed(maker: tir.BlockOp, turns: Set[SSAValue]) -> str | None:

@@ -17,7 +17,7 @@ from ....dialects.tir.buffer import AccessOp
 from ....support.edit import builder_before
 from ....support.text import counted
 from ...tir.rewriting import erase_if_dead, set_indices
-from ..analysis.access import declare_access
+from ..analysis.access import accesses_of, declare_access
 from ..analysis.block_kind import analyzer_for, bind_axes
 from ..analysis.layout_map import LayoutMap, call_with_symbols, layout_map
 from ..analysis.structure import all_loops_above, blocks_above, function_of, is_inside, scope_of
@@ -103,7 +103,7 @@ def transform_layout(
         else None
     )
     padding = _padding(target, layout, pad_value, len(results)) if layout is not None else None
-    accesses = _accesses(target)
+    accesses = accesses_of(target, "transform_layout")
     known = iter(new_shape)
     dims = [tir.types.DYNAMIC if e in whole else IntegerAttr(next(known), _dim_type(type_)) for e in results]
     new_type = tir.BufferType(ArrayAttr(dims), type_.dtype, type_.scope)
@@ -222,20 +222,6 @@ def _dim_type(type_: tir.BufferType) -> tir.types.IntegerType:
     return found if isinstance(found, tir.types.IntegerType) else tir.types.I32
 
 
-def _accesses(buffer: SSAValue) -> list[AccessOp]:
-    """Every load and store of a buffer; raises when it is used in another way."""
-    found: list[AccessOp] = []
-    for use in list(buffer.uses):
-        op = use.operation
-        if isinstance(op, AccessOp):
-            found.append(op)
-        elif not isinstance(op, tir.BufferRegionOp) or any(
-            isinstance(u.operation, tir.MatchBufferOp) for u in op.result.uses
-        ):
-            raise refuse(op, f"transform_layout: '{tir.buffer_name(buffer)}' is used otherwise than by its elements")
-    return found
-
-
 def _retyped(buffer: SSAValue, type_: tir.BufferType) -> SSAValue:
     if isinstance(buffer, BlockArgument):
         return Rewriter.replace_value_with_new_type(buffer, type_)
@@ -253,9 +239,7 @@ def _follow(
     touched.update(dict.fromkeys(reversed(around)))
     values: dict[Atom, Expr] = {}
     for variable, index in zip(symbols, access.indices, strict=True):
-        atom = variable.atom
-        assert atom is not None
-        values[atom] = analyzer.expr(index)
+        values[analyzer.variable(variable)] = analyzer.expr(index)
     builder = builder_before(access)
     type_ = access.indices[0].type if access.indices else tir.types.I32
     new = [analyzer.to_ssa(analyzer.simplify(substitute(e, values)), builder, type_) for e in results]

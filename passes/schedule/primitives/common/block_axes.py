@@ -71,6 +71,12 @@ def axes_of(block: tir.BlockOp, analyzer: Analyzer) -> list[Axis]:
     ]
 
 
+def axis_over(loop: tir.ForOp, name: str, kind: str, analyzer: Analyzer) -> Axis:
+    """Returns an axis that is bound to a loop and has its range."""
+    low, extent, variable = (analyzer.expr(v) for v in (loop.min, loop.extent, loop.loop_var))
+    return Axis(name, kind, low, extent, variable, loop.loop_var.type)
+
+
 def make_block(
     builder: Builder,
     name: str,

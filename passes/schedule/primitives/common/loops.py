@@ -16,6 +16,7 @@ from .....dialects.tir.buffer import NO_ATTRS
 from .....support.edit import add_op, builder_at_end, builder_before, insert_op_before, move_to_end
 from .....support.operands import operands_of
 from .....support.walk import all_ops
+from ...analysis.block_kind import why_neither, why_not_complete
 from ...analysis.structure import child_under, const_int, is_inside, scope_of
 from ...engine.errors import describe, refuse
 from .clone_expression import clone_value
@@ -33,6 +34,28 @@ def require_block(op: Operation, primitive: str) -> tir.BlockOp:
     if not isinstance(op, tir.BlockOp):
         raise refuse(op, f"{primitive}: {describe(op)} is no block", "give a block that get_block returned")
     return op
+
+
+def require_complete(block: tir.BlockOp, primitive: str, note: str) -> None:
+    """Raises unless a block is complete."""
+    reason = why_not_complete(block)
+    if reason is not None:
+        raise refuse(block, f"{primitive}: block '{block.block_name.data}' is no complete block: {reason}", note)
+
+
+def require_complete_or_reduction(
+    block: tir.BlockOp, primitive: str, loop: tir.ForOp | None = None, started: bool = True
+) -> None:
+    """Raises unless a block is complete or a reduction block, inside of `loop` if there is one."""
+    reasons = why_neither(block, loop, started)
+    if reasons is not None:
+        where = "" if loop is None else f" in loop '{loop.var_name.data}'"
+        raise refuse(
+            block,
+            f"{primitive}: block '{block.block_name.data}'{where} is neither a complete nor a reduction block",
+            f"not complete: {reasons[0]}",
+            f"no reduction: {reasons[1]}",
+        )
 
 
 def require_plain(loop: tir.ForOp, primitive: str, from_zero: bool = True) -> None:

@@ -12,7 +12,7 @@ from .....dialects import tir
 from .....dialects.arith import Analyzer, Expr
 from .....dialects.arith.expr import ZERO, maximum
 from .....support.edit import builder_at_end, move_before, move_to_end
-from ...analysis.access import declare_access, extents_of
+from ...analysis.access import declare_access, extents_of, index_type
 from ...analysis.structure import Scope, body_of
 from ...engine.state import State
 
@@ -117,3 +117,11 @@ def new_buffer(
     assert isinstance(buffer.owner, Operation)
     move_before(holder.ops, buffer.owner)
     return buffer
+
+
+def shadow_buffer(state: State, scope: Scope, source: SSAValue, storage_scope: str, analyzer: Analyzer) -> SSAValue:
+    """Allocates a buffer of the same shape in another storage scope, at the head of `scope`."""
+    assert isinstance(source.type, tir.BufferType)
+    name = state.fresh_buffer_name(scope, f"{tir.buffer_name(source)}_{storage_scope.replace('.', '_')}")
+    shape = extents_of(source, analyzer)
+    return new_buffer(state, scope, name, shape, source.type.dtype, storage_scope, index_type(source))

@@ -51,6 +51,18 @@ class NumberType(NamedTuple):
 INT32 = NumberType(False, 32)
 
 
+def takes_right(left: NumberType, right: NumberType) -> bool:
+    """Returns True if operands of two dtypes are both cast to the right one: TVM's BinaryOpMatchTypes.
+
+    Floats win over integers, wider dtypes over narrower, unsigned over signed: int8, uint8 → uint8; float32, int64 → float32.
+    """
+    if left.is_float != right.is_float:
+        return right.is_float
+    if left.bits != right.bits:
+        return left.bits < right.bits
+    return left.is_signed and not left.is_float
+
+
 def fold(op: str, x: float | None, y: float | None, type: NumberType) -> Folded:
     """Returns the result of TVM's operator on operands `x` and `y` (None if not constant) of dtype `type`.
 

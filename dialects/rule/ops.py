@@ -406,9 +406,6 @@ class ReplaceOp(IRDLOperation):
         super().__init__(operands=[list(roots), list(values)])
 
 
-PATTERN_OPS: tuple[type[Operation], ...] = (AnyOp, LiteralOp, MatchOp, AttrOp)
-
-
 def capture_of(value: SSAValue) -> str | None:
     """Returns the name of a value in a rule's text, without its sigil."""
     owner = value.owner

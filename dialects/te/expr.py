@@ -25,7 +25,7 @@ from xdsl.ir import Operation
 from ...support.diagnostics import MirError, error_at
 from ...support.source_text import characters
 from .. import tir
-from ..arith.const_fold import NumberType, Operand, fold, fold_cast
+from ..arith.const_fold import NumberType, Operand, fold, fold_cast, takes_right
 from ..tir.scalar_ops import OPERATORS, Precedence
 from ..tir.types import FLOAT_LIMITS
 
@@ -490,15 +490,7 @@ def match_types(a: Expr, b: Expr, symbol: str) -> tuple[Expr, Expr]:
         return a, b
     if x == "handle" or y == "handle":
         raise fail(f"'{symbol}' cannot combine {x} and {y}")
-    if is_float(x) != is_float(y):
-        return (a, cast(x, b)) if is_float(x) else (cast(y, a), b)
-    width_x, width_y = bits_of(x), bits_of(y)
-    if width_x != width_y:
-        return (cast(y, a), b) if width_x < width_y else (a, cast(x, b))
-    if is_float(x):
-        # Two kinds of one width (float16, bfloat16): the right one is converted.
-        return a, cast(x, b)
-    return (a, cast(x, b)) if x.startswith("uint") else (cast(y, a), b)
+    return (cast(y, a), b) if takes_right(_number_type(x), _number_type(y)) else (a, cast(x, b))
 
 
 def _operands(a: ExprLike, b: ExprLike, symbol: str) -> tuple[Expr, Expr]:

@@ -172,7 +172,7 @@ class ExprBuilder:
                 f"operands of dtype {type_to_dtype(a)} and {type_to_dtype(b)} cannot be combined",
                 "arithmetic is on numbers; a handle is passed on or loaded from",
             )
-        common = _common(x, y)
+        common = y if const_fold.takes_right(number_type(x), number_type(y)) else x
         return with_lanes_of(common, shape_a), with_lanes_of(common, shape_b)
 
     def binary(self, op: type[BinaryOp], a: Value, b: Value) -> Value:
@@ -225,18 +225,6 @@ class ExprBuilder:
         """`T.Select`, its values matched."""
         a, b = self.match(true_value, false_value)
         return self.emit(SelectOp(self.value(condition), self.value(a), self.value(b)))
-
-
-def _common(x: Attribute, y: Attribute) -> Attribute:
-    """The element type two different element types are cast to."""
-    if isinstance(x, AnyFloat) and isinstance(y, AnyFloat):
-        return y if x.bitwidth < y.bitwidth else x
-    if isinstance(x, AnyFloat) or isinstance(y, AnyFloat):
-        return x if isinstance(x, AnyFloat) else y
-    assert isinstance(x, IntegerType) and isinstance(y, IntegerType)
-    if x.width.data != y.width.data:
-        return y if x.width.data < y.width.data else x
-    return x if x.signedness.data is Signedness.UNSIGNED else y
 
 
 def const_attr(const: Const, builder: ExprBuilder) -> IntegerAttr | FloatAttr:

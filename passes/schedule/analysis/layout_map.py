@@ -16,8 +16,7 @@ from math import lcm, prod
 from ....dialects.arith import Analyzer, Expr, Kind, symbol
 from ....dialects.arith.analyzer import Value
 from ....dialects.arith.expr import ZERO, Atom, as_expr, floordiv, floormod, free_vars, rebuild, substitute
-from ....dialects.arith.inverse_iter_map import inverse_affine_iter_map
-from ....dialects.arith.iter_map import IterMapLevel, IterMapResult, IterRange
+from ....dialects.arith.iter_map import IterMapLevel, IterMapResult, IterRange, inverse_affine_iter_map
 
 Comparison = tuple[str, Expr, int]
 """`("==", e, 3)`: e is 3; likewise "<" and ">="."""

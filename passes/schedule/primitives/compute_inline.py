@@ -8,8 +8,7 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer, Atom, Expr
 from ....dialects.arith.expr import eq, ge, logical_and, lt, substitute
 from ....dialects.arith.int_set import relax
-from ....dialects.arith.inverse_iter_map import inverse_affine_iter_map
-from ....dialects.arith.iter_map import IterMapLevel, IterRange
+from ....dialects.arith.iter_map import IterMapLevel, IterRange, inverse_affine_iter_map
 from ....dialects.tir.types import I1
 from ....support.edit import block_of_ops, builder_before, erase_op
 from ....support.locations import fuse_locations

@@ -11,8 +11,7 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr, symbol
 from ....dialects.arith.analyzer import Value
 from ....dialects.arith.expr import ONE, ZERO, Atom, as_expr, free_vars
-from ....dialects.arith.inverse_iter_map import inverse_affine_iter_map
-from ....dialects.arith.iter_map import IterMapLevel, IterMapResult
+from ....dialects.arith.iter_map import IterMapLevel, IterMapResult, inverse_affine_iter_map
 from ....dialects.arith.iter_map import IterRange as IterRange
 from ....support.edit import builder_at_end, builder_before, erase_op
 from ....support.text import counted

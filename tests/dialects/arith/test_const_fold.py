@@ -199,3 +199,26 @@ def test_casts_of_constants(value: float, dtype: str, answer: float | None) -> N
     assert (made.value if isinstance(made, Number) else STAYS) == answer
     cast = ExprBuilder().cast(Const(value, dtype_to_type(source)), dtype_to_type(dtype))
     assert (cast.value if isinstance(cast, Const) else STAYS) == answer
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "common"),
+    [
+        ("int8", "int32", "int32"),
+        ("int64", "int32", "int64"),
+        ("float16", "int64", "float16"),
+        ("bool", "float32", "float32"),
+        ("int8", "uint8", "uint8"),
+        ("uint8", "int8", "uint8"),
+        ("uint8", "int16", "int16"),
+        ("bool", "int8", "int8"),
+        ("float32", "float64", "float64"),
+        ("bfloat16", "float16", "bfloat16"),
+        ("float16", "bfloat16", "float16"),
+    ],
+)
+def test_operands_are_cast_to_one_dtype(left: str, right: str, common: str) -> None:
+    a, b = ex.match_types(te.var("a", left), te.var("b", right), "+")
+    assert (a.dtype, b.dtype) == (common, common)
+    types = ExprBuilder().common_types(dtype_to_type(left), dtype_to_type(right))
+    assert types == (dtype_to_type(common), dtype_to_type(common))

@@ -16,8 +16,7 @@ from evaluate import evaluate
 from mirstack.dialects.arith import Analyzer, Expr
 from mirstack.dialects.arith import expr as x
 from mirstack.dialects.arith.expr import ge, logical_and, lt
-from mirstack.dialects.arith.inverse_iter_map import inverse_affine_iter_map
-from mirstack.dialects.arith.iter_map import IterMapLevel, IterRange
+from mirstack.dialects.arith.iter_map import IterMapLevel, IterRange, inverse_affine_iter_map
 
 i, j, k, n, m = map(x.symbol, "ijknm")
 

@@ -7,7 +7,7 @@ Integer division never traps: x / 0 = 0, x % 0 = 0, and the least number divided
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from xdsl.dialects import arith, llvm
@@ -189,6 +189,10 @@ def convert_rounded_division(c: Converter, op: Operation) -> None:
     lhs, rhs = c.operands(op)
     type_ = lhs.type
     zero, one = c.constant(0, type_), c.constant(1, type_)
+    known = _known_lanes(rhs) if isinstance(op, arith.FloorDivSIOp) else None
+    if known is not None and min(known) > 0:
+        c.bind(op.results[0], _floor_divide(c, lhs, rhs, known))
+        return
     if isinstance(op, arith.CeilDivUIOp):
         quotient, remainder = divide(c, llvm.UDivOp, lhs, rhs, None), divide(c, llvm.URemOp, lhs, rhs, None)
         off = c.icmp("ne", remainder, zero)
@@ -200,6 +204,23 @@ def convert_rounded_division(c: Converter, op: Operation) -> None:
         off = c.emit(llvm.AndOp, (inexact, below_zero), inexact.type)
     step = llvm.SubOp if isinstance(op, arith.FloorDivSIOp) else llvm.AddOp
     c.bind(op.results[0], c.select(off, c.emit(step, (quotient, one), type_, WRAPS), quotient))
+
+
+def _floor_divide(c: Converter, value: SSAValue, divisor: SSAValue, known: Sequence[int]) -> SSAValue:
+    """Divides toward minus infinity by positive constants: one shift by a power of two, otherwise one unsigned division.
+
+        floor(x / 8) = x >> 3                floor(x / 7) = ~(~x / 7) where x < 0
+
+    Not a rule on TIR: there the divisor of a vector is a broadcast, and index arithmetic has no width yet.
+    """
+    type_ = value.type
+    element = element_of(type_)
+    assert isinstance(element, IntegerType)
+    if len(set(known)) == 1 and known[0].bit_count() == 1:
+        return c.emit(llvm.AShrOp, (value, c.constant(known[0].bit_length() - 1, type_)), type_)
+    sign = c.emit(llvm.AShrOp, (value, c.constant(element.width.data - 1, type_)), type_)
+    quotient = c.emit(llvm.UDivOp, (c.emit(llvm.XOrOp, (value, sign), type_), divisor), type_)
+    return c.emit(llvm.XOrOp, (quotient, sign), type_)
 
 
 @TABLE.on(arith.AddUIExtendedOp)

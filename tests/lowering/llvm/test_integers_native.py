@@ -143,6 +143,32 @@ def test_integer_ops_agree_with_numpy(integer_code: tuple[int, Any], data: st.Da
                     )
 
 
+DIVISORS = (1, 2, 3, 5, 7, 8, 10, 64, 100, 127)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_floor_divisions_by_constants_agree_with_numpy(
+    width: int, build: Callable[[str], Any], elementwise: Callable[..., str]
+) -> None:
+    text = ""
+    for lanes in (0, LANES):
+        t = f"vector<{lanes}xi{width}>" if lanes else f"i{width}"
+        for divisor in DIVISORS:
+            number = f"dense<{divisor}> : {t}" if lanes else f"{divisor} : {t}"
+            body = [f"%c = arith.constant {number}", f"%r = arith.floordivsi %a, %c : {t}"]
+            text += elementwise(f"by_{divisor}_{lanes}", body, [f"i{width}"], f"i{width}", lanes)
+    code = build(text)
+    ends = np.iinfo(f"int{width}")
+    near = np.arange(-600, 600).clip(ends.min, ends.max)
+    x = np.concatenate([near, [ends.min, ends.min + 1, ends.max, ends.max - 1]]).astype(f"int{width}")
+    assert x.size % LANES == 0
+    for divisor in DIVISORS:
+        for lanes in (0, LANES):
+            out = np.zeros_like(x)
+            code.call(f"by_{divisor}_{lanes}", x, out, x.size)
+            np.testing.assert_array_equal(out, x // divisor, f"// {divisor}, {lanes} lanes")
+
+
 CASTS = [
     ("extsi", "i8", "i32"),
     ("extui", "i8", "i32"),

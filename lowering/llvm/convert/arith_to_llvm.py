@@ -207,7 +207,7 @@ def convert_rounded_division(c: Converter, op: Operation) -> None:
 
 
 def _floor_divide(c: Converter, value: SSAValue, divisor: SSAValue, known: Sequence[int]) -> SSAValue:
-    """Divides toward minus infinity by positive constants: one shift by a power of two, otherwise one unsigned division.
+    """Divides toward minus infinity by positive constants, by one shift or one unsigned division.
 
         floor(x / 8) = x >> 3                floor(x / 7) = ~(~x / 7) where x < 0
 

@@ -1,4 +1,4 @@
-"""Analyzes what statements store: stores without effect, stores that are overwritten, contents that are known.
+"""Analyzes stores: those without effect, those that are overwritten, and contents that are known.
 
     A[i] = A[i]                                                nothing: it stores what is there
     for i in range(8): A[i] = 1                                overwritten: each element is stored again before it is read

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 from mirstack.dialects.rule import RewriteOp
+from mirstack.fuzz.rules.samples import as_text
 from mirstack.parser import parse_mir
 from mirstack.passes.rules.annex.check import check_rules, integers
-from mirstack.passes.rules.annex.check.samples import as_text
 from mirstack.passes.rules.annex.check.scalars import check_scalars
 from mirstack.passes.rules.annex.check.terminate import check_termination
 from mirstack.support.diagnostics import MirError

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from mirstack.dialects.rule import RewriteOp
+from mirstack.fuzz.rules.samples import RIGHT, WRONG, as_text, right_rules, wrong_rules
 from mirstack.parser import parse_mir
 from mirstack.passes.rules.annex.check import equal
-from mirstack.passes.rules.annex.check.samples import RIGHT, WRONG, as_text, right_rules, wrong_rules
 from mirstack.support.diagnostics import Diagnostic
 from mirstack.support.verify import verify
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-_FLOAT = "where is_float(%x)"
-
 WRONG: Mapping[str, Sequence[str]] = {
     "NaN": [
         "{ subtract(%x, %x) => zeros_like(%x) where is_float(%x) }",

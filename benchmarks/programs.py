@@ -23,25 +23,29 @@ _WIDE = (
 _LETTERS = 26
 
 
-def _repeated(part: str, inputs: str, ops: int, count: int, more: str = "") -> str:
-    """Repeats a part of `ops` ops, each copy on the result of the one before; the first reads `%x`.
+def repeating(part: str, inputs: str, ops: int, more: str = "") -> Callable[[int], str]:
+    """Returns programs of repeated parts of `ops` ops, each on the result of the one before.
 
-    In a part `%P` is the result of the previous copy, `%V` that of this one, other capitals are values of the copy's own
+    The first reads `%x`. In a part `%P` is the result of the previous copy, `%V` that of this one, other capitals are values of the copy's own
     (`let %nA` of a name of its own), `#` is its number.
     """
-    lines: list[str] = []
-    before = "%x"
+    letters = sorted(set(re.findall(r"%n?([A-Z])\b", part)) - {"P"})
 
     def name(letter: str, k: int) -> str:
         return f"%{k * _LETTERS + ord(letter) - ord('A')}"
 
-    for k in range(max(2, count // ops)):
-        text = part.replace("%P", before)
-        for letter in sorted(set(re.findall(r"%n?([A-Z])\b", part)) - {"P"}):
-            text = re.sub(rf"%{letter}\b", name(letter, k), text).replace(f"%n{letter}", f"%n{letter}{k}")
-        lines.append(text.replace("#", str(k)))
-        before = name("V", k)
-    return f"{more}def @main({inputs}) {{\n{chr(10).join(lines)}\n{before}\n}}\n"
+    def program(count: int) -> str:
+        lines: list[str] = []
+        before = "%x"
+        for k in range(max(2, count // ops)):
+            text = part.replace("%P", before)
+            for letter in letters:
+                text = re.sub(rf"%{letter}\b", name(letter, k), text).replace(f"%n{letter}", f"%n{letter}{k}")
+            lines.append(text.replace("#", str(k)))
+            before = name("V", k)
+        return f"{more}def @main({inputs}) {{\n{chr(10).join(lines)}\n{before}\n}}\n"
+
+    return program
 
 
 def chain(count: int) -> str:
@@ -89,103 +93,90 @@ def functions(count: int) -> str:
     return first + "".join(rest) + f"def @main({x}) {{ let %v0 = @f{count - 1}(%x);\n{local}\n%v{count - 1} }}\n"
 
 
-def closures(count: int) -> str:
-    """Returns closures, global functions, constructors and generic functions, passed to a caller."""
-    part = (
-        "%A = fn (%y: float32) -> float32 { add(%y, %P) };\n%B = @apply(%A, %P);\n"
-        "%D = @apply(@double, %B);\n%E = @wrap(Some, %D);\n"
-        "%V = match (@same(%E)) { Some(%nQ) => { %nQ }, None => { %P } };"
-    )
-    more = (
-        "type Option[A] { Some(A), None, }\n"
-        "def @double(%x: float32) -> float32 { add(%x, %x) }\n"
-        "def @apply(%f: fn (float32) -> float32, %x: float32) -> float32 { %f(%x) }\n"
-        "def @wrap(%f: fn (float32) -> Option[float32], %x: float32) -> Option[float32] { %f(%x) }\n"
-        "def @same[A](%x: A) -> A { %x }\n"
-    )
-    return _repeated(part, "%x: float32", 12, count, more)
+closures = repeating(
+    "%A = fn (%y: float32) -> float32 { add(%y, %P) };\n%B = @apply(%A, %P);\n"
+    "%D = @apply(@double, %B);\n%E = @wrap(Some, %D);\n"
+    "%V = match (@same(%E)) { Some(%nQ) => { %nQ }, None => { %P } };",
+    "%x: float32",
+    12,
+    "type Option[A] { Some(A), None, }\n"
+    "def @double(%x: float32) -> float32 { add(%x, %x) }\n"
+    "def @apply(%f: fn (float32) -> float32, %x: float32) -> float32 { %f(%x) }\n"
+    "def @wrap(%f: fn (float32) -> Option[float32], %x: float32) -> Option[float32] { %f(%x) }\n"
+    "def @same[A](%x: A) -> A { %x }\n",
+)
+"""Closures, global functions, constructors and generic functions, passed to a caller."""
 
+branches = repeating(
+    "%A = exp(%P);\nlet %nR = ref(%A);\n"
+    "%B = if (%c) { let %nI = add(%A, %P); multiply(%nI, %A) } else { ref_read(%nR) };\n"
+    "%V = add(%B, %A);",
+    "%x: Tensor[(4), float32], %c: bool",
+    10,
+)
+"""Branches that use the values before them, and references."""
 
-def branches(count: int) -> str:
-    """Returns branches that use the values before them, and references."""
-    part = (
-        "%A = exp(%P);\nlet %nR = ref(%A);\n"
-        "%B = if (%c) { let %nI = add(%A, %P); multiply(%nI, %A) } else { ref_read(%nR) };\n"
-        "%V = add(%B, %A);"
-    )
-    return _repeated(part, "%x: Tensor[(4), float32], %c: bool", 10, count)
+_CONV = "channels=4, kernel_size=[1, 1]"
+layers = repeating(
+    "%S = multiply(%P, %scale);\n"
+    f"%A = nn.conv2d(%S, %w, {_CONV});\n"
+    f"%B = nn.conv2d(%A, %w, {_CONV});\n%D = nn.conv2d(%A, %w, {_CONV});\n"
+    f"%E = nn.conv2d(%A, %w, {_CONV});\n"
+    "%F = nn.bias_add(add(add(%B, %D), %E), %bias);\n"
+    "%G = nn.conv2d(nn.pad(%F, 0f, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]]), %v, padding=[0, 0, 0, 0], "
+    "channels=4, kernel_size=[3, 3]);\n%H = multiply(%G, %scale);\n"
+    "%N = nn.batch_norm(%H, %bias, %bias, %bias, %bias);\n%O = %N.0;\n"
+    "%Q = nn.space_to_batch_nd(transpose(%O, axes=[0, 2, 3, 1]), block_shape=[2, 2], paddings=[[2, 2], [2, 2]]);\n"
+    "%T = nn.conv2d(%Q, %h, padding=[0, 0, 0, 0], channels=4, kernel_size=[3, 3], "
+    'data_layout="NHWC", kernel_layout="HWIO");\n'
+    "%U = nn.batch_to_space_nd(%T, block_shape=[2, 2], crops=[[0, 0], [0, 0]]);\n"
+    '%Y = cast(%U, dtype="float64");\n'
+    '%Z = add(cast(exp(%Y), dtype="float32"), cast(tanh(%Y), dtype="float32"));\n'
+    "%L = annotation.stop_fusion(nn.dropout(%Z).0);\n"
+    "%M = nn.max_pool2d(multiply(transpose(%L, axes=[0, 3, 1, 2]), %scale), pool_size=[1, 1]);\n"
+    '%V = nn.conv2d_transpose(%M, %w, channels=4, kernel_size=[1, 1], kernel_layout="OIHW");',
+    "%x: Tensor[(1, 4, 4, 4), float32], %w: Tensor[(4, 4, 1, 1), float32], %v: Tensor[(4, 4, 3, 3), float32], "
+    "%h: Tensor[(3, 3, 4, 4), float32], %bias: Tensor[(4), float32], %scale: Tensor[(4, 1, 1), float32]",
+    26,
+)
+"""Layers of a network: scales and biases around convolutions, parallel branches, padding, norms."""
 
+quantized = repeating(
+    "%A = qnn.dense(%P, %w, 1, 2, 0.5f, 0.25f, units=4);\n"
+    '%B = qnn.requantize(%A, 0.125f, 0, 0.5f, 1, out_dtype="int8");\n'
+    "%D = qnn.add(%B, %P, 0.5f, 1, 0.5f, 1, 0.5f, 1);\n"
+    "%E = nn.dense(qnn.dequantize(%D, 0.5f, 1), qnn.dequantize(%w, 0.25f, 2), units=4);\n"
+    '%V = qnn.quantize(nn.relu(%E), 0.5f, 1, out_dtype="int8");',
+    "%x: Tensor[(4, 4), int8], %w: Tensor[(4, 4), int8]",
+    28,
+)
+"""Operators on quantized numbers, and regions between dequantization and quantization."""
 
-def layers(count: int) -> str:
-    """Returns network layers: scales and biases around convolutions, parallel branches, padding, norms."""
-    conv = "channels=4, kernel_size=[1, 1]"
-    part = (
-        "%S = multiply(%P, %scale);\n"
-        f"%A = nn.conv2d(%S, %w, {conv});\n"
-        f"%B = nn.conv2d(%A, %w, {conv});\n%D = nn.conv2d(%A, %w, {conv});\n"
-        f"%E = nn.conv2d(%A, %w, {conv});\n"
-        "%F = nn.bias_add(add(add(%B, %D), %E), %bias);\n"
-        "%G = nn.conv2d(nn.pad(%F, 0f, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]]), %v, padding=[0, 0, 0, 0], "
-        "channels=4, kernel_size=[3, 3]);\n%H = multiply(%G, %scale);\n"
-        "%N = nn.batch_norm(%H, %bias, %bias, %bias, %bias);\n%O = %N.0;\n"
-        "%Q = nn.space_to_batch_nd(transpose(%O, axes=[0, 2, 3, 1]), block_shape=[2, 2], paddings=[[2, 2], [2, 2]]);\n"
-        "%T = nn.conv2d(%Q, %h, padding=[0, 0, 0, 0], channels=4, kernel_size=[3, 3], "
-        'data_layout="NHWC", kernel_layout="HWIO");\n'
-        "%U = nn.batch_to_space_nd(%T, block_shape=[2, 2], crops=[[0, 0], [0, 0]]);\n"
-        '%Y = cast(%U, dtype="float64");\n'
-        '%Z = add(cast(exp(%Y), dtype="float32"), cast(tanh(%Y), dtype="float32"));\n'
-        "%L = annotation.stop_fusion(nn.dropout(%Z).0);\n"
-        "%M = nn.max_pool2d(multiply(transpose(%L, axes=[0, 3, 1, 2]), %scale), pool_size=[1, 1]);\n"
-        '%V = nn.conv2d_transpose(%M, %w, channels=4, kernel_size=[1, 1], kernel_layout="OIHW");'
-    )
-    inputs = (
-        "%x: Tensor[(1, 4, 4, 4), float32], %w: Tensor[(4, 4, 1, 1), float32], %v: Tensor[(4, 4, 3, 3), float32], "
-        "%h: Tensor[(3, 3, 4, 4), float32], %bias: Tensor[(4), float32], %scale: Tensor[(4, 1, 1), float32]"
-    )
-    return _repeated(part, inputs, 26, count)
+constants = repeating(
+    '%A = multiply(add(#f, 2f), 3f);\n%S = shape_of(%P, dtype="int32");\n'
+    "%D = dyn.reshape(%P, %S, newshape=[]);\n%E = add(%D, %A);\n"
+    "%F = fn (%p0: Tensor[(4), float32], Primitive=1) -> Tensor[(4), float32] { exp(negative(%p0)) };\n"
+    "%G = %F(%E);\n"
+    "%V = multiply(%G, %G);",
+    "%x: Tensor[(4), float32]",
+    14,
+)
+"""Constants computed from each other, shapes that are computed, and kernels made before."""
 
+attention = repeating(
+    "%A = nn.batch_matmul(%P, %w, transpose_b=True);\n%B = multiply(%A, 0.25f);\n%D = nn.softmax(%B);\n"
+    "%V = nn.batch_matmul(%D, %w, transpose_b=False);",
+    "%x: Tensor[(2, 16, 16), float32], %w: Tensor[(2, 16, 16), float32]",
+    5,
+)
+"""Softmaxes between two products."""
 
-def quantized(count: int) -> str:
-    """Operators on quantized numbers, and regions between dequantization and quantization."""
-    part = (
-        "%A = qnn.dense(%P, %w, 1, 2, 0.5f, 0.25f, units=4);\n"
-        '%B = qnn.requantize(%A, 0.125f, 0, 0.5f, 1, out_dtype="int8");\n'
-        "%D = qnn.add(%B, %P, 0.5f, 1, 0.5f, 1, 0.5f, 1);\n"
-        "%E = nn.dense(qnn.dequantize(%D, 0.5f, 1), qnn.dequantize(%w, 0.25f, 2), units=4);\n"
-        '%V = qnn.quantize(nn.relu(%E), 0.5f, 1, out_dtype="int8");'
-    )
-    return _repeated(part, "%x: Tensor[(4, 4), int8], %w: Tensor[(4, 4), int8]", 28, count)
-
-
-def constants(count: int) -> str:
-    """Constants computed from each other, shapes that are computed, and kernels made before."""
-    part = (
-        '%A = multiply(add(#f, 2f), 3f);\n%S = shape_of(%P, dtype="int32");\n'
-        "%D = dyn.reshape(%P, %S, newshape=[]);\n%E = add(%D, %A);\n"
-        "%F = fn (%p0: Tensor[(4), float32], Primitive=1) -> Tensor[(4), float32] { exp(negative(%p0)) };\n"
-        "%G = %F(%E);\n"
-        "%V = multiply(%G, %G);"
-    )
-    return _repeated(part, "%x: Tensor[(4), float32]", 14, count)
-
-
-def attention(count: int) -> str:
-    """Softmaxes between two products."""
-    part = (
-        "%A = nn.batch_matmul(%P, %w, transpose_b=True);\n%B = multiply(%A, 0.25f);\n%D = nn.softmax(%B);\n"
-        "%V = nn.batch_matmul(%D, %w, transpose_b=False);"
-    )
-    return _repeated(part, "%x: Tensor[(2, 16, 16), float32], %w: Tensor[(2, 16, 16), float32]", 5, count)
-
-
-def shared(count: int) -> str:
-    """Products of two matrices with one, which is repeated for them."""
-    part = (
-        "%A = repeat(%w, repeats=2, axis=0);\n%B = nn.batch_matmul(%P, %A, transpose_b=True);\n"
-        "%V = multiply(%B, 0.25f);"
-    )
-    return _repeated(part, "%x: Tensor[(2, 16, 16), float32], %w: Tensor[(1, 16, 16), float32]", 4, count)
-
+shared = repeating(
+    "%A = repeat(%w, repeats=2, axis=0);\n%B = nn.batch_matmul(%P, %A, transpose_b=True);\n%V = multiply(%B, 0.25f);",
+    "%x: Tensor[(2, 16, 16), float32], %w: Tensor[(1, 16, 16), float32]",
+    4,
+)
+"""Products of two matrices with one, which is repeated for them."""
 
 PROGRAMS: dict[str, Callable[[int], str]] = {
     "chain": chain,

@@ -60,35 +60,23 @@ def _tolerance(text: str) -> float:
     return found
 
 
-class CacheInfo(argparse.Action):
-    """`--cache-info`: where the cache is, and what is in it."""
+class CacheAction(argparse.Action):
+    """Prints what the cache of compiled code holds (`--cache-info`), or clears it (`--clear-cache`)."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         from ..lowering.driver.cache.store import Store, megabytes
-
-        store = Store.open()
-        if store is None:
-            print(f"the cache is turned off: {Store.why_off()}")
-        else:
-            usage = store.usage()
-            print(f"{usage.folder}: {megabytes(usage.bytes)} of at most {megabytes(usage.limit)}")
-            for kind, count in usage.files.items():
-                print(f"  {count} of kind {kind}")
-        parser.exit()
-
-
-class ClearCache(argparse.Action):
-    """`--clear-cache`: deletes the files."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        from ..lowering.driver.cache.store import Store
         from ..support.text import counted
 
         store = Store.open()
         if store is None:
             print(f"the cache is turned off: {Store.why_off()}")
-        else:
+        elif self.dest == "clear_cache":
             print(f"{store.folder}: {counted(store.clear(), 'file')} deleted")
+        else:
+            usage = store.usage()
+            print(f"{usage.folder}: {megabytes(usage.bytes)} of at most {megabytes(usage.limit)}")
+            for kind, count in usage.files.items():
+                print(f"  {count} of kind {kind}")
         parser.exit()
 
 
@@ -140,10 +128,10 @@ def argument_parser() -> argparse.ArgumentParser:
         help="compile anew, whatever the cache on disk has, and keep nothing",
     )
     parser.add_argument(
-        "--cache-info", action=CacheInfo, nargs=0, help="show what the cache of compiled code holds, and exit"
+        "--cache-info", action=CacheAction, nargs=0, help="show what the cache of compiled code holds, and exit"
     )
     parser.add_argument(
-        "--clear-cache", action=ClearCache, nargs=0, help="delete all compiled code that is kept, and exit"
+        "--clear-cache", action=CacheAction, nargs=0, help="delete all compiled code that is kept, and exit"
     )
     parser.add_argument("--timing", action="store_true", help="show where the time went, to standard error")
     parser.add_argument("--repeat", type=_positive, default=1, metavar="N", help="run N times, showing best and median")

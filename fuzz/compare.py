@@ -38,19 +38,33 @@ def wrong_places(wanted: np.ndarray, got: np.ndarray, scale: float, limits: np.n
     """
     if wanted.dtype.kind in "iub":
         differ = wanted != got
-        return differ if limits is None else differ & (_apart(wanted, got) > limits)
-    old, new = wanted.astype(np.float64), got.astype(np.float64)
-    agree = (old == new) | (np.isnan(old) & np.isnan(new))
+        return differ if limits is None else differ & (apart(wanted, got) > limits)
+    old = wanted.astype(np.float64)
     allowed = ULPS * unit(wanted.dtype) * np.maximum(np.abs(np.where(np.isfinite(old), old, 0.0)), scale)
     allowed += 4 * smallest(wanted.dtype)
     if limits is not None:
         allowed = allowed + limits
-    return ~(agree | (_apart(wanted, got) <= allowed))
+    return ~(same(wanted, got) | (apart(wanted, got) <= allowed))
 
 
-def _apart(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Returns a mask of the elements that agree; NaN agrees with NaN."""
+    if a.dtype.kind in "iub":
+        return np.asarray(a == b)
+    wide, other = a.astype(np.float64), b.astype(np.float64)
+    return np.asarray((wide == other) | (np.isnan(wide) & np.isnan(other)))
+
+
+def apart(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Returns the distance of each element, in float64."""
     with np.errstate(all="ignore"):
         return np.abs(b.astype(np.float64) - a.astype(np.float64))
+
+
+def deviation(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Returns how far each element has moved: 0 where both agree, infinity where one is NaN."""
+    moved = apart(old, new)
+    return np.where(same(old, new), 0.0, np.where(np.isnan(moved), np.inf, moved))
 
 
 def magnitude(arrays: Mapping[str, np.ndarray]) -> float:

@@ -258,6 +258,16 @@ def erase_unused(module: ModuleOp) -> None:
             erase_op(op)
 
 
+def _returning(case: Case, module: ModuleOp, body: Block, value: SSAValue) -> Case | None:
+    """Returns the case with another result of a Relay function, whose type is inferred again."""
+    function, last = body.parent_op(), body.last_op
+    assert isinstance(function, relay.FuncOp) and last is not None
+    last.operands = [value]
+    function.ret_type = relay.FuncOp("f", [], []).ret_type
+    erase_unused(module)
+    return with_text(case, print_mir(module))
+
+
 class ReturnEarlier(ChangeModule):
     """Lets the last function return an earlier value."""
 
@@ -277,12 +287,7 @@ class ReturnEarlier(ChangeModule):
             value = ops[first - 1].results[0] if first > 0 and last == len(ops) else ops[last - 1].results[0]
             if value is returned.operands[0]:
                 return None
-            returned.operands = [value]
-            function = block.parent_op()
-            assert isinstance(function, relay.FuncOp)
-            function.ret_type = relay.FuncOp("f", [], []).ret_type
-            erase_unused(module)
-            return with_text(case, print_mir(module))
+            return _returning(case, module, block, value)
         return None
 
 
@@ -309,13 +314,8 @@ class ReturnOneField(ChangeModule):
             tuple_op = fields[first]
             place = first - fields.index(tuple_op)
             block = tuple_op.parent
-            assert block is not None and block.last_op is not None
-            block.last_op.operands = [tuple_op.operands[place]]
-            function = block.parent_op()
-            assert isinstance(function, relay.FuncOp)
-            function.ret_type = relay.FuncOp("f", [], []).ret_type
-            erase_unused(module)
-            return with_text(case, print_mir(module))
+            assert block is not None
+            return _returning(case, module, block, tuple_op.operands[place])
         return None
 
 

@@ -112,7 +112,7 @@ def _used_by(op: Operation, used: Sequence[SSAValue | Block]) -> tuple[Use, ...]
 
 
 def add_op(block: Block, op: Operation) -> None:
-    """Puts an op that stands nowhere at the end of a block."""
+    """Appends a detached op to a block."""
     assert op.parent is None and (not op.regions or not op.is_ancestor(block))
     last = block._last_op
     op.parent = block
@@ -125,33 +125,31 @@ def add_op(block: Block, op: Operation) -> None:
 
 
 def insert_op_after(op: Operation, place: Operation) -> None:
-    """Puts an op that stands nowhere after `place`, in its block."""
-    block, following = place.parent, place._next_op
-    assert op.parent is None and block is not None and (not op.regions or not op.is_ancestor(block))
-    op.parent = block
-    op._prev_op, op._next_op = place, following
-    place._next_op = op
-    if following is None:
-        block._last_op = op
-    else:
-        following._prev_op = op
+    """Inserts a detached op after `place`, in its block."""
+    _link(op, place.parent, place, place._next_op)
 
 
 def insert_op_before(op: Operation, place: Operation) -> None:
-    """Puts an op that stands nowhere before `place`, in its block."""
-    block, before = place.parent, place._prev_op
+    """Inserts a detached op before `place`, in its block."""
+    _link(op, place.parent, place._prev_op, place)
+
+
+def _link(op: Operation, block: Block | None, before: Operation | None, after: Operation | None) -> None:
     assert op.parent is None and block is not None and (not op.regions or not op.is_ancestor(block))
     op.parent = block
-    op._prev_op, op._next_op = before, place
-    place._prev_op = op
+    op._prev_op, op._next_op = before, after
     if before is None:
         block._first_op = op
     else:
         before._next_op = op
+    if after is None:
+        block._last_op = op
+    else:
+        after._prev_op = op
 
 
 def detach(op: Operation) -> None:
-    """Takes an op out of its block; it stands nowhere then."""
+    """Takes an op out of its block."""
     block, before, following = op.parent, op._prev_op, op._next_op
     assert block is not None
     if before is None:

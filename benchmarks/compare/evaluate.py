@@ -17,6 +17,27 @@ Function: TypeAlias = """(
 """Computes a tensor, or a tuple of them, from (node, arguments…); for each number of arguments, as lambdas need it."""
 
 
+def shared_functions(library: Any) -> dict[str, Function]:
+    """Returns the operators of Relay's name in `library`, jax.numpy or torch, and Python's arithmetic."""
+
+    def named(name: str) -> Function:
+        function = getattr(library, name)
+        return lambda node, *xs: function(*xs)
+
+    return {
+        **{name: named(name) for name in ("maximum", "minimum", "exp", "log", "sqrt", "tanh", "where")},
+        "power": named("power" if hasattr(library, "power") else "pow"),
+        "add": lambda node, x, y: x + y,
+        "subtract": lambda node, x, y: x - y,
+        "multiply": lambda node, x, y: x * y,
+        "divide": lambda node, x, y: x / y,
+        "less": lambda node, x, y: x < y,
+        "negative": lambda node, x: -x,
+        "reshape": lambda node, x: x.reshape(node.outputs[0].shape),
+        "nn.batch_flatten": lambda node, x: x.reshape(node.outputs[0].shape),
+    }
+
+
 def evaluate(
     graph: Graph, functions: Mapping[str, Function], inputs: Sequence[Any], constants: Sequence[Any]
 ) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from .evaluate import Function, evaluate
+from .evaluate import Function, evaluate, shared_functions
 from .graph import Graph, Node, pairs
 
 PRECISION = lax.Precision.HIGHEST
@@ -115,6 +115,7 @@ def _reduce(reduce: Any) -> Callable[[Node, Any], Any]:
 
 
 FUNCTIONS: dict[str, Function] = {
+    **shared_functions(jnp),
     "nn.conv2d": _conv2d,
     "nn.conv2d_transpose": _conv2d_transpose,
     "nn.max_pool2d": lambda n, x: _pool(n, x, -jnp.inf, lax.max),
@@ -128,28 +129,12 @@ FUNCTIONS: dict[str, Function] = {
     "nn.layer_norm": _layer_norm,
     "nn.relu": lambda n, x: jnp.maximum(x, 0),
     "nn.softmax": lambda n, x: jax.nn.softmax(x, n.attrs.axis),
-    "nn.batch_flatten": lambda n, x: x.reshape(n.outputs[0].shape),
-    "add": lambda n, x, y: x + y,
-    "subtract": lambda n, x, y: x - y,
-    "multiply": lambda n, x, y: x * y,
-    "divide": lambda n, x, y: x / y,
-    "power": lambda n, x, y: jnp.power(x, y),
-    "maximum": lambda n, x, y: jnp.maximum(x, y),
-    "minimum": lambda n, x, y: jnp.minimum(x, y),
     "clip": lambda n, x: jnp.clip(x, n.attrs.a_min, n.attrs.a_max),
-    "negative": lambda n, x: -x,
-    "exp": lambda n, x: jnp.exp(x),
-    "log": lambda n, x: jnp.log(x),
-    "sqrt": lambda n, x: jnp.sqrt(x),
-    "tanh": lambda n, x: jnp.tanh(x),
     "sigmoid": lambda n, x: jax.nn.sigmoid(x),
     "erf": lambda n, x: lax.erf(x),
-    "less": lambda n, x, y: x < y,
-    "where": lambda n, c, x, y: jnp.where(c, x, y),
     "sum": _reduce(jnp.sum),
     "mean": _reduce(jnp.mean),
     "max": _reduce(jnp.max),
-    "reshape": lambda n, x: x.reshape(n.outputs[0].shape),
     "transpose": lambda n, x: jnp.transpose(x, n.attrs.axes),
     "take": lambda n, x, i: jnp.take(x, i, n.attrs.axis, mode="clip"),
     "concatenate": lambda n, *xs: jnp.concatenate(xs, n.attrs.axis),

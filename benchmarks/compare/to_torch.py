@@ -9,7 +9,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from .evaluate import Function, evaluate
+from .evaluate import Function, evaluate, shared_functions
 from .graph import Graph, Node, pairs
 
 
@@ -161,6 +161,7 @@ def _take(node: Node, x: Any, indices: Any) -> Any:
 
 
 FUNCTIONS: dict[str, Function] = {
+    **shared_functions(torch),
     "nn.conv2d": _conv2d,
     "nn.conv2d_transpose": _conv2d_transpose,
     "nn.max_pool2d": _max_pool2d,
@@ -176,28 +177,12 @@ FUNCTIONS: dict[str, Function] = {
     "nn.layer_norm": _layer_norm,
     "nn.relu": lambda n, x: torch.relu(x),
     "nn.softmax": lambda n, x: torch.softmax(x, n.attrs.axis),
-    "nn.batch_flatten": lambda n, x: x.reshape(n.outputs[0].shape),
-    "add": lambda n, x, y: x + y,
-    "subtract": lambda n, x, y: x - y,
-    "multiply": lambda n, x, y: x * y,
-    "divide": lambda n, x, y: x / y,
-    "power": lambda n, x, y: torch.pow(x, y),
-    "maximum": lambda n, x, y: torch.maximum(x, y),
-    "minimum": lambda n, x, y: torch.minimum(x, y),
     "clip": lambda n, x: torch.clamp(x, n.attrs.a_min, n.attrs.a_max),
-    "negative": lambda n, x: -x,
-    "exp": lambda n, x: torch.exp(x),
-    "log": lambda n, x: torch.log(x),
-    "sqrt": lambda n, x: torch.sqrt(x),
-    "tanh": lambda n, x: torch.tanh(x),
     "sigmoid": lambda n, x: torch.sigmoid(x),
     "erf": lambda n, x: torch.erf(x),
-    "less": lambda n, x, y: x < y,
-    "where": lambda n, c, x, y: torch.where(c, x, y),
     "sum": _reduce(torch.sum),
     "mean": _reduce(torch.mean),
     "max": _reduce(torch.amax),
-    "reshape": lambda n, x: x.reshape(n.outputs[0].shape),
     "transpose": lambda n, x: x.permute(n.attrs.axes),
     "take": _take,
     "concatenate": lambda n, *xs: torch.cat(xs, n.attrs.axis),

@@ -2,7 +2,36 @@
 
 from __future__ import annotations
 
-from .builder import Function, number
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from .builder import Function, Model, number, tensor
+
+
+@dataclass(frozen=True)
+class Classifier(ABC):
+    """A network for images; `width` scales the numbers of channels."""
+
+    batch: int = 1
+    image: int = 224
+    width: float = 1.0
+    classes: int = 1000
+    channels: ClassVar[int] = 3
+
+    def build(self, model: Model) -> None:
+        """Adds `@main`: (batch, channels, image, image) to the probability of each class."""
+        data = tensor(self.batch, self.channels, self.image, self.image)
+        f = model.function("main", {"data": data}, tensor(self.batch, self.classes))
+        f.result(f.op("nn.softmax", self.scores(f)))
+
+    @abstractmethod
+    def scores(self, f: Function) -> str:
+        """Adds the layers from `%data` to the scores, (batch, classes)."""
+
+    def scaled(self, channels: int) -> int:
+        """Returns a number of channels times the width, at least 1."""
+        return scaled(channels, self.width)
 
 
 def scaled(channels: int, width: float) -> int:

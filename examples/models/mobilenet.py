@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .builder import Function, Model, tensor
-from .layers import batch_norm, conv2d, dense, scaled
+from .builder import Function
+from .layers import Classifier, batch_norm, conv2d, dense
 
 BLOCKS = (
     (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *[(512, 1)] * 5, (1024, 2), (1024, 1),
@@ -14,29 +14,20 @@ BLOCKS = (
 
 
 @dataclass(frozen=True)
-class MobileNet:
+class MobileNet(Classifier):
     """A network of depthwise separable convolutions for images."""
 
-    batch: int = 1
-    image: int = 224
-    width: float = 1.0
-    classes: int = 1000
-
-    def build(self, model: Model) -> None:
-        """Adds `@main`: (batch, 3, image, image) to the probability of each class."""
-        f = model.function(
-            "main", {"data": tensor(self.batch, 3, self.image, self.image)}, tensor(self.batch, self.classes)
-        )
-        inputs = scaled(32, self.width)
+    def scores(self, f: Function) -> str:
+        inputs = self.scaled(32)
         x = _conv_block(f, "%data", "conv_block_1_conv", 3, inputs, 3, stride=2, padding=1)
         for number, (channels, stride) in enumerate(BLOCKS, start=1):
             name = f"separable_conv_block_{number}"
-            channels = scaled(channels, self.width)
+            channels = self.scaled(channels)
             x = _conv_block(f, x, f"{name}_depthwise_conv1", inputs, inputs, 3, stride=stride, padding=1, groups=inputs)
             x = _conv_block(f, x, f"{name}_conv2", inputs, channels, 1)
             inputs = channels
         x = f.op("nn.batch_flatten", f.op("nn.global_avg_pool2d", x))
-        f.result(f.op("nn.softmax", dense(f, x, "fc", inputs, self.classes)))
+        return dense(f, x, "fc", inputs, self.classes)
 
 
 def _conv_block(

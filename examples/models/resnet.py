@@ -8,41 +8,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .builder import Function, Model, tensor
-from .layers import batch_norm, conv2d, dense, scaled
+from .builder import Function
+from .layers import Classifier, batch_norm, conv2d, dense
 
 BRANCH_GAMMA = 0.25
 """Scales at the end of a unit's branch are small, so that random weights keep activations in bounds at any depth."""
 
 
 @dataclass(frozen=True)
-class ResNet:
+class ResNet(Classifier):
     """A residual network for images; `units` is the number of units of each stage."""
 
-    batch: int = 1
-    image: int = 224
-    width: float = 1.0
-    classes: int = 1000
     units: tuple[int, ...] = (2, 2, 2, 2)
     bottleneck: bool = False
 
-    def build(self, model: Model) -> None:
-        """Adds `@main`: (batch, 3, image, image) to the probability of each class."""
-        f = model.function(
-            "main", {"data": tensor(self.batch, 3, self.image, self.image)}, tensor(self.batch, self.classes)
-        )
-        inputs = scaled(64, self.width)
+    def scores(self, f: Function) -> str:
+        inputs = self.scaled(64)
         x = conv2d(f, "%data", "conv0", 3, inputs, 7, stride=2, padding=3)
         x = f.op("nn.relu", batch_norm(f, x, "bn0", inputs))
         x = f.op("nn.max_pool2d", x, pool_size=[3, 3], strides=[2, 2], padding=[1, 1, 1, 1])
         for stage, units in enumerate(self.units):
-            channels = scaled(64 * 2 ** min(stage, 3), self.width)
+            channels = self.scaled(64 * 2 ** min(stage, 3))
             for unit in range(units):
                 stride = 2 if stage and unit == 0 else 1
                 name = f"stage{stage + 1}_unit{unit + 1}"
                 x, inputs = self._unit(f, x, name, inputs, channels, stride)
         x = f.op("nn.batch_flatten", f.op("nn.global_avg_pool2d", x))
-        f.result(f.op("nn.softmax", dense(f, x, "fc1", inputs, self.classes)))
+        return dense(f, x, "fc1", inputs, self.classes)
 
     def _unit(self, f: Function, x: str, name: str, inputs: int, channels: int, stride: int) -> tuple[str, int]:
         outputs = 4 * channels if self.bottleneck else channels

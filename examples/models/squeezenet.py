@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .builder import Function, Model, tensor
-from .layers import conv2d, scaled
+from .builder import Function
+from .layers import Classifier, conv2d
 
 # Of each fire module: squeezed channels, expanded channels of each half, and whether a max pool comes before it.
 FIRES = (
@@ -15,31 +15,22 @@ FIRES = (
 
 
 @dataclass(frozen=True)
-class SqueezeNet:
+class SqueezeNet(Classifier):
     """A network of few weights for images, its classifier a convolution."""
 
-    batch: int = 1
-    image: int = 224
-    width: float = 1.0
-    classes: int = 1000
-
-    def build(self, model: Model) -> None:
-        """Adds `@main`: (batch, 3, image, image) to the probability of each class."""
-        f = model.function(
-            "main", {"data": tensor(self.batch, 3, self.image, self.image)}, tensor(self.batch, self.classes)
-        )
-        inputs = scaled(64, self.width)
+    def scores(self, f: Function) -> str:
+        inputs = self.scaled(64)
         x = f.op("nn.relu", conv2d(f, "%data", "conv1", 3, inputs, 3, stride=2, bias=True))
         for number, (squeezed, expanded, pooled) in enumerate(FIRES, start=2):
             if pooled:
                 x = f.op("nn.max_pool2d", x, pool_size=[3, 3], strides=[2, 2], padding=[0, 0, 0, 0], ceil_mode=True)
-            expanded = scaled(expanded, self.width)
-            x = _fire(f, x, f"fire{number}", inputs, scaled(squeezed, self.width), expanded)
+            expanded = self.scaled(expanded)
+            x = _fire(f, x, f"fire{number}", inputs, self.scaled(squeezed), expanded)
             inputs = 2 * expanded
         x = f.let(f"{f.op('nn.dropout', x)}.0")
         x = f.op("nn.relu", conv2d(f, x, "conv10", inputs, self.classes, 1, bias=True))
         x = f.op("nn.batch_flatten", f.op("nn.global_avg_pool2d", x))
-        f.result(f.op("nn.softmax", x))
+        return x
 
 
 def _fire(f: Function, x: str, name: str, inputs: int, squeezed: int, expanded: int) -> str:

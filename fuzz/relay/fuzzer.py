@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from ...dialects.relay.interpreter import Interpreter, flatten
 from ...dialects.relay.operator import OperatorOp, OpPattern
 from ...dialects.relay.text import type_text
 from ...parser import parse_mir, print_mir
-from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import MirError
-from ...support.verify import find_errors
 from ...support.walk import walk_ops
 from ..case import Case, Verdict, reason
 from ..compare import magnitude
@@ -114,12 +110,6 @@ def draw_program(seed: int, number: int, rng: random.Random) -> tuple[ModuleOp, 
             return parse_mir(text), inputs, draws
         case _:
             return batch_of_uses(rng, number)
-
-
-def run_by_interpreter(module: ModuleOp, inputs: list[Any]) -> list[np.ndarray]:
-    """The results of `@main`, tuples flattened; of a module that was verified."""
-    assert not find_errors(module)
-    return in_deep_stack(lambda: flatten(Interpreter(module).call("main", inputs)))
 
 
 FUZZER = RelayFuzzer()

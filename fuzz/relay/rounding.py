@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
@@ -20,6 +19,8 @@ from ...dialects.relay.interpreter import Activation, Interpreter, flatten
 from ...dialects.relay.operator import OperatorOp
 from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import MirError
+from ..compare import apart, deviation, same, smallest
+from ..compare import unit as unit_of
 
 RUNS = 12
 FACTOR = 16.0
@@ -98,7 +99,7 @@ class Perturbed(Interpreter):
             self.overflows = True
         if self.narrow is not None:
             return wide.astype(self.narrow).astype(value.dtype)
-        unit = times * max(self.rounding.ulps * float(ml_dtypes.finfo(value.dtype).eps), self.rounding.unit)
+        unit = times * max(self.rounding.ulps * unit_of(value.dtype), self.rounding.unit)
         by = self.rng.uniform(-1, 1, value.shape) * unit
         away = self.rng.uniform(-1, 1, value.shape) * self.rounding.absolute
         return np.asarray(wide * (1 + by) + away).astype(value.dtype)
@@ -132,11 +133,10 @@ def difference(
                 limits = deviations(before, inputs, wanted, rounding)
             if limits is None:
                 return None
-            with np.errstate(invalid="ignore", over="ignore"):
-                apart = np.abs(new.astype(np.float64) - old.astype(np.float64))
-                fine |= (apart <= FACTOR * limits[number]) | np.isinf(limits[number])
-                if (~fine).sum() <= fine.size // MANY:
-                    fine |= apart <= FACTOR * limits[number].max()
+            off = apart(old, new)
+            fine |= (off <= FACTOR * limits[number]) | np.isinf(limits[number])
+            if (~fine).sum() <= fine.size // MANY:
+                fine |= off <= FACTOR * limits[number].max()
             if fine.all():
                 continue
         wrong = ~fine
@@ -149,17 +149,7 @@ def near_zero(a: np.ndarray, b: np.ndarray, rounding: Rounding) -> np.ndarray:
     """Returns a mask of elements within a few of the smallest numbers, to which floats near zero round."""
     if a.dtype.kind in "iub":
         return np.zeros(a.shape, bool)
-    with np.errstate(invalid="ignore", over="ignore"):
-        apart = np.abs(a.astype(np.float64) - b.astype(np.float64))
-    return np.asarray(apart <= rounding.ulps * float(ml_dtypes.finfo(a.dtype).smallest_subnormal))
-
-
-def same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Returns a mask of the elements that agree; NaN agrees with NaN."""
-    if a.dtype.kind in "iub":
-        return np.asarray(a == b)
-    wide, other = a.astype(np.float64), b.astype(np.float64)
-    return np.asarray((wide == other) | (np.isnan(wide) & np.isnan(other)))
+    return apart(a, b) <= rounding.ulps * smallest(a.dtype)
 
 
 def deviations(module: ModuleOp, inputs: Sequence[Any], wanted: Sequence[np.ndarray], rounding: Rounding) -> list[np.ndarray] | None:  # fmt: skip
@@ -182,8 +172,5 @@ def deviations(module: ModuleOp, inputs: Sequence[Any], wanted: Sequence[np.ndar
                 # A size that depends on the data.
                 limit[...] = np.inf
                 continue
-            with np.errstate(invalid="ignore", over="ignore"):
-                apart = np.abs(new.astype(np.float64) - old.astype(np.float64))
-            apart = np.where(same(old, new), 0.0, np.where(np.isnan(apart), np.inf, apart))
-            np.maximum(limit, apart, out=limit)
+            np.maximum(limit, deviation(old, new), out=limit)
     return limits

@@ -15,7 +15,7 @@ from ...parser import parse_mir
 from ...support.diagnostics import MirError
 from ...support.walk import walk_ops
 from ..case import Case, Verdict, reason
-from ..compare import difference, magnitude, unit
+from ..compare import deviation, difference, magnitude, unit
 from ..reduce import ON_TIR
 from ..ways import Way, check_natively, check_printed, draw_ways, interpret, ways_of
 from .loops import SIZE
@@ -132,11 +132,7 @@ def deviations(
         except MirError:
             return {name: np.full(array.shape, np.inf) for name, array in wanted.items()}
         for name, array in wanted.items():
-            old, new = array.astype(np.float64), results[name].astype(np.float64)
-            with np.errstate(all="ignore"):
-                apart = np.where((old == new) | (np.isnan(old) & np.isnan(new)), 0.0, np.abs(old - new))
-            apart = np.where(np.isnan(apart), np.inf, FACTOR * apart)
-            limits[name] = np.maximum(limits[name], apart)
+            limits[name] = np.maximum(limits[name], FACTOR * deviation(array, results[name]))
     return limits
 
 

@@ -136,7 +136,6 @@ def _modulo(x: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
 
 
 BIG = broadcastable(2, low=-100, high=100)
-SAFE = broadcastable(2, low=1, high=5)
 
 
 def lists(strategy: st.SearchStrategy[list[Any]], **attributes: Any) -> Any:

@@ -371,24 +371,13 @@ def convert_fpowi(c: Converter, op: math.FPowIOp) -> None:
     c.bind(op.result, elementary(c, "powf", (base, integer_to_float(c, exponent, base.type, True))))
 
 
-@TABLE.on(math.IPowIOp)
-def convert_ipowi(c: Converter, op: math.IPowIOp) -> None:
-    """An integer to an integer's power; a negative power of anything but 1 and -1 is 0."""
+@TABLE.on(math.IPowIOp, math_ext.IPowUIOp)
+def convert_integer_power(c: Converter, op: math.IPowIOp | math_ext.IPowUIOp) -> None:
+    """Lowers an integer to an integer's power; a negative power of anything but 1 and -1 is 0."""
     base, exponent = c.operands(op)
-    type_ = base.type
-    symbol = f"mirstack.ipowi.{mangled_type(type_)}"
-    result = c.call(c.use_library(symbol, lambda: integer_power(type_, symbol, True)), (base, exponent), type_)
-    assert result is not None
-    c.bind(op.result, result)
-
-
-@TABLE.on(math_ext.IPowUIOp)
-def convert_ipowui(c: Converter, op: math_ext.IPowUIOp) -> None:
-    """An unsigned integer to an unsigned power."""
-    base, exponent = c.operands(op)
-    type_ = base.type
-    symbol = f"mirstack.ipowui.{mangled_type(type_)}"
-    result = c.call(c.use_library(symbol, lambda: integer_power(type_, symbol, False)), (base, exponent), type_)
+    type_, signed = base.type, isinstance(op, math.IPowIOp)
+    symbol = f"mirstack.{'ipowi' if signed else 'ipowui'}.{mangled_type(type_)}"
+    result = c.call(c.use_library(symbol, lambda: integer_power(type_, symbol, signed)), (base, exponent), type_)
     assert result is not None
     c.bind(op.result, result)
 

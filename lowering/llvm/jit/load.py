@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 import llvmlite.binding as llvm
@@ -161,7 +161,6 @@ class CompiledModule:
     """What it calls of the runtime and of the process's libraries."""
     keep_alive: tuple[object, ...] = ()
     """What the code points to: memory of imported symbols, other modules."""
-    _addresses: dict[str, int] = field(default_factory=dict[str, int])
 
     def address(self, name: str) -> int:
         """Returns the address of the public function or global `name`. Raises `MirError` when there is none."""
@@ -171,21 +170,6 @@ class CompiledModule:
                 Diagnostic(f"the compiled module has no public symbol '{name}'").with_note(f"it has {known}")
             )
         return int(self.tracker[name])
-
-
-def exported_symbols(objects: Iterable[bytes]) -> list[str]:
-    """The symbols that object files define for others."""
-    names: list[str] = []
-    for data in objects:
-        names += _defined_symbols(data)
-    return names
-
-
-def _defined_symbols(data: bytes) -> list[str]:
-    """Global symbols that an ELF or Mach-O object defines."""
-    from .object_symbols import symbols_of
-
-    return [symbol.name for symbol in symbols_of(data) if symbol.defined]
 
 
 def link_objects(

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import Float64Type, IntegerType, f32, f64, i1
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ....dialects import llvm_ext
 from ..convert.builder import FASTMATH_NONE, WRAPS, Builder
@@ -64,17 +64,7 @@ class Int:
 
     def _op(
         self,
-        op: type[
-            llvm.AddOp
-            | llvm.SubOp
-            | llvm.MulOp
-            | llvm.ShlOp
-            | llvm.AShrOp
-            | llvm.LShrOp
-            | llvm.AndOp
-            | llvm.OrOp
-            | llvm.XOrOp
-        ],
+        op: type[Operation],
         other: Int | int,
     ) -> Int:
         properties: dict[str, Attribute] = dict(WRAPS) if op in (llvm.AddOp, llvm.SubOp, llvm.MulOp, llvm.ShlOp) else {}

@@ -63,7 +63,6 @@ class ModuleWriter:
     declared: dict[str, str] = field(default_factory=dict[str, str])
     """Intrinsics in use: mangled name to declaration."""
     metadata: list[str] = field(default_factory=list[str])
-    struct_types: dict[str, str] = field(default_factory=dict[str, str])
     functions: dict[str, llvm.FuncOp] = field(default_factory=dict[str, llvm.FuncOp])
     files: dict[str, int] = field(default_factory=dict[str, int])
 

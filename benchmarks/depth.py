@@ -29,7 +29,7 @@ SHOWN_SECONDS = 0.02
 
 
 def written(units: int, folder: Path, stages: int = 4) -> Path:
-    """A ResNet of `units` narrow units in each stage, as a file."""
+    """Returns a ResNet of `units` narrow units in each stage, as a file."""
     model = Model()
     ResNet(image=32, width=1 / 8, classes=10, units=(units,) * stages, bottleneck=True).build(model)
     return model.write(folder, f"resnet_{units}")

@@ -85,7 +85,7 @@ def profile(model: str | Path | ModuleOp, *, threads: int | None = None, cpu: st
 
 
 def alone(function: te.FuncOp, call: CallTirOp) -> ModuleOp:
-    """A program that calls the kernel once; constants are constants, all else are its parameters."""
+    """Returns a program that calls the kernel once; constants are constants, all else are its parameters."""
     values = list(dict.fromkeys(call.arguments))
     given = [value for value in values if not isinstance(value.owner, ConstantOp)]
     main = FuncOp("main", [f"p{k}" for k in range(len(given))], [v.type for v in given], ret_type=call.result.type)
@@ -107,7 +107,7 @@ def is_open(call: CallTirOp) -> bool:
 
 
 def bytes_of(type_: Attribute) -> int:
-    """Bytes of a tensor, or of the tensors of a tuple."""
+    """Returns the bytes of a tensor, or of the tensors of a tuple."""
     if isinstance(type_, TupleType):
         return sum(bytes_of(field) for field in type_.types.data)
     if not isinstance(type_, TensorType):
@@ -116,14 +116,14 @@ def bytes_of(type_: Attribute) -> int:
 
 
 def sizes_of(type_: Attribute) -> list[int]:
-    """All dimensions of a type's tensors."""
+    """Returns all dimensions of a type's tensors."""
     if isinstance(type_, TupleType):
         return [size for field in type_.types.data for size in sizes_of(field)]
     return list(type_.get_shape()) if isinstance(type_, TensorType) else []
 
 
 def multiply_adds(function: tir.PrimFuncOp) -> int:
-    """Two for each point of a block that adds products up."""
+    """Counts two FLOPs for each point of a block that adds up products."""
     total = 0
     for block in walk_ops(function):
         if not isinstance(block, tir.BlockOp) or not any(kind.data == "R" for kind in block.iter_types.data):
@@ -136,7 +136,7 @@ def multiply_adds(function: tir.PrimFuncOp) -> int:
 
 
 def random_arguments(run: Executable) -> list[np.ndarray[Any, Any]]:
-    """An array for each parameter: numbers around 0, zeros where they may be indices."""
+    """Returns an array for each parameter: numbers around 0, zeros where they may be indices."""
     rng = np.random.default_rng(0)
     arguments: list[np.ndarray[Any, Any]] = []
     for param in run.params:
@@ -148,14 +148,14 @@ def random_arguments(run: Executable) -> list[np.ndarray[Any, Any]]:
 
 
 def nested(type_: Attribute, leaves: Iterator[np.ndarray[Any, Any]]) -> Any:
-    """The next arrays as a value of a type: one, or a tuple of them."""
+    """Returns the next arrays as a value of a type: one, or a tuple of them."""
     if isinstance(type_, TupleType):
         return tuple(nested(field, leaves) for field in type_.types.data)
     return next(leaves)
 
 
 def median_seconds(call: Callable[[], object]) -> float:
-    """The median over `SECONDS`, after two calls that do not count."""
+    """Returns the median over `SECONDS`, after two calls that do not count."""
     call()
     call()
     times: list[float] = []

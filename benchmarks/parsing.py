@@ -13,14 +13,14 @@ COUNT = 20_000
 
 
 def text() -> str:
-    """A chain of additions in Relay text."""
+    """Returns a chain of additions in Relay text."""
     lines = [f"  %{k} = add(%{k - 1}, %x);" if k else "  %0 = add(%x, %x);" for k in range(COUNT)]
     body = "\n".join(lines)
     return f'#[version = "0.0.5"]\ndef @main(%x: Tensor[(4), float32]) {{\n{body}\n  %{COUNT - 1}\n}}\n'
 
 
 def build() -> ModuleOp:
-    """The same chain, op by op."""
+    """Returns the same chain, op by op."""
     type = TensorType(f32, [4])
     function = relay.FuncOp("main", ["x"], [type], ret_type=type)
     operator = relay.get_operator("add")

@@ -40,7 +40,7 @@ WITHOUT_GRADIENT = ("functions", "closures", "branches", "layers", "quantized", 
 
 
 def seconds(pipeline: str, module: ModuleOp) -> float:
-    """Processor time of the passes on a copy of the module."""
+    """Returns the processor time of the passes on a copy of the module."""
     passes = list(read_pipeline(pipeline, pass_factories()))
     copy = in_deep_stack(module.clone)
 
@@ -52,7 +52,7 @@ def seconds(pipeline: str, module: ModuleOp) -> float:
 
 
 def by_size(pipeline: str, modules: Sequence[ModuleOp]) -> list[float]:
-    """The time on each module."""
+    """Returns the time on each module."""
     return [seconds(pipeline, module) for module in modules]
 
 

@@ -49,7 +49,7 @@ def repeating(part: str, inputs: str, ops: int, more: str = "") -> Callable[[int
 
 
 def chain(count: int) -> str:
-    """Every op uses the one before; rules apply to some."""
+    """Returns a program in which every op uses the one before; rules apply to some."""
     lines: list[str] = []
     before = "%x"
     for k in range(count):
@@ -60,7 +60,7 @@ def chain(count: int) -> str:
 
 
 def wide(count: int) -> str:
-    """Every op uses inputs; a tuple takes them all."""
+    """Returns a program in which every op uses inputs; a tuple takes them all."""
     lines = "\n".join(_WIDE[k % len(_WIDE)].format(k=k) for k in range(count))
     inputs = (
         "%x: Tensor[(4), float32], %c: float32, %m: Tensor[(2, 3), float32], %w: Tensor[(2, 3), float32], "
@@ -70,7 +70,7 @@ def wide(count: int) -> str:
 
 
 def unpacked(count: int) -> str:
-    """Fields of one tuple of many, one by one, then joined."""
+    """Returns a program of the fields of one tuple of many, one by one, then joined."""
     n = count // 4
     given = [f"%a{k}" if k % 2 else f"%{3 * k}" for k in range(n)]
     made = "\n".join(f"let {v} = exp(%x);" if k % 2 else f"{v} = add(%x, {k}f);" for k, v in enumerate(given))

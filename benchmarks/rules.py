@@ -25,24 +25,24 @@ SIZES = (25_000, 50_000, 100_000)
 
 
 def different_roots(count: int) -> str:
-    """Rules on pairs of operators, with as many root ops as there are."""
+    """Returns rules on pairs of operators, with as many root ops as there are."""
     pairs = [(outer, inner) for inner in BINARY for outer in UNARY][:count]
     return "\n".join(f"rewrite @{o}_{i} {{ {o}({i}(%x, %x)) => {o}(%x) }}" for o, i in pairs)
 
 
 def one_root(count: int) -> str:
-    """Rules that all begin with `add`."""
+    """Returns rules that all begin with `add`."""
     pairs = [(a, b) for a in UNARY for b in BINARY][:count]
     return "\n".join(f"rewrite @add_{a}_{b} {{ add({a}(%x), {b}(%x, %x)) => {a}(%x) }}" for a, b in pairs)
 
 
 def index(text: str) -> RuleIndex:
-    """The compiled rules of a text."""
+    """Returns the compiled rules of a text."""
     return RuleIndex.of(rewrites_of(parse_mir(text)))
 
 
 def graph(count: int) -> ModuleOp:
-    """A chain of `count` ops of 12 kinds, on which no rule above applies."""
+    """Returns a chain of `count` ops of 12 kinds, on which no rule above applies."""
     lines = ["  %0 = add(%x, %y);"]
     for k in range(1, count):
         name = (*UNARY[:8], *BINARY[:4])[k % 12]
@@ -60,7 +60,7 @@ HITS = index("rewrite @fold { add(%x, 0) => %x } rewrite @twice { multiply(add(%
 
 
 def rewritten(count: int) -> ModuleOp:
-    """A chain of which every second op is rewritten away."""
+    """Returns a chain of which every second op is rewritten away."""
     lines = ["  %0 = exp(%x);"]
     lines += [f"  %{k} = {f'add(%{k - 1}, 0f)' if k % 2 else f'exp(%{k - 1})'};" for k in range(1, count)]
     body = "\n".join(lines)
@@ -70,7 +70,7 @@ def rewritten(count: int) -> ModuleOp:
 
 
 def seconds(module: ModuleOp, rules: RuleIndex, rounds: int = 3) -> float:
-    """CPU seconds of applying rules; the least of some rounds where nothing changes."""
+    """Returns the CPU seconds of applying rules; the least of some rounds where nothing changes."""
     times: list[float] = []
     for _ in range(rounds):
         start = time.process_time()

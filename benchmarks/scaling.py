@@ -21,21 +21,21 @@ PARAM = "%x: Tensor[(4), float32]"
 
 
 def chain(count: int) -> str:
-    """Every op uses the one before."""
+    """Returns a module in which every op uses the one before."""
     lines = ["  %0 = add(%x, %x);", *(f"  %{k} = add(%{k - 1}, %x);" for k in range(1, count))]
     body = "\n".join(lines)
     return f"{HEAD}def @main({PARAM}) {{\n{body}\n  %{count - 1}\n}}\n"
 
 
 def wide(count: int) -> str:
-    """Every op uses the parameter; a tuple takes them all."""
+    """Returns a module in which every op uses the parameter; a tuple takes them all."""
     lines = "\n".join(f"  %{k} = add(%x, {k}f);" for k in range(count))
     fields = ", ".join(f"%{k}" for k in range(count))
     return f"{HEAD}def @main({PARAM}) {{\n{lines}\n  ({fields})\n}}\n"
 
 
 def functions(count: int) -> str:
-    """Each function calls the one before."""
+    """Returns a module in which each function calls the one before."""
     first = f"def @f0({PARAM}) -> Tensor[(4), float32] {{ add(%x, 1f) }}\n"
     rest = (f"def @f{k}({PARAM}) -> Tensor[(4), float32] {{ add(@f{k - 1}(%x), 1f) }}\n" for k in range(1, count))
     return HEAD + first + "".join(rest)

@@ -79,7 +79,7 @@ class Timed:
 
 
 def eights_last(a: Any, b: Any, i: Any, j: Any) -> list[Any]:
-    """The layout of weights whose vectors hold eight output channels."""
+    """Returns the layout of weights whose vectors hold eight output channels."""
     return [a // 8, b, i, j, a % 8]
 
 
@@ -166,7 +166,7 @@ def chains(count: int) -> str:
 
 
 def schedule_chain(sch: Any, number: int) -> None:
-    """A schedule of one of the chains: most primitives, each once or twice."""
+    """Schedules one of the chains: most primitives, each once or twice."""
     y, x, o = (sch.get_block(f"{name}{number}") for name in "YXO")
     i, j, k = sch.get_loops(y)
     i0, i1 = sch.split(i, [None, 8])

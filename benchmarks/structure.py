@@ -138,7 +138,7 @@ def _upward(source: Source) -> Figure:
 
 
 def _circles(source: Source, late: bool) -> Figure:
-    """Groups of modules that import each other; with `late`, imports in functions count as well."""
+    """Counts groups of modules that import each other; with `late`, also by imports in functions."""
     graph: dict[str, set[str]] = {module: set() for module in source.files}
     for each in source.imports:
         if not each.typing and (late or not each.late):
@@ -179,7 +179,7 @@ def strong_components(graph: dict[str, set[str]]) -> list[list[str]]:
 
 
 def _patches(source: Source) -> Figure:
-    """Files that assign to xDSL's classes or change how its modules are imported."""
+    """Counts files that assign to xDSL's classes or change how its modules are imported."""
     found: dict[str, list[str]] = defaultdict(list)
     for module, tree in source.trees.items():
         path = source.path(module)
@@ -250,7 +250,7 @@ def _xdsl_names(tree: ast.Module) -> set[str]:
 
 
 def _private(source: Source) -> Figure:
-    """Files outside of the patches that read or write fields of xDSL whose names begin with `_`."""
+    """Counts files outside of the patches that use fields of xDSL whose names begin with `_`."""
     private = xdsl_private_fields()
     found: dict[str, set[str]] = {}
     for module, tree in source.trees.items():
@@ -339,7 +339,7 @@ def _flat(source: Source) -> Figure:
 
 
 def _tir_rules(source: Source) -> Figure:
-    """Rules on TIR that ship with the passes, as their indexes list them."""
+    """Counts rules on TIR that ship with the passes, as their indexes list them."""
     found: list[str] = []
     for file in sorted((source.root / "passes").rglob("*.mir")):
         index = file.with_suffix(".json")
@@ -350,7 +350,7 @@ def _tir_rules(source: Source) -> Figure:
 
 
 def _lines(source: Source) -> Figure:
-    """Lines of Python in the seven folders."""
+    """Counts the lines of Python in the seven folders."""
     counts: dict[str, int] = defaultdict(int)
     for module in source.files:
         if _top(module) in COUNTED:
@@ -362,7 +362,7 @@ def _lines(source: Source) -> Figure:
 
 
 def _long(source: Source) -> Figure:
-    """Files of more than 800 lines."""
+    """Counts files of more than 800 lines."""
     long = sorted(((source.lines(module), source.path(module)) for module in source.files), reverse=True)
     return _figure(f"{path}: {lines}" for lines, path in long if lines > LONG)
 

@@ -20,7 +20,7 @@ _measured = itertools.count(1)
 
 
 def cpu_seconds(work: Callable[[], object]) -> float:
-    """Processor time of one call, of all threads, without collections of garbage."""
+    """Returns the processor time of one call, of all threads, without collections of garbage."""
     if next(_measured) % FULL_COLLECTION == 0:
         gc.collect()
     enabled = gc.isenabled()

@@ -212,7 +212,7 @@ def add_allow_extern(parser: argparse.ArgumentParser) -> None:
 
 
 def whole_number(text: str, least: int = 0) -> int:
-    """The number that a text writes. Raises argparse's error for one that is none, or less than `least`."""
+    """Parses a number. Raises argparse's error for other text, and below `least`."""
     if not (text.isascii() and text.isdecimal()) or len(text) > 4000 or int(text) < least:
         raise argparse.ArgumentTypeError(f"'{text[:40]}' is not a whole number from {least} on")
     return int(text)

@@ -80,7 +80,7 @@ def _line(place: str | None, here: int) -> int | None:
 
 
 def compare(text: str, name: str, first_line: int, found: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """An error for each diagnostic that was not expected and for each expectation that was not met."""
+    """Returns an error for each unexpected diagnostic and each expectation that was not met."""
     expected, problems = read_expectations(text, name, first_line)
     for diagnostic in (one for whole in found for one in (whole, *whole.notes)):
         met = next((e for e in expected if e.fits(diagnostic)), None)

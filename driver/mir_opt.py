@@ -121,7 +121,7 @@ class MirOptMain(xDSLOptMain):
     def print_module(
         self, module: ModuleOp, target: str | None = None, timing: Timing | None = None, elide: bool = False
     ) -> str:
-        """The module in the format `target`, by default the one asked for on the command line.
+        """Returns the module in the format `target`, by default the one asked for on the command line.
 
         `elide`: in MLIR's form, large arrays are named instead of written out.
         """
@@ -174,7 +174,7 @@ class MirOptMain(xDSLOptMain):
         return "mir" if self.front_end == "mir" and not wants_mlir and has_mir_text(module) else "mlir"
 
     def _compile(self, source: Source, chunk: Chunk) -> tuple[str | None, list[Diagnostic]]:
-        """A part of the input from text to text: the output, or None and what was wrong with it."""
+        """Returns a part of the input from text to text: the output, or None and what was wrong with it."""
         timing = Timing(self._show)
         try:
             with timing.stage("parse") as stage:
@@ -253,7 +253,7 @@ class MirOptMain(xDSLOptMain):
         return instruments
 
     def _printing(self) -> Iterator[Instrument]:
-        """The instruments that show the module."""
+        """Yields the instruments that show the module."""
         args = self.args
         if not (
             args.print_ir_before_all

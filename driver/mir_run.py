@@ -81,7 +81,7 @@ class CacheAction(argparse.Action):
 
 
 def argument_parser() -> argparse.ArgumentParser:
-    """The options of `mir-run`."""
+    """Returns the options of `mir-run`."""
     parser = argparse.ArgumentParser(
         prog="mir-run",
         description="Compile the entry of a .mir or .mlir file and run it.",
@@ -140,7 +140,7 @@ def argument_parser() -> argparse.ArgumentParser:
 
 
 def compile_entry(args: argparse.Namespace) -> Executable:
-    """The compiled entry that the command line asks for; raises `MirError`."""
+    """Compiles the entry that the command line asks for; raises `MirError`."""
     from ..lowering.driver.compile import compile_source
     from ..lowering.driver.source import SourceText
     from ..lowering.externs import names_of
@@ -169,7 +169,7 @@ def compile_entry(args: argparse.Namespace) -> Executable:
 
 
 def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:
-    """Compiles, runs, shows, writes and compares; the exit code."""
+    """Compiles, runs, shows, writes and compares; returns the exit code."""
     from . import run_inputs
 
     if args.output is not None and args.output.endswith(".npy"):
@@ -222,7 +222,7 @@ def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:
 
 
 def _timed_runs(executable: Executable, inputs: Arrays, repeat: int) -> tuple[Arrays, list[float]]:
-    """The results, those of the last run, and the seconds of each; every run starts from the same inputs."""
+    """Runs repeatedly from the same inputs; returns the last run's results and the seconds of each."""
     results: Arrays = {}
     seconds: list[float] = []
     for _ in range(repeat):
@@ -282,7 +282,7 @@ class _Text(str):
 
 
 def short_view(array: np.ndarray) -> str:
-    """The first few elements, as `[1, 2.5, …]`."""
+    """Returns the first few elements, as `[1, 2.5, …]`."""
     flat = array.reshape(-1)
     shown = ", ".join(f"{float(x):.4g}" if array.dtype.kind not in "biu" else str(x) for x in flat[:SHOWN])
     return f"[{shown}{', …' if flat.size > SHOWN else ''}]"

@@ -110,7 +110,7 @@ class LocatedParser(Parser):
         return super().resolve_operand(operand, type)
 
     def undefined(self) -> list[Diagnostic]:
-        """An error for each value that is used, but not defined in all of the text."""
+        """Returns an error for each value that is used, but not defined in all of the text."""
         names = [name for name in self.forward_ssa_references if name in self.first_use]
         return [Diagnostic(f"%{name} is used but not defined", self.location(self.first_use[name])) for name in names]
 
@@ -155,7 +155,7 @@ def parse_mlir(ctx: Context, text: str, name: str, first_line: int = 1, implicit
 
 
 def in_house_style(message: str) -> str:
-    """xDSL's message on one line, with a small first letter and no final period."""
+    """Returns xDSL's message on one line, with a small first letter and no final period."""
     line = " ".join(message.split()).rstrip(".!")
     return line[:1].lower() + line[1:] if line[1:2].islower() else line
 

@@ -45,7 +45,7 @@ def format_of(path: str | None, told: str | None) -> str:
 def parse_chunk(
     source: Source, chunk: Chunk, text_format: str, context: Context, implicit_module: bool = True
 ) -> ModuleOp:
-    """The module that a part of a source writes; raises `MirError` with all that is wrong with its syntax."""
+    """Parses the module in a part of a source. Raises `MirError` with all errors of syntax."""
     try:
         if text_format == "mir":
             from ..parser import parse_mir

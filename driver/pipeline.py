@@ -26,7 +26,7 @@ from .errors import InternalError, UsageError, did_you_mean
 
 
 def read_pipeline(text: str, factories: dict[str, Callable[[], type[ModulePass]]]) -> tuple[ModulePass, ...]:
-    """The passes that `text` names, `first,second{option=value}`; only their modules are imported.
+    """Returns the passes that `text` names, `first,second{option=value}`; only their modules are imported.
 
     Raises:
         UsageError: for what is not a pipeline, an unknown pass, and an option that is unknown, missing or of a wrong type.

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def prebuilt(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
-    """The files to ship, and what each has to hold."""
+    """Yields the files to ship, with the contents of each."""
     for grammar in sorted((root / "parser").rglob("*.lark")):
         yield grammar.with_suffix(".json"), prebuilt_text(*prebuilt_table(grammar))
     for rules in sorted((root / "passes").rglob("*.mir")):

@@ -45,12 +45,12 @@ def numpy_dtype(name: str) -> np.dtype[np.generic]:
 
 
 def describe(array: np.ndarray) -> str:
-    """A type as it is written in messages: `float32[2, 3]`."""
+    """Returns a type as it is written in messages: `float32[2, 3]`."""
     return f"{array.dtype}{list(array.shape)}"
 
 
 def load_inputs(arguments: Iterable[str], parameters: Sequence[Parameter]) -> Arrays:
-    """The arrays that `--input` names: `x=file.npy` for one parameter, `file.npz` for those that it holds.
+    """Loads the arrays of `--input`: `x=file.npy` for one parameter, `file.npz` for those in it.
 
     Raises:
         UsageError: for a file that cannot be read, a name that no parameter has, and one that is given twice.
@@ -86,7 +86,7 @@ def _known(name: str, names: list[str], what: str) -> str:
 
 
 def load_npz(path: str, advice: str | None = None) -> Arrays:
-    """The arrays of a .npz file by name; raises `UsageError`, with `advice` for what holds one array."""
+    """Loads a .npz file's arrays by name. Raises `UsageError`, with `advice` for a file of one."""
     loaded = _load(path)
     if isinstance(loaded, np.ndarray):
         raise UsageError(f"{path}: holds one array without a name: {advice or f'write NAME={path}'}")
@@ -187,7 +187,7 @@ def bind_sizes(parameters: Sequence[Parameter], inputs: Arrays, sizes: dict[str,
 
 
 def concrete_shape(parameter: Parameter, sizes: dict[str, int]) -> tuple[int, ...]:
-    """The parameter's shape with sizes filled in; raises `UsageError` for a size that is not known."""
+    """Returns the parameter's shape with sizes filled in. Raises `UsageError` for an unknown size."""
     return tuple(size if isinstance(size, int) else _evaluate(size, parameter, sizes) for size in parameter.shape)
 
 
@@ -238,7 +238,7 @@ def _expression(text: str) -> ast.expr:
 
 
 def size_names(parameters: Sequence[Parameter]) -> list[str]:
-    """The names that the shapes of the parameters are made of, in order of appearance."""
+    """Returns the names that the shapes of the parameters are made of, in order of appearance."""
     sizes = [size for parameter in parameters for size in parameter.shape if isinstance(size, str)]
     names = [
         name
@@ -286,7 +286,7 @@ def draw(parameters: Sequence[Parameter], sizes: dict[str, int], seed: int) -> A
 
 
 def zeros(parameters: Sequence[Parameter], sizes: dict[str, int]) -> Arrays:
-    """Zeros for every parameter, save that a parameter that is a size has its value."""
+    """Returns zeros for every parameter, except that a parameter that is a size has its value."""
     return {
         parameter.name: np.asarray(sizes[parameter.name], numpy_dtype(parameter.dtype))
         if not parameter.shape and parameter.name in sizes

@@ -32,7 +32,7 @@ class Source:
     directory: Path
 
     def chunks(self, split: bool) -> list[Chunk]:
-        """The whole text, or with `split` its parts between the lines `// -----`."""
+        """Returns the whole text, or with `split` its parts between the lines `// -----`."""
         if not split:
             return [Chunk(self.text)]
         parts: list[Chunk] = []
@@ -47,7 +47,7 @@ class Source:
 
 
 def read_source(path: str | None) -> Source:
-    """The text at `path`, or of standard input when it is None or "-".
+    """Returns the text at `path`, or of standard input when it is None or "-".
 
     Raises:
         UsageError: when it cannot be read, is not UTF-8 or holds nothing.
@@ -87,5 +87,5 @@ def _similar_file(path: str) -> str:
 
 
 def extension(path: str | None) -> str:
-    """The file's extension without its dot; standard input has none."""
+    """Returns the file's extension without its dot; standard input has none."""
     return "" if path is None or path == "-" else os.path.splitext(path)[1].removeprefix(".")

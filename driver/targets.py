@@ -48,7 +48,7 @@ class ElidingPrinter(Printer):
 
 
 def print_mlir(module: ModuleOp, style: MlirStyle = MlirStyle()) -> str:
-    """The module in MLIR's form."""
+    """Prints the module in MLIR's form."""
     stream = StringIO()
     printer_class = ElidingPrinter if style.elide else Printer
     if style.highlight and not style.elide:
@@ -75,7 +75,7 @@ def has_mir_text(module: ModuleOp) -> bool:
 
 
 def print_mir(module: ModuleOp) -> str:
-    """The module in the text formats of its levels."""
+    """Prints the module in the text formats of its levels."""
     from ..parser import print_mir as in_formats
 
     return in_formats(module)

@@ -40,7 +40,7 @@ class Case:
     draws: frozenset[str] = frozenset()
 
     def with_options(self, **changed: Any) -> Case:
-        """The case run in another way."""
+        """Returns the case with other options."""
         return replace(self, options={**self.options, **changed})
 
     def as_file(self) -> str:
@@ -112,7 +112,7 @@ class Fuzzer(Protocol):
     """One kind of fuzzing. All cases follow from the seed and their number."""
 
     def draw(self, seed: int, number: int) -> Case:
-        """The case of a number."""
+        """Draws the case of a number."""
         ...
 
     def check(self, case: Case) -> Verdict:
@@ -121,7 +121,7 @@ class Fuzzer(Protocol):
 
 
 def failure_of(error: BaseException, doing: str) -> Failure:
-    """The failure that an exception is; its key is its type and the innermost function of this package."""
+    """Returns an exception as a failure, keyed by its type and the innermost function of this package."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "mirstack" in frame.filename or "/fuzz" not in frame.filename]
     place = ours[-1] if ours else frames[-1] if frames else None
@@ -136,6 +136,6 @@ _DETAIL = re.compile(r"'[^']*'|\"[^\"]*\"|\([^()]*\)|\[[^][]*\]|\b(?:u?int|float
 
 
 def reason(error: MirError, who: str) -> str:
-    """The class of a refusal: the first message without names and numbers."""
+    """Returns the class of a refusal: the first message without names and numbers."""
     message = error.diagnostics[0].message.splitlines()[0]
     return f"{who}: {_DETAIL.sub('…', message)[:100]}"

@@ -31,7 +31,7 @@ KINDS = {
 
 
 def fuzzer_of(kind: str) -> Any:
-    """The fuzzer of a kind, with its `shrinkers`. Raises ImportError where hypothesis is not installed."""
+    """Returns the fuzzer of a kind. Raises ImportError where hypothesis is not installed."""
     return importlib.import_module(f".{KINDS[kind][0]}", __package__).FUZZER
 
 
@@ -60,7 +60,7 @@ class Summary:
             self.refused[verdict.refused] += 1
 
     def line(self) -> str:
-        """The last line of the report."""
+        """Returns the last line of the report."""
         also = "".join(f", {name} {count}" for name, count in sorted(self.counts.items()))
         refused = self.refused.total()
         return (
@@ -69,7 +69,7 @@ class Summary:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """All of it."""
+        """Returns all counts as plain data."""
         return {
             "kind": self.kind,
             "seed": self.seed,
@@ -84,7 +84,7 @@ class Summary:
 
 
 def argument_parser() -> argparse.ArgumentParser:
-    """The options of the command."""
+    """Returns the options of the command."""
     parser = argparse.ArgumentParser(
         prog="python -m mirstack.fuzz",
         description="Draw programs at random, run each in several ways, and reduce what fails.",
@@ -150,7 +150,7 @@ def _begin(args: argparse.Namespace) -> int:
 
 
 def run(fuzzer: Fuzzer, args: argparse.Namespace, case: Case | None = None) -> int:
-    """The campaign that the command line asks for."""
+    """Runs the campaign that the command line asks for."""
     summary = Summary(args.kind, args.seed)
     pool = Pool(fuzzer, 1 if case is not None or args.only is not None else max(1, args.jobs), Limits(args.limit))
     helper: list[Pool] = []
@@ -208,7 +208,7 @@ def _tasks(args: argparse.Namespace, began: float) -> Iterator[tuple[int, int]]:
 
 
 def _reduced(case: Case, failure: Failure, helper: Pool, shrinkers: Sequence[Shrinker]) -> Case:
-    """The case made small. Programs that fail may be such that no shrinker can work on them."""
+    """Reduces the case, unless no shrinker can work on it."""
     try:
         return reduce(case, failure, helper.check, shrinkers, Effort())
     except Exception as error:

@@ -18,14 +18,14 @@ ULPS = 64
 
 
 def unit(dtype: np.dtype) -> float:
-    """The unit in the last place of 1."""
+    """Returns the unit in the last place of 1."""
     import ml_dtypes
 
     return float(ml_dtypes.finfo(dtype).eps)
 
 
 def smallest(dtype: np.dtype) -> float:
-    """The smallest number above 0."""
+    """Returns the smallest number above 0."""
     import ml_dtypes
 
     return float(ml_dtypes.finfo(dtype).smallest_subnormal)
@@ -68,7 +68,7 @@ def deviation(old: np.ndarray, new: np.ndarray) -> np.ndarray:
 
 
 def magnitude(arrays: Mapping[str, np.ndarray]) -> float:
-    """The largest finite magnitude among floats."""
+    """Returns the largest finite magnitude among floats."""
     largest = 0.0
     for array in arrays.values():
         if array.dtype.kind not in "iub" and array.size:

@@ -61,7 +61,7 @@ class Worker:
         self.start()
 
     def start(self) -> None:
-        """A fresh process."""
+        """Starts a process."""
         context = get_context("fork")
         ours, theirs = context.Pipe()
         self.connection = cast("Connection[Any, Any]", ours)
@@ -97,7 +97,7 @@ class Worker:
         return self._over(message)
 
     def late(self) -> Outcome | None:
-        """The failure of a task that takes too long; its process is ended."""
+        """Returns the failure of a task that takes too long; its process is ended."""
         if self.task is None:
             return None
         computed = self._seconds() - self.computed
@@ -136,20 +136,20 @@ class Worker:
         return outcome
 
     def _told(self, length: int = 3000) -> str:
-        """The end of what the process wrote to standard error."""
+        """Returns the end of what the process wrote to standard error."""
         self.log.seek(0, os.SEEK_END)
         self.log.seek(max(0, self.log.tell() - length))
         return self.log.read().decode(errors="replace").strip()
 
     def _stack(self) -> str:
-        """The innermost frames of the stacks that faulthandler wrote last."""
+        """Returns the innermost frames of the stacks that faulthandler wrote last."""
         stacks = re.split(r"^(?:Current t|T)hread 0x.*\n", self._told(100_000), flags=re.MULTILINE)[1:]
         # A thread that waits for another one is not what takes long.
         stacks = [stack for stack in stacks if "threading.py" not in (stack.splitlines() or [""])[0]] or stacks
         return "\n".join(stacks[-1].strip("\n").splitlines()[:16]) if stacks else ""
 
     def _seconds(self) -> float:
-        """The seconds that the process has computed, where the system tells."""
+        """Returns the seconds that the process has computed, where the system tells."""
         try:
             with open(f"/proc/{self.process.pid}/stat", encoding="ascii", errors="replace") as file:
                 fields = file.read().rpartition(")")[2].split()
@@ -166,7 +166,7 @@ class Worker:
 
 
 def _innermost(told: str) -> str:
-    """The innermost function of the package in a stack that faulthandler wrote."""
+    """Returns the innermost function of the package in a stack that faulthandler wrote."""
     for line in told.splitlines():
         if (line.startswith("  File ") and "mirstack" in line) or "/passes/" in line or "/lowering/" in line:
             return line.rpartition("/")[2].replace('"', "")
@@ -174,7 +174,7 @@ def _innermost(told: str) -> str:
 
 
 def _serve(connection: Connection, other: Connection, fuzzer: Fuzzer, limits: Limits, log: int) -> None:
-    """The work of a process."""
+    """Runs cases in a process until the connection closes."""
     other.close()
     os.dup2(log, 2)
     null = os.open(os.devnull, os.O_WRONLY)

@@ -66,7 +66,7 @@ class Effort:
 
 
 def reduce(case: Case, failure: Failure, check: Check, shrinkers: Sequence[Shrinker], effort: Effort) -> Case:
-    """The smallest case found that fails as `failure`."""
+    """Returns the smallest case found that fails as `failure`."""
 
     def fails_once(candidate: Case) -> bool:
         return any(found.is_like(failure) for found in check(candidate).failures)
@@ -138,7 +138,7 @@ class ChangeModule:
     """The base of shrinkers that change IR: `candidates` in a module, and `apply` to one."""
 
     def candidates(self, module: ModuleOp) -> list[Operation]:
-        """The ops at which it may be applied."""
+        """Returns the ops at which it may be applied."""
         raise NotImplementedError
 
     def apply(self, op: Operation) -> None:
@@ -146,14 +146,14 @@ class ChangeModule:
         raise NotImplementedError
 
     def units(self, case: Case) -> int:
-        """The number of candidates."""
+        """Returns the number of candidates."""
         try:
             return len(self.candidates(parse_mir(case.text)))
         except MirError:
             return 0
 
     def without(self, case: Case, first: int, last: int) -> Case | None:
-        """The program changed at several candidates, the last one first."""
+        """Returns the program changed at several candidates, the last one first."""
         with suppress(Exception):
             module = parse_mir(case.text)
             for op in reversed(self.candidates(module)[first:last]):
@@ -208,7 +208,7 @@ def _instead(op: Operation, result: SSAValue) -> SSAValue | None:
 
 
 def _earlier(op: Operation) -> Iterator[SSAValue]:
-    """The values that an op may use, the nearest first."""
+    """Yields the values that an op may use, the nearest first."""
     place: Operation | None = op
     while place is not None and isinstance(place.parent, Block):
         before = place.prev_op
@@ -277,7 +277,7 @@ class ReturnEarlier(ChangeModule):
         return [] if main is None else [op for op in main.body.block.ops if op.results]
 
     def without(self, case: Case, first: int, last: int) -> Case | None:
-        """The value before the ops from `first` on is returned, and they go."""
+        """Returns the value before the ops from `first` on, and removes these."""
         with suppress(Exception):
             module = parse_mir(case.text)
             ops = self.candidates(module)
@@ -295,7 +295,7 @@ class ReturnOneField(ChangeModule):
     """Lets the function return one field of the tuple that it returns."""
 
     def candidates(self, module: ModuleOp) -> list[Operation]:
-        """The tuple's fields, once the tuple for each."""
+        """Returns the tuple's fields, once the tuple for each."""
         found: list[Operation] = []
         for op in module.ops:
             if isinstance(op, relay.FuncOp) and (last := op.body.block.last_op) is not None:
@@ -305,7 +305,7 @@ class ReturnOneField(ChangeModule):
         return found
 
     def without(self, case: Case, first: int, last: int) -> Case | None:
-        """The program with one field; the units are the others."""
+        """Returns the program with one field; the units are the others."""
         if last - first != 1:
             return None
         with suppress(Exception):
@@ -323,14 +323,14 @@ class ValuesToInputs:
     """Makes values that `@main` computes inputs of it, with what they are on the inputs."""
 
     def units(self, case: Case) -> int:
-        """The number of values that can be inputs."""
+        """Returns the number of values that can be inputs."""
         try:
             return len(_tensors(parse_mir(case.text)))
         except MirError:
             return 0
 
     def without(self, case: Case, first: int, last: int) -> Case | None:
-        """The program to which the values from `first` to `last` are given."""
+        """Returns the program to which the values from `first` to `last` are given."""
         from ..api.compile import compile
 
         with suppress(Exception):
@@ -386,11 +386,11 @@ class DropParams(ChangeModule):
     """Leaves out parameters that nothing uses."""
 
     def units(self, case: Case) -> int:
-        """One: all unused parameters."""
+        """Returns the number of changes to try."""
         return 1
 
     def without(self, case: Case, first: int, last: int) -> Case | None:
-        """The program without them."""
+        """Returns the program without them."""
         with suppress(Exception):
             module = parse_mir(case.text)
             for op in module.ops:
@@ -420,11 +420,11 @@ class ShrinkNumbers:
         return [(str(n), str(m)) for n in numbers if n > 1 for m in sorted({n - 1, n // 2, 1}, reverse=True)]
 
     def units(self, case: Case) -> int:
-        """The number of changes to try."""
+        """Returns the number of changes to try."""
         return len(self._changes(case))
 
     def without(self, case: Case, first: int, last: int) -> Case | None:
-        """The text with one number changed."""
+        """Returns the text with one number changed."""
         changes = self._changes(case)
         if last - first != 1 or first >= len(changes):
             return None
@@ -439,11 +439,11 @@ class DropItems:
         self.option, self.least = option, least
 
     def units(self, case: Case) -> int:
-        """The length of the list."""
+        """Returns the length of the list."""
         return len(case.options.get(self.option, ()))
 
     def without(self, case: Case, first: int, last: int) -> Case | None:
-        """The case with a shorter list."""
+        """Returns the case with a shorter list."""
         items = list(case.options[self.option])
         del items[first:last]
         return case.with_options(**{self.option: items}) if len(items) >= self.least else None
@@ -453,11 +453,11 @@ class PlainInputs:
     """Sets inputs to 0, otherwise to 1."""
 
     def units(self, case: Case) -> int:
-        """Two for each input."""
+        """Returns the number of changes to try."""
         return 2 * len(case.inputs)
 
     def without(self, case: Case, first: int, last: int) -> Case | None:
-        """The case with one input plain."""
+        """Returns the case with one input plain."""
         if last - first != 1:
             return None
         name = list(case.inputs)[first // 2]
@@ -478,11 +478,11 @@ class DropText:
         self.pattern = re.compile(pattern, re.DOTALL)
 
     def units(self, case: Case) -> int:
-        """The number of parts."""
+        """Returns the number of parts."""
         return len(self.pattern.findall(case.text))
 
     def without(self, case: Case, first: int, last: int) -> Case | None:
-        """The text without some."""
+        """Returns the text without some."""
         parts = self.pattern.findall(case.text)
         del parts[first:last]
         return replace(case, text="".join(parts))

@@ -32,7 +32,7 @@ Way = tuple[int, str, int, bool]
 
 @cache
 def processors() -> tuple[str, ...]:
-    """Those of `PROCESSORS` whose code runs here, and this machine itself as ""."""
+    """Returns those of `PROCESSORS` whose code runs here, and this machine itself as ""."""
     from ..support.target import require_host
 
     found: list[str] = [""]
@@ -46,19 +46,19 @@ def processors() -> tuple[str, ...]:
 
 
 def draw_ways(rng: random.Random, count: int, levels: Sequence[int] = LEVELS) -> list[Way]:
-    """Some ways, of different levels."""
+    """Draws some ways, of different levels."""
     chosen = rng.sample(list(levels), min(count, len(levels)))
     ways = [(level, rng.choice(processors()), rng.choice(THREADS)) for level in chosen]
     return [(*way, rng.random() < STRICT) for way in ways]
 
 
 def ways_of(options: Mapping[str, Any]) -> list[Way]:
-    """The ways of a case; one that says nothing of strict math is without."""
+    """Returns the ways of a case; one that says nothing of strict math is without."""
     return [(level, cpu, threads, bool(strict)) for level, cpu, threads, *strict in options.get("ways", ())]
 
 
 def spoken(way: Way) -> str:
-    """The options of `mir-run` for a way."""
+    """Returns the options of `mir-run` for a way."""
     level, cpu, threads, strict = way
     return f"-O {level}{f' --mcpu {cpu}' if cpu else ''} --threads {threads}{' --strict-math' if strict else ''}"
 
@@ -129,5 +129,5 @@ def _run(executable: Executable, inputs: Mapping[str, np.ndarray]) -> dict[str, 
 
 
 def copied(inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays, to be written into."""
+    """Returns the arrays, to be written into."""
     return {name: array.copy() for name, array in inputs.items()}

@@ -31,7 +31,7 @@ def cache_folder() -> Path:
 
 
 def read_json(name: str) -> Any:
-    """The value stored under `name`, or None when there is none that can be read."""
+    """Returns the value stored under `name`, or None when there is none that can be read."""
     if is_off():
         return None
     try:

@@ -31,12 +31,12 @@ Severity = Literal["error", "warning", "remark", "note"]
 
 
 def file_loc(file: str, line: int, column: int) -> FileLineColLoc:
-    """The location of line `line`, column `column` (both from 1) of `file`."""
+    """Returns the location of line `line`, column `column` (both from 1) of `file`."""
     return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(column))
 
 
 def source_position(location: Attribute | None) -> tuple[str, int, int] | None:
-    """(file, line, column) of the first file location inside `location`, or None when it holds none."""
+    """Returns (file, line, column) of the first file location in `location`, or None without one."""
     pending: list[Attribute | None] = [location]
     while pending:
         loc = pending.pop()
@@ -97,7 +97,7 @@ def error_at(where: Operation | SSAValue | LocationAttr | None, message: str, *n
 
 
 def location_of(where: Operation | SSAValue | LocationAttr | None) -> LocationAttr:
-    """The location of an op, of a value's defining op or block argument, or the location itself."""
+    """Returns the location of an op, of a value's defining op or block argument, or the location itself."""
     match where:
         case None:
             return UNKNOWN_LOC
@@ -128,13 +128,13 @@ class Sources:
         self.texts[name] = [""] * (first_line - 1) + lines
 
     def line(self, name: str, number: int) -> str | None:
-        """Line `number` (from 1) of file `name`, or None when it was not registered."""
+        """Returns line `number` (from 1) of file `name`, or None when it was not registered."""
         lines = self.texts.get(name)
         return lines[number - 1] if lines is not None and 0 < number <= len(lines) else None
 
     @staticmethod
     def current() -> Sources:
-        """The sources of the innermost `reading` block, or an empty set."""
+        """Returns the sources of the innermost `reading` block, or an empty set."""
         return _SOURCES[-1] if _SOURCES else Sources()
 
     @contextmanager
@@ -159,7 +159,7 @@ def warn_at(where: Operation | SSAValue | LocationAttr | None, message: str, *no
 
 
 def render(diagnostic: Diagnostic, sources: Sources) -> str:
-    """The diagnostic as text: place, severity, message, source line, caret, then its notes."""
+    """Returns the diagnostic as text: place, severity, message, source line, caret, then its notes."""
     position = source_position(diagnostic.location)
     if position is None:
         lines = [visible(f"{diagnostic.severity}: {diagnostic.message}")]
@@ -188,5 +188,5 @@ def _pointed_at(text: str, column: int) -> list[str]:
 
 
 def render_all(diagnostics: Iterable[Diagnostic], sources: Sources) -> str:
-    """All diagnostics, one after the other."""
+    """Renders all diagnostics, one after the other."""
     return "\n".join(render(d, sources) for d in diagnostics)

@@ -63,7 +63,7 @@ def init_op(
 
 
 def clone_op(op: OpT, operands: Sequence[SSAValue]) -> OpT:
-    """An op without regions and successors once more, with other operands; it stands nowhere."""
+    """Clones an op without regions and successors with other operands, detached."""
     assert not op.regions and not op.successors
     new = create_op(type(op), operands, [result.type for result in op.results], dict(op.properties), op.location)
     if op.attributes:
@@ -99,7 +99,7 @@ def clone_nested(op: OpT, values: dict[SSAValue, SSAValue]) -> OpT:
 
 
 def _used_by(op: Operation, used: Sequence[SSAValue | Block]) -> tuple[Use, ...]:
-    """The uses that an op makes of values, or of blocks."""
+    """Returns the uses that an op makes of values, or of blocks."""
     uses: list[Use] = []
     for index, each in enumerate(used):
         first = each.first_use
@@ -230,7 +230,7 @@ def move_to_end(ops: Iterable[Operation], block: Block) -> None:
 
 
 def block_of_ops(ops: Iterable[Operation]) -> Region:
-    """A region of one block that takes the ops over."""
+    """Returns a region of one block that takes the ops over."""
     block = Block()
     move_to_end(ops, block)
     return Region(block)
@@ -265,15 +265,15 @@ class PlacedBuilder(Builder):
         op.location = self.location
 
     def at_end(self, block: Block) -> PlacedBuilder:
-        """One for the end of another block."""
+        """Returns a builder for the end of another block."""
         return PlacedBuilder(InsertPoint.at_end(block), self.location)
 
 
 def builder_before(op: Operation, location: LocationAttr | None = None) -> PlacedBuilder:
-    """A builder whose ops come before `op`, at its location or the one given."""
+    """Returns a builder whose ops come before `op`, at its location or the one given."""
     return PlacedBuilder(InsertPoint.before(op), op.location if location is None else location)
 
 
 def builder_at_end(block: Block, location: LocationAttr) -> PlacedBuilder:
-    """A builder whose ops come at the end of `block`."""
+    """Returns a builder whose ops come at the end of `block`."""
     return PlacedBuilder(InsertPoint.at_end(block), location)

@@ -125,7 +125,7 @@ def dominator_tree(entry: Block) -> dict[Block, list[Block]]:
     ancestor = [-1] * len(order)
 
     def evaluate(node: int) -> int:
-        """The vertex of least semidominator on the linked path above `node`."""
+        """Returns the vertex of least semidominator on the linked path above `node`."""
         if ancestor[node] < 0:
             return node
         path: list[int] = []

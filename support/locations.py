@@ -91,7 +91,7 @@ def decorator_place(function: LocationAttr, name: str) -> LocationAttr:
 
 
 def _pieces(start: LocationAttr) -> Iterator[tuple[re.Match[str], LocationAttr]]:
-    """Brackets, arrows and names of the source from a place on, each with its place."""
+    """Yields brackets, arrows and names of the source from a place on, each with its place."""
     position = source_position(start)
     if position is None:
         return

@@ -23,7 +23,7 @@ MANY = 64
 
 
 def operands_of(op: Operation) -> tuple[SSAValue, ...]:
-    """The operands of an op as they are now."""
+    """Returns the operands of an op as they are now."""
     return op._operands  # pyright: ignore[reportPrivateUsage]
 
 
@@ -45,7 +45,7 @@ def _starts(sizes: Attribute) -> tuple[int, ...]:
 
 
 def segment(op: Operation, index: int) -> tuple[SSAValue, ...]:
-    """The operands of one segment of an op that has such."""
+    """Returns the operands of one segment of an op that has such."""
     places = places_of(op)
     return _take(operands_of(op), slice(places[index], places[index + 1]))
 

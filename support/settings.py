@@ -26,12 +26,12 @@ def say_once(text: str) -> None:
 
 
 def setting(name: str) -> str | None:
-    """The text of a variable; None where it is absent or empty."""
+    """Returns the text of a variable; None where it is absent or empty."""
     return os.environ.get(name, "").strip() or None
 
 
 def whole_number(name: str, default: int, *, least: int = 0, most: int | None = None) -> int:
-    """The number that a variable holds, the default where it is absent or holds none that is allowed."""
+    """Returns a variable's number; the default where it is absent or holds none that is allowed."""
     text = setting(name)
     if text is None:
         return default

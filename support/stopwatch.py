@@ -33,11 +33,11 @@ class Span:
     background: bool = False
 
     def child(self, name: str) -> Span:
-        """The span of this name inside."""
+        """Returns the span of this name inside."""
         return self.children.setdefault(name, Span(name))
 
     def find(self, *path: str) -> Span | None:
-        """The span inside under these names, outer ones first; None where there is none."""
+        """Returns the span inside under these names, outer ones first; None where there is none."""
         found: Span | None = self
         for name in path:
             found = None if found is None else found.children.get(name)
@@ -50,7 +50,7 @@ class Span:
             yield from span.walk(depth + 1)
 
     def to_json(self) -> list[Any]:
-        """The span as plain data: seconds, how often, the spans inside by name."""
+        """Returns the span as plain data: seconds, how often, the spans inside by name."""
         return [self.seconds, self.count, {name: span.to_json() for name, span in self.children.items()}]
 
     def add(self, data: Sequence[Any]) -> None:
@@ -67,7 +67,7 @@ class Span:
         self.add([sum(child[0] for child in data[2].values()), 1, data[2]])
 
     def report(self) -> str:
-        """The spans inside as a table of milliseconds, of how often, and of the share of all."""
+        """Returns the spans inside as a table of milliseconds, of how often, and of the share of all."""
         rows = [(depth - 1, span) for depth, span in self.walk() if depth]
         width = max((2 * depth + len(span.name) for depth, span in rows), default=0)
         total = sum(span.seconds for span in self.children.values() if not span.background)
@@ -112,7 +112,7 @@ def timed(name: str) -> Generator[None]:
 
 
 def current_span() -> Span | None:
-    """The span that this thread is in; None when nobody listens."""
+    """Returns the span that this thread is in; None when nobody listens."""
     return _CURRENT.get()
 
 

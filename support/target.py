@@ -348,7 +348,7 @@ def _cpu_flags() -> set[str]:
 
 
 def _cache_sizes() -> dict[int, int]:
-    """Bytes of data cache by level, as Linux tells them."""
+    """Returns the bytes of data cache by level, as Linux lists them."""
     sizes: dict[int, int] = {}
     for folder in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"):
         try:

@@ -89,7 +89,7 @@ def _defined_twice(table: Operation) -> Generator[Diagnostic]:
 
 
 def defined_twice(name: str, again: Operation, before: Operation) -> Diagnostic:
-    """Two symbols of one name."""
+    """Returns the error for two symbols of one name."""
     diagnostic = Diagnostic(f"'{name}' is defined twice", again.location)
     return diagnostic.with_note("it was first defined here", before.location)
 
@@ -225,7 +225,7 @@ def dominance_errors(root: Operation) -> list[Diagnostic]:
 
 
 def _explain(op: Operation, index: int) -> Diagnostic:
-    """Why operand `index` of `op` is not in sight there."""
+    """Explains why operand `index` of `op` is not visible there."""
     value = op.operands[index]
     name = f"%{value.name_hint}" if value.name_hint else f"operand #{index}"
     home, block = _home_of(value), op.parent

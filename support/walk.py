@@ -59,7 +59,7 @@ def ops_in(block: Block) -> list[Operation]:
 
 
 def blocks_of(op: Operation) -> list[Operation | Block]:
-    """The blocks of an op's regions, the last one first: to be taken from a list's end."""
+    """Returns the blocks of an op's regions, the last one first: to be taken from a list's end."""
     blocks: list[Operation | Block] = []
     for region in reversed(op.regions):
         block = region.last_block
@@ -70,7 +70,7 @@ def blocks_of(op: Operation) -> list[Operation | Block]:
 
 
 def op_around(op: Operation) -> Operation | None:
-    """The op that a region with `op` in it belongs to; None at the top."""
+    """Returns the op that a region with `op` in it belongs to; None at the top."""
     block = op.parent
     region = None if block is None else block.parent
     return None if region is None else region.parent

@@ -41,12 +41,12 @@ DISTRIBUTIONS = {"tvm": "apache-tvm", "iree": "iree-base-compiler"}
 
 
 def missing(engine: str) -> list[str]:
-    """The packages that are not installed, by the names that one imports."""
+    """Returns the packages that are not installed, by the names that one imports."""
     return [name for name in PACKAGES.get(engine, (engine,)) if find_spec(name) is None]
 
 
 def version_of(engine: str) -> str:
-    """The version that is installed."""
+    """Returns the version that is installed."""
     return version(DISTRIBUTIONS.get(engine, engine)).split(".post")[0]
 
 
@@ -88,7 +88,7 @@ def _setting(args: argparse.Namespace) -> Setting:
 
 
 def chosen(args: argparse.Namespace, results: Results) -> list[Workload]:
-    """The workloads that the options name, those measured longest ago first."""
+    """Returns the workloads that the options name, those measured longest ago first."""
     found = [
         w
         for w in WORKLOADS

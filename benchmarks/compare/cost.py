@@ -134,7 +134,7 @@ def _reset_peak() -> None:
 
 
 def main(what: str, engine_name: str, workload: str, threads: int, folder: Path) -> None:
-    """The child's side; the last line that it prints is the answer."""
+    """Runs the child's side; the last line that it prints is the answer."""
     from .setting import Setting
 
     setting = Setting(threads)

@@ -35,7 +35,7 @@ class Engine(Protocol):
         ...
 
     def bind(self, program: Any, inputs: Sequence[Array]) -> Call:
-        """The program with these inputs, in the form that suits the engine best."""
+        """Binds the program to these inputs, in the form that suits the engine best."""
         ...
 
 
@@ -54,5 +54,5 @@ OURS = "mirstack"
 
 
 def engine_of(name: str) -> Engine:
-    """The engine. Raises ImportError where it is not installed."""
+    """Returns the engine. Raises ImportError where it is not installed."""
     return cast(Engine, import_module(f"{__package__}.engines.{ENGINES[name]}"))

@@ -164,7 +164,7 @@ class _Builder:
 
 
 def pairs(padding: int | Sequence[int]) -> tuple[tuple[int, int], tuple[int, int]]:
-    """(top, bottom), (left, right) of a padding p, (vertical, horizontal) or (top, left, bottom, right)."""
+    """Returns (top, bottom), (left, right) of a padding p."""
     given = (padding,) if isinstance(padding, int) else tuple(padding)
     if len(given) == 1:
         given = given * 4

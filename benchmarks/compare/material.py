@@ -31,7 +31,7 @@ class Material:
 
     @cached_property
     def inputs(self) -> list[Array]:
-        """Random inputs, the same in every process."""
+        """Draws random inputs, the same in every process."""
         path = self.file(".inputs.npz")
         if not self.is_fresh(path):
             np.savez(path, *self.workload.inputs([(value.shape, value.dtype) for value in self.graph.inputs]))
@@ -39,7 +39,7 @@ class Material:
             return [saved[f"arr_{k}"] for k in range(len(saved.files))]
 
     def file(self, suffix: str) -> Path:
-        """The path of a file that is made of the source."""
+        """Returns the path of a file that is made of the source."""
         return self.source.with_suffix(suffix)
 
     def is_fresh(self, path: Path) -> bool:

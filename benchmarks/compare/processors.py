@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def model_name() -> str:
-    """The processor, as the system calls it."""
+    """Returns the processor, as the system calls it."""
     family = model = name = ""
     with open("/proc/cpuinfo", encoding="utf-8") as file:
         for line in file:

@@ -39,7 +39,7 @@ class Quantized:
         self._rng = np.random.default_rng(0)
 
     def text(self, result: Tensor, file: str) -> str:
-        """The program, whose weights are in a side file."""
+        """Returns the program, whose weights are in a side file."""
         head = f'#[version = "0.0.5"]\n#[constants = "{file}"]\n'
         parameter = f"%x: {tensor(*self.input.shape, dtype='uint8')}"
         return head + f"def @main({parameter}) {{\n" + "".join(self._lines) + f"  {result.name}\n}}\n"
@@ -57,23 +57,23 @@ class Quantized:
         return self._quantized(self._op("nn.relu", real), (1, channels, after, after))
 
     def dense(self, x: Tensor, units: int) -> Tensor:
-        """A dense layer with bias."""
+        """Adds a dense layer with bias."""
         weight, bias = self._layer((units, x.shape[1]))
         real = self._op("nn.bias_add", self._op("nn.dense", self._real(x), weight, units=units), bias)
         return self._quantized(real, (x.shape[0], units))
 
     def add(self, x: Tensor, y: Tensor) -> Tensor:
-        """The sum, with relu."""
+        """Adds the sum, with relu."""
         return self._quantized(self._op("nn.relu", self._op("add", self._real(x), self._real(y))), x.shape)
 
     def max_pool(self, x: Tensor) -> Tensor:
-        """Of windows of 3 x 3, every second one."""
+        """Adds a maximum of 3 x 3 windows, every second one."""
         pooled = self._op("nn.max_pool2d", self._real(x), pool_size=[3, 3], strides=[2, 2], padding=[1] * 4)
         size = (x.shape[2] - 1) // 2 + 1
         return self._quantized(pooled, (*x.shape[:2], size, size))
 
     def mean(self, x: Tensor) -> Tensor:
-        """Of each channel."""
+        """Adds the mean of each channel."""
         mean = self._quantized(self._op("nn.global_avg_pool2d", self._real(x)), (*x.shape[:2], 1, 1))
         return self._quantized(self._op("nn.batch_flatten", self._real(mean)), x.shape[:2])
 

@@ -35,12 +35,12 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """Our seconds to the best engine's."""
+        """Returns our seconds over the best engine's."""
         best = self.best
         return self.seconds[OURS] / best[1] if best is not None and OURS in self.seconds else None
 
     def equal(self, setting: Setting) -> Row:
-        """The row of the engines that count on the same processor as ours (`Setting.unequal`)."""
+        """Returns the row of the engines that count on the same processor as ours (`Setting.unequal`)."""
         return replace(self, seconds={name: s for name, s in self.seconds.items() if not setting.unequal(name)})
 
 
@@ -84,12 +84,12 @@ class Results:
         path.write_text(json.dumps(asdict(self), indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
     def of(self, setting: Setting) -> dict[str, Row]:
-        """The rows of a setting by workload."""
+        """Returns the rows of a setting by workload."""
         return self.rows.get(setting.key, {})
 
     @staticmethod
     def load(path: Path) -> Results:
-        """The results in a file; empty ones where there is none."""
+        """Reads the results in a file; empty ones where there is none."""
         if not path.exists():
             return Results()
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -108,7 +108,7 @@ def _cost(data: dict[str, object]) -> Cost:
 
 
 def geometric_mean(values: list[float]) -> float:
-    """The mean of ratios. Raises ValueError for none, or for one that is not above 0."""
+    """Returns the mean of ratios. Raises ValueError for none, or for one that is not above 0."""
     if not values:
         raise ValueError("there is no mean of nothing")
     return exp(sum(map(log, values)) / len(values))

@@ -60,6 +60,6 @@ def difference(arrays: list[Array], reference: list[Array]) -> float:
 
 
 def short(error: BaseException) -> str:
-    """An error as a table's footnote has it."""
+    """Shortens an error for a table's footnote."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[-1] if lines else ''}"[:160]

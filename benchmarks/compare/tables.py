@@ -14,7 +14,7 @@ from .workloads import FAMILIES, WORKLOADS, Workload
 
 
 def time_text(seconds: float) -> str:
-    """Three digits, in the unit that suits."""
+    """Formats seconds with three digits, in the unit that suits."""
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= scale * 0.9995:
             value = seconds / scale
@@ -107,7 +107,7 @@ def timings(results: Results, setting: Setting, families: Sequence[str] = FAMILI
 
 
 def problems(results: Results, setting: Setting) -> str:
-    """A line for each engine that did not run a workload."""
+    """Returns a line for each engine that did not run a workload."""
     rows = results.of(setting)
     return "\n".join(
         f"- {w.name}, {name}: {text}"
@@ -118,7 +118,7 @@ def problems(results: Results, setting: Setting) -> str:
 
 
 def conditions(results: Results) -> str:
-    """When and on what it was measured, and the versions of the engines."""
+    """Returns when and on which processor it was measured, and the versions of the engines."""
     times = sorted(row.time for rows in results.rows.values() for row in rows.values())
     if not times:
         return ""
@@ -136,7 +136,7 @@ def conditions(results: Results) -> str:
 
 
 def bytes_text(size: int) -> str:
-    """In MB or kB."""
+    """Formats bytes in MB or kB."""
     return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"
 
 
@@ -184,7 +184,7 @@ README = Path(__file__).parents[1] / "README.md"
 
 
 def sections(results: Results) -> dict[str, str]:
-    """The text of each marked section by its name; one without results is empty."""
+    """Returns the text of each marked section by its name; one without results is empty."""
     found = {"conditions": conditions(results), "costs": costs(results)}
     for setting in SETTINGS:
         found[f"summary-{setting.key}"] = summary(results, setting)

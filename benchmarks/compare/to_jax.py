@@ -17,7 +17,7 @@ PRECISION = lax.Precision.HIGHEST
 
 
 def function_of(graph: Graph) -> Callable[..., tuple[Any, ...]]:
-    """The graph as a function of its inputs that jax can trace; weights are constants of it."""
+    """Returns the graph as a function of its inputs that jax can trace; weights are constants of it."""
 
     def function(*inputs: Any) -> tuple[Any, ...]:
         return evaluate(graph, FUNCTIONS, inputs, [np.asarray(value.array) for value in graph.constants])

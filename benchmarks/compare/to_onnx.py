@@ -15,7 +15,7 @@ OPSET = 18
 
 
 def model_of(graph: Graph) -> Any:
-    """The graph as an ONNX model; weights are its initializers."""
+    """Returns the graph as an ONNX model; weights are its initializers."""
     return _Writer(graph).model()
 
 
@@ -51,7 +51,7 @@ class _Writer:
         return model
 
     def add(self, kind: str, inputs: Sequence[str], output: str | None = None, **attrs: Any) -> str:
-        """A node of one output, which gets a name of its own unless one is given."""
+        """Adds a node of one output, with a new name unless one is given."""
         if output is None:
             self.fresh += 1
             output = f"t{self.fresh}"
@@ -80,7 +80,7 @@ class _Writer:
         return name
 
     def transposed(self, value: Value, axes: Sequence[int]) -> str:
-        """A value transposed: at once where it is a constant."""
+        """Transposes a value, a constant at once."""
         if value.array is not None:
             return self.constant(np.ascontiguousarray(np.transpose(value.array, axes)))
         return self.add("Transpose", [value.name], perm=list(axes))
@@ -102,7 +102,7 @@ def _drop_identities(nodes: list[Any], kept: set[str]) -> None:
 
 
 def info(name: str, value: Value) -> Any:
-    """An input or output of this name, of the value's type."""
+    """Returns an input or output of this name, of the value's type."""
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), list(value.shape))
 
 
@@ -238,7 +238,7 @@ def _names(node: Node) -> list[str]:
 
 
 def _plain(kind: str, *attributes: str) -> Callable[[_Writer, Node], None]:
-    """An operator of the same meaning, some of whose attributes are the same."""
+    """Returns an operator of the same meaning, some of whose attributes are the same."""
 
     def write(w: _Writer, node: Node) -> None:
         w.add(kind, _names(node), node.outputs[0].name, **{name: node.attrs[name] for name in attributes})

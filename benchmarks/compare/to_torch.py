@@ -14,7 +14,7 @@ from .graph import Graph, Node, pairs
 
 
 def module_of(graph: Graph) -> Any:
-    """The graph as a torch module of its inputs, in evaluation mode; weights are its buffers."""
+    """Returns the graph as a torch module of its inputs, in evaluation mode; weights are its buffers."""
 
     # What is a view in torch must be there in memory at the end, as it is in every other engine.
     views = {output for node in graph.nodes if node.op in VIEWS for output in node.outputs}
@@ -41,7 +41,7 @@ def module_of(graph: Graph) -> Any:
 
 
 def _traced(program: Any, names: list[str]) -> Any:
-    """The calls that the program makes of inputs of these names."""
+    """Returns the calls that the program makes of inputs of these names."""
     graph = torch.fx.Graph(tracer_cls=torch.fx.Tracer)
     tracer = torch.fx.proxy.GraphAppendingTracer(graph)
     inputs = [torch.fx.Proxy(graph.placeholder(name), tracer) for name in names]
@@ -58,7 +58,7 @@ VIEWS = ("transpose", "split")
 
 
 def _channels_last(weight: Any) -> Any:
-    """An HWIO weight as torch has it, in the memory format that its convolutions want."""
+    """Returns an HWIO weight as torch has it, in the memory format that its convolutions want."""
     return weight.permute(3, 2, 0, 1).contiguous(memory_format=torch.channels_last)
 
 

@@ -53,7 +53,7 @@ class Program:
 
 
 def program_of(graph: Graph) -> Program:
-    """The graph in quantized operators. Raises KeyError for an operator that has no such form."""
+    """Returns the graph in quantized operators. Raises KeyError for an operator that has no such form."""
     # The other engines saturate sums of two products, where they have no dot products for them.
     torch.backends.quantized.engine = "onednn"
     program = Program(quantized=[(0.0, 0)] * len(graph.inputs))

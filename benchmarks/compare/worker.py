@@ -78,7 +78,7 @@ class Worker:
 
 
 def main(engine: str, setting: Setting, folder: Path) -> None:
-    """The child's side. Answers go where nothing that an engine prints can get between them."""
+    """Runs the child's side. Answers go where nothing that an engine prints can get between them."""
     import os
 
     answers = os.fdopen(os.dup(1), "w")

@@ -61,7 +61,7 @@ class Workload:
         return path
 
     def inputs(self, shapes: list[tuple[tuple[int, ...], np.dtype[Any]]], seed: int = 1) -> list[Array]:
-        """Random inputs of these shapes: normal, or integers below `indices`."""
+        """Draws inputs of these shapes: normal, or integers below `indices`."""
         rng = np.random.default_rng(seed)
         arrays: list[Array] = []
         for shape, dtype in shapes:
@@ -97,13 +97,13 @@ def _model(name: str) -> Source:
 
 
 def _matmul(m: int, n: int, k: int, name: str | None = None) -> Workload:
-    """Rows times a weight, as layers have it."""
+    """Returns rows times a weight, as layers have it."""
     make = partial(expression, {"x": tensor(m, k)}, f"nn.dense(%x, {{w}}, units={n})", {"w": (n, k)})
     return Workload(name or f"dense_{m}x{n}x{k}", "matmul", make, 2.0 * m * n * k, F32 * (m * k + n * k + m * n))
 
 
 def _square(n: int) -> Workload:
-    """Both sides are inputs."""
+    """Returns a product of two inputs."""
     params = {"x": tensor(n, n), "y": tensor(n, n)}
     make = partial(expression, params, "nn.matmul(%x, %y)")
     return Workload(f"matmul_{n}", "matmul", make, 2.0 * n**3, F32 * 3 * n * n)
@@ -294,7 +294,7 @@ WORKLOADS: tuple[Workload, ...] = (
 
 
 def named(name: str) -> Workload:
-    """The workload of this name. Raises KeyError where there is none."""
+    """Returns the workload of this name. Raises KeyError where there is none."""
     for workload in WORKLOADS:
         if workload.name == name:
             return workload

@@ -35,13 +35,13 @@ class Stages:
 
 
 def picture(pixels: NDArray[np.uint8]) -> list[str]:
-    """An 8×8 image as lines of text, two characters a pixel."""
+    """Returns an 8×8 image as lines of text, two characters a pixel."""
     shades = [[SHADES[int(p) * (len(SHADES) - 1) // 16] * 2 for p in row] for row in pixels.reshape(8, 8)]
     return ["".join(row) for row in shades]
 
 
 def show(images: NDArray[np.uint8], labels: NDArray[np.uint8], predictions: NDArray[np.int64]) -> None:
-    """A few digits side by side, with what they are taken for."""
+    """Prints a few digits side by side, with their predicted classes."""
     for line in zip(*(picture(image) for image in images[:SHOWN]), strict=True):
         print("  ".join(line))
     captions = (f"{p} (is {y})" for p, y in zip(predictions[:SHOWN], labels, strict=False))

@@ -25,7 +25,7 @@ WEIGHT_DECAY = 1e-4
 
 
 def forward(parameters: list[tuple[Array, Array]], x: Array) -> list[Array]:
-    """The activations of every layer; the last one is the logits. `x` is (batch, 64)."""
+    """Returns the activations of every layer; the last one is the logits. `x` is (batch, 64)."""
     activations = [x]
     for number, (weight, bias) in enumerate(parameters):
         x = x @ weight.T + bias
@@ -52,7 +52,7 @@ def gradients(parameters: list[tuple[Array, Array]], x: Array, labels: NDArray[n
 
 
 def train(x: Array, labels: NDArray[np.int64], rng: np.random.Generator) -> list[tuple[Array, Array]]:
-    """Adam (Kingma and Ba, 2015) over shuffled batches."""
+    """Trains by Adam (Kingma and Ba, 2015) over shuffled batches."""
     flat: list[Array] = []
     for inputs, outputs in itertools.pairwise(LAYERS):
         scale = np.sqrt(2 / inputs)

@@ -19,7 +19,7 @@ from .summary import summarize
 
 
 def argument_parser() -> argparse.ArgumentParser:
-    """A command a model, with the sizes that it has."""
+    """Returns a command a model, with the sizes that it has."""
     parser = argparse.ArgumentParser(prog="python -m mirstack.examples.models", description=__doc__)
     commands = parser.add_subparsers(dest="model", required=True, metavar="MODEL")
     for name, (_, what) in MODELS.items():

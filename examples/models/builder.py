@@ -49,15 +49,15 @@ class Model:
         return self.constant(name, array)
 
     def normal(self, name: str, size: int, spread: float = 0.1) -> str:
-        """A vector of mean 0: biases, and the means that a batch norm has seen."""
+        """Returns a vector of mean 0: biases, and the means that a batch norm has seen."""
         return self.constant(name, self.rng.standard_normal(size, dtype=np.float32) * np.float32(spread))
 
     def uniform(self, name: str, size: int, low: float, high: float) -> str:
-        """A vector between `low` and `high`: scales and variances."""
+        """Returns a vector between `low` and `high`: scales and variances."""
         return self.constant(name, (self.rng.random(size, dtype=np.float32) * (high - low) + low).astype(np.float32))
 
     def text(self, weights_file: str) -> str:
-        """The module's text; its constants are looked for in `weights_file`, beside it."""
+        """Returns the module's text; its constants are looked for in `weights_file`, beside it."""
         head = f'#[version = "0.0.5"]\n#[constants = "{weights_file}"]\n'
         return head + "".join(f"\n{function.text()}" for function in self.functions)
 
@@ -81,12 +81,12 @@ class Function:
         self._values = 0
 
     def op(self, name: str, *args: str, **attrs: Attribute) -> str:
-        """`name(args…, attr=value…)` as a new value."""
+        """Adds `name(args…, attr=value…)` as a new value."""
         shown = [*args, *(f"{key}={attribute_text(value)}" for key, value in attrs.items())]
         return self.let(f"{name}({', '.join(shown)})")
 
     def let(self, expression: str) -> str:
-        """Any expression as a new value."""
+        """Adds any expression as a new value."""
         self._lines.append(f"{self._indent}%{self._values} = {expression};")
         self._values += 1
         return f"%{self._values - 1}"
@@ -109,22 +109,22 @@ class Function:
             self._lines.append(self._indent + end)
 
     def text(self) -> str:
-        """The function as Relay text."""
+        """Returns the function as Relay text."""
         return "\n".join([self._head, *self._lines, "}\n"])
 
 
 def tensor(*shape: int, dtype: str = "float32") -> str:
-    """The type of a tensor, as Relay writes it."""
+    """Returns the type of a tensor, as Relay writes it."""
     return f"Tensor[({', '.join(map(str, shape))}), {dtype}]"
 
 
 def number(value: float) -> str:
-    """A float32 literal."""
+    """Returns a float32 literal."""
     return f"{value:.9g}f"
 
 
 def attribute_text(value: Attribute) -> str:
-    """An operator's attribute, as Relay writes it."""
+    """Returns an operator's attribute, as Relay writes it."""
     match value:
         case bool():
             return str(value)

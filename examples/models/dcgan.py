@@ -35,7 +35,7 @@ class Generator:
 
 
 def _upconv2d(f: Function, x: str, name: str, inputs: int, channels: int) -> str:
-    """A transposed convolution 4×4 of stride 2, which doubles height and width."""
+    """Adds a transposed convolution 4×4 of stride 2, which doubles height and width."""
     # Each output pixel sees a quarter of the kernel's taps.
     weight = f.model.he(f"{name}_weight", (inputs, channels, 4, 4), inputs * 4)
     return f.op(

@@ -35,7 +35,7 @@ class Classifier(ABC):
 
 
 def scaled(channels: int, width: float) -> int:
-    """A number of channels times a model's width, at least 1."""
+    """Adds a number of channels times a model's width, at least 1."""
     return max(1, round(channels * width))
 
 
@@ -52,7 +52,7 @@ def conv2d(
     groups: int = 1,
     bias: bool = False,
 ) -> str:
-    """A square convolution of `inputs` to `channels` channels, NCHW; with `bias`, `nn.bias_add` after it."""
+    """Adds a square NCHW convolution of `inputs` to `channels` channels, with `bias` a bias."""
     shape = (channels, inputs // groups, kernel, kernel)
     weight = f.model.he(f"{name}_weight", shape, inputs // groups * kernel * kernel)
     strides = {} if stride == 1 else {"strides": [stride, stride]}
@@ -84,27 +84,27 @@ def batch_norm(f: Function, x: str, name: str, channels: int, *, epsilon: float 
 
 
 def dense(f: Function, x: str, name: str, inputs: int, units: int, *, gain: float = 1.0, axis: int = 1) -> str:
-    """A fully connected layer with bias. `gain` is 2 before a relu, 1 before what keeps the variance."""
+    """Adds a fully connected layer with bias. `gain` is 2 before a relu, 1 before what keeps the variance."""
     x = f.op("nn.dense", x, f.model.he(f"{name}_weight", (units, inputs), inputs, gain), units=units)
     return f.op("nn.bias_add", x, f.model.normal(f"{name}_bias", units), axis=axis)
 
 
 def layer_norm(f: Function, x: str, name: str, size: int, *, epsilon: float = 1e-5) -> str:
-    """Layer norm over the last axis."""
+    """Adds a layer norm over the last axis."""
     scale, shift = f.model.uniform(f"{name}_gamma", size, 0.5, 1.5), f.model.normal(f"{name}_beta", size)
     attrs = {} if epsilon == 1e-5 else {"epsilon": epsilon}
     return f.op("nn.layer_norm", x, scale, shift, axis=-1, **attrs)
 
 
 def gelu(f: Function, x: str) -> str:
-    """x · Φ(x) by the error function (Hendrycks and Gimpel, "Gaussian error linear units", 2016)."""
+    """Adds x · Φ(x) by the error function (Hendrycks and Gimpel, "Gaussian error linear units", 2016)."""
     half = f.op("multiply", x, number(0.5))
     phi = f.op("add", number(1.0), f.op("erf", f.op("multiply", x, number(0.70710678))))
     return f.op("multiply", half, phi)
 
 
 def gelu_tanh(f: Function, x: str) -> str:
-    """The same paper's approximation by tanh, which GPT-2 uses."""
+    """Adds the same paper's approximation by tanh, which GPT-2 uses."""
     cube = f.op("power", x, number(3.0))
     inner = f.op("add", x, f.op("multiply", cube, number(0.044715)))
     curve = f.op("tanh", f.op("multiply", inner, number(0.79788456)))

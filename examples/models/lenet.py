@@ -35,7 +35,7 @@ SHAPES: dict[str, tuple[int, ...]] = {
 
 
 def read_weights(path: Path = WEIGHTS) -> dict[str, Array]:
-    """The trained weights, by name."""
+    """Reads the trained weights, by name."""
     data = path.read_bytes()
     (size,) = struct.unpack_from("<Q", data)
     arrays: dict[str, Array] = {}

@@ -42,6 +42,6 @@ def _conv_block(
     padding: int = 0,
     groups: int = 1,
 ) -> str:
-    """Convolution, batch norm, relu."""
+    """Adds a convolution, batch norm and relu."""
     x = conv2d(f, x, name, inputs, channels, kernel, stride=stride, padding=padding, groups=groups)
     return f.op("nn.relu", batch_norm(f, x, f"{name}_bn", channels))

@@ -65,7 +65,7 @@ _HELP = {
 
 
 def options_of(name: str) -> list[Option]:
-    """The sizes that the model called `name` may be printed at, with their defaults."""
+    """Returns the sizes that the model called `name` may be printed at, with their defaults."""
     make = MODELS[name][0]
     found: list[Option] = []
     for field in fields(make.func if isinstance(make, partial) else make):  # pyright: ignore[reportArgumentType]

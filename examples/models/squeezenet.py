@@ -34,7 +34,7 @@ class SqueezeNet(Classifier):
 
 
 def _fire(f: Function, x: str, name: str, inputs: int, squeezed: int, expanded: int) -> str:
-    """1×1 to few channels, then 1×1 and 3×3 side by side."""
+    """Adds a 1×1 convolution to few channels, then 1×1 and 3×3 in parallel."""
     x = f.op("nn.relu", conv2d(f, x, f"{name}_squeeze1x1", inputs, squeezed, 1, bias=True))
     halves = [
         f.op("nn.relu", conv2d(f, x, f"{name}_expand{k}x{k}", squeezed, expanded, k, padding=k // 2, bias=True))

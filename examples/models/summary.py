@@ -29,7 +29,7 @@ class Summary:
 
 
 def summarize(model: Model, module: ModuleOp) -> Summary:
-    """The summary of a model and its module, typed."""
+    """Summarizes a model and its module, typed."""
     parameters = sum(array.size for array in model.weights.values() if array.dtype.kind == "f")
     ops = [op for op in walk_ops(module) if isinstance(op, OperatorOp)]
     flops = sum(map(contraction_flops, ops))
@@ -58,7 +58,7 @@ def _shape(type: object) -> Sequence[int]:
 
 
 def _steps(module: ModuleOp) -> int:
-    """The length of the data that a function which calls itself walks over; 1 where there is none."""
+    """Returns the length of the data that a function which calls itself walks over; 1 where there is none."""
     for function in module.ops:
         if isinstance(function, relay.FuncOp):
             own = function.sym_name.data

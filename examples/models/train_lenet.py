@@ -24,31 +24,31 @@ WEIGHT_DECAY = 1e-4
 
 
 def patches(x: Array) -> Array:
-    """(n, c, h, w) to (n, h, w, c·9): what a 3×3 kernel of padding 1 sees at each pixel."""
+    """Gathers (n, c, h, w) to (n, h, w, c·9): the window of a padded 3×3 kernel at each pixel."""
     padded = np.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1)))
     windows = sliding_window_view(padded, (3, 3), axis=(2, 3))
     return windows.transpose(0, 2, 3, 1, 4, 5).reshape(x.shape[0], *x.shape[2:], -1)
 
 
 def convolve(x: Array, weight: Array) -> Array:
-    """A 3×3 convolution of padding 1 and stride 1, NCHW."""
+    """Returns a 3×3 convolution of padding 1 and stride 1, NCHW."""
     return (patches(x) @ weight.reshape(len(weight), -1).T).transpose(0, 3, 1, 2)
 
 
 def quarters(x: Array) -> Array:
-    """(n, c, h, w) to (n, c, h/2, w/2, 4): the four values that a 2×2 max pool looks at."""
+    """Gathers (n, c, h, w) to (n, c, h/2, w/2, 4): the windows of a 2×2 max pool."""
     n, c, h, w = x.shape
     return x.reshape(n, c, h // 2, 2, w // 2, 2).transpose(0, 1, 2, 4, 3, 5).reshape(n, c, h // 2, w // 2, 4)
 
 
 def from_quarters(x: Array) -> Array:
-    """The inverse of `quarters`."""
+    """Inverts `quarters`."""
     n, c, h, w, _ = x.shape
     return x.reshape(n, c, h, w, 2, 2).transpose(0, 1, 2, 4, 3, 5).reshape(n, c, 2 * h, 2 * w)
 
 
 def forward(parameters: dict[str, Array], x: Array) -> tuple[Array, list[tuple[str, Array, Array]]]:
-    """The logits of images (n, 1, 8, 8); with each layer's name, input and value before its relu."""
+    """Returns the logits of images (n, 1, 8, 8); with each layer's name, input and value before its relu."""
     kept: list[tuple[str, Array, Array]] = []
     for name in SHAPES:
         if name == "fc1":
@@ -95,7 +95,7 @@ def gradients(parameters: dict[str, Array], x: Array, labels: NDArray[np.int64])
 
 
 def train(x: Array, labels: NDArray[np.int64], rng: np.random.Generator) -> dict[str, Array]:
-    """Adam (Kingma and Ba, 2015) over shuffled batches."""
+    """Trains by Adam (Kingma and Ba, 2015) over shuffled batches."""
     parameters: dict[str, Array] = {}
     for name, shape in SHAPES.items():
         spread = np.sqrt(2 / np.prod(shape[1:]))

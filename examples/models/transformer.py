@@ -43,7 +43,7 @@ class Transformer(ABC):
 
     @abstractmethod
     def layer(self, f: Function, x: str, name: str) -> str:
-        """One layer over rows of `hidden`, a row a token."""
+        """Adds one layer over rows of `hidden`, a row a token."""
 
     def attend(self, f: Function, query: str, key: str, value: str, mask: str | None = None) -> str:
         """softmax(Q·Kᵀ / √d)·V by heads, of rows to rows. `mask` is true where a query may see a key."""

@@ -77,14 +77,14 @@ class Typing:
 
 
 def type_of(value: Any) -> Attribute:
-    """The Relay type of an array or of a tuple of arrays."""
+    """Returns the Relay type of an array or of a tuple of arrays."""
     if isinstance(value, (tuple, list)):
         return tuple_type(type_of(v) for v in value)
     return tensor_type(np.shape(value), np.asarray(value).dtype.name)
 
 
 def infer(operator: Operator, attrs: dict[str, Any], types: Sequence[Attribute | None]) -> Attribute:
-    """The result type of a use."""
+    """Returns the result type of a use."""
     typing = Typing(operator, attrs, types)
     operator.relation(typing)
     assert typing.result is not None, f"{operator.name} sets no result type"

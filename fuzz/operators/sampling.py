@@ -37,7 +37,7 @@ class OperatorCase:
     """Whether dimensions may be unknown (`?`) to the type relation."""
 
     def tolerance(self, dtype: str) -> tuple[float, float]:
-        """Relative and absolute tolerance in a dtype; integers must agree exactly."""
+        """Returns the relative and absolute tolerance in a dtype; integers must agree exactly."""
         rtol, atol = TOLERANCE.get(dtype, (0.0, 0.0))
         return rtol * self.loose, atol * self.loose
 
@@ -93,7 +93,7 @@ nonempty_shapes = st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple)
 
 
 def values(shape: Sequence[int], dtype: str, seed: int, low: float = -3.0, high: float = 3.0) -> np.ndarray:
-    """An array of numbers between two bounds."""
+    """Returns an array of numbers between two bounds."""
     rng = np.random.default_rng(seed)
     if dtype == "bool":
         return rng.integers(0, 2, shape).astype(bool)
@@ -115,7 +115,7 @@ def array(
     low: float = -3.0,
     high: float = 3.0,
 ) -> np.ndarray:
-    """An array; `shape` is a strategy or a shape."""
+    """Draws an array; `shape` is a strategy or a shape."""
     drawn = draw(shape) if isinstance(shape, st.SearchStrategy) else shape
     return values(drawn, draw(st.sampled_from(dtypes)), draw(seeds), low, high)
 
@@ -180,5 +180,5 @@ def _each(value: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def flat(value: Any) -> list[np.ndarray]:
-    """The arrays in a nested tuple, in order."""
+    """Returns the arrays in a nested tuple, in order."""
     return [item for part in value for item in flat(part)] if isinstance(value, (tuple, list)) else [np.asarray(value)]

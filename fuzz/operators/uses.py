@@ -25,14 +25,14 @@ Use = tuple[dict[str, Any], tuple[Any, ...]]
 
 @cache
 def uses_of(name: str) -> tuple[Use, ...]:
-    """Attributes and arguments of some uses of an operator, the same in every run."""
+    """Returns some uses of an operator, the same in every run."""
     found: list[Use] = []
     _drawer(name, found)()
     return tuple(found[-USES:])
 
 
 def one_of(name: str, rng: random.Random) -> Use:
-    """One of `uses_of(name)`."""
+    """Returns one of `uses_of(name)`."""
     return rng.choice(uses_of(name))
 
 
@@ -41,7 +41,7 @@ BYTES = 4096
 
 
 def new_use(name: str, rng: random.Random) -> Use:
-    """A use of an operator that follows from the generator's numbers."""
+    """Returns a use of an operator that follows from the generator's numbers."""
     draw, found = _new_uses(name)
     # Some bytes lead to what a case filters out, one in two at the worst.
     for _ in range(100):
@@ -67,7 +67,7 @@ def _new_uses(name: str) -> tuple[Callable[[bytes], object], list[Use]]:
 
 
 def _drawer(name: str, found: list[Use]) -> Any:
-    """A test of hypothesis that appends each use it draws."""
+    """Returns a test of hypothesis that appends each use it draws."""
     _load()
     cases = CASES[name]
 

@@ -72,7 +72,7 @@ class PassesFuzzer:
     shrinkers = (DropItems("pipeline"), *ON_RELAY)
 
     def draw(self, seed: int, number: int) -> Case:
-        """The case of a number."""
+        """Draws the case of a number."""
         rng = random.Random(f"passes/{seed}/{number}")
         draws: frozenset[str]
         if number % 3 == 0:

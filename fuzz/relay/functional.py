@@ -51,7 +51,7 @@ def @sum_tree[A](%f: fn (A, A) -> A, %t: Tree[A]) -> A {
 
 
 def functional_program(rng: random.Random) -> tuple[str, dict[str, np.ndarray], frozenset[str]]:
-    """The text of a program, inputs for its `@main`, and what it is made of."""
+    """Returns the text of a program, inputs for its `@main`, and what it is made of."""
     writer = FunctionalWriter(rng)
     return writer.program(), writer.inputs, frozenset(writer.drawn)
 
@@ -80,7 +80,7 @@ class FunctionalWriter:
         self.inputs["n"] = np.array(rng.randrange(4), np.int32)
 
     def program(self) -> str:
-        """The text."""
+        """Returns the text."""
         body = self.expression(["%x", "%y"], self.rng.choice((2, 3, 3, 4)))
         second = self.expression(["%x", "%y"], 2)
         result = self.rng.choice([f"{body}", f"({body}, {second})"])
@@ -88,12 +88,12 @@ class FunctionalWriter:
         return "\n".join([LIBRARY, *self.functions, header])
 
     def fresh(self, stem: str) -> str:
-        """A name that is new."""
+        """Returns a new name."""
         self.names += 1
         return f"{stem}{self.names}"
 
     def expression(self, scope: list[str], depth: int) -> str:
-        """A tensor expression over the variables in scope."""
+        """Writes a tensor expression over the variables in scope."""
         if depth == 0:
             return self.rng.choice(scope)
         made: Callable[[list[str], int], str] = self.rng.choice(
@@ -104,11 +104,11 @@ class FunctionalWriter:
         return made(scope, depth - 1)
 
     def scalar(self, text: str) -> str:
-        """An int32 constant in the dtype."""
+        """Writes an int32 constant in the dtype."""
         return text if self.dtype == "int32" else f'cast({text}, dtype="{self.dtype}")'
 
     def arithmetic(self, scope: list[str], depth: int) -> str:
-        """Operators that keep the type."""
+        """Writes operators that keep the type."""
         a, b = self.expression(scope, depth), self.expression(scope, depth)
         forms = [f"add({a}, {b})", f"subtract({a}, {b})", f"maximum({a}, {b})", f"minimum({a}, {b})", f"where(less({a}, {b}), {b}, {a})",
                  f"multiply({a}, {self.scalar('2')})", f"abs({a})"]  # fmt: skip
@@ -119,20 +119,20 @@ class FunctionalWriter:
         return self.rng.choice(forms)
 
     def moved(self, scope: list[str], depth: int) -> str:
-        """Operators along the axis."""
+        """Writes operators along the axis."""
         a = self.expression(scope, depth)
         return self.rng.choice(
             [f"reverse({a}, axis=0)", f"copy({a})", f"take({a}, argsort({a}), axis=0)", f"zeros_like({a})"]
         )
 
     def let(self, scope: list[str], depth: int) -> str:
-        """A binding, within a function so that it can stand anywhere."""
+        """Writes a binding, within a function so that it can stand anywhere."""
         name = self.fresh("%v")
         value = self.expression(scope, depth)
         return f"(fn () -> {self.tensor} {{ let {name} = {value}; {self.expression([*scope, name, name], depth)} }})()"
 
     def condition(self, scope: list[str]) -> str:
-        """A bool."""
+        """Writes a bool."""
         a = self.rng.choice(scope)
         of_values = (
             [] if "?" not in self.tensor and self.inputs["x"].size == 0 else [f"less(sum({a}), {self.scalar('3')})"]
@@ -144,36 +144,36 @@ class FunctionalWriter:
         return "%x" in scope
 
     def branch(self, scope: list[str], depth: int) -> str:
-        """An if."""
+        """Writes an if."""
         then, other = self.expression(scope, depth), self.expression(scope, depth)
         return f"if ({self.condition(scope)}) {{ {then} }} else {{ {other} }}"
 
     def function(self, scope: list[str], depth: int) -> str:
-        """A local function of one tensor that may use what is around it."""
+        """Writes a local function of one tensor that may use what is around it."""
         name = self.fresh("%a")
         return f"fn ({name}: {self.tensor}) -> {self.tensor} {{ {self.expression([*scope, name, name], depth)} }}"
 
     def closure(self, scope: list[str], depth: int) -> str:
-        """A local function called where it stands, or as a choice of two."""
+        """Writes a local function called where it stands, or as a choice of two."""
         f = self.function(scope, depth)
         if self.rng.random() < 0.4:
             f = f"if ({self.condition(scope)}) {{ {f} }} else {{ {self.function(scope, depth)} }}"
         return f"({f})({self.expression(scope, depth)})"
 
     def closure_of_two(self, scope: list[str], depth: int) -> str:
-        """Two functions, one after the other."""
+        """Writes two functions, one after the other."""
         return f"(@compose({self.function(scope, depth)}, {self.function(scope, 1)}))({self.expression(scope, depth)})"
 
     def twice(self, scope: list[str], depth: int) -> str:
-        """A function given to a generic one."""
+        """Writes a function given to a generic one."""
         return f"@twice({self.function(scope, min(depth, 2))}, {self.expression(scope, depth)})"
 
     def tail_loop(self, scope: list[str], depth: int) -> str:
-        """A global function that ends by calling itself."""
+        """Writes a global function that ends by calling itself."""
         return self._loop(scope, depth, lambda call: call)
 
     def loop(self, scope: list[str], depth: int) -> str:
-        """A global function that does more once it has called itself."""
+        """Writes a global function that does more once it has called itself."""
         return self._loop(scope, depth, lambda call: f"minimum({call}, %acc)")
 
     def _loop(self, scope: list[str], depth: int, around: Callable[[str], str]) -> str:
@@ -187,7 +187,7 @@ class FunctionalWriter:
         return f"{name}(0, {self.expression(scope, depth)}, {self.rng.choice(scope)})"
 
     def list_of(self, scope: list[str], depth: int) -> str:
-        """A list of tensors."""
+        """Writes a list of tensors."""
         made = "Nil"
         for _ in range(self.rng.randrange(4)):
             made = f"Cons({self.expression(scope, max(0, depth - 1))}, {made})"
@@ -196,7 +196,7 @@ class FunctionalWriter:
         return f"@map({self.function(scope, min(depth, 1))}, {made})" if self.rng.random() < 0.4 else made
 
     def list(self, scope: list[str], depth: int) -> str:
-        """A list folded, or its second element."""
+        """Writes a list folded, or its second element."""
         items, last = self.list_of(scope, depth), self.expression(scope, depth)
         a, b = self.fresh("%h"), self.fresh("%z")
         added = f"fn ({a}: {self.tensor}, {b}: {self.tensor}) -> {self.tensor} {{ {self.expression([a, b], 1)} }}"
@@ -205,12 +205,12 @@ class FunctionalWriter:
         )  # fmt: skip
 
     def option(self, scope: list[str], depth: int) -> str:
-        """A value that may be missing."""
+        """Writes a value that may be missing."""
         a, b = self.expression(scope, depth), self.expression(scope, depth)
         return f"@or_else(if ({self.condition(scope)}) {{ Some({a}) }} else {{ None }}, {b})"
 
     def tree(self, scope: list[str], depth: int) -> str:
-        """A tree summed up."""
+        """Writes a tree summed up."""
         leaves = [f"Leaf({self.expression(scope, min(depth, 1))})" for _ in range(self.rng.randint(1, 4))]
         while len(leaves) > 1:
             place = self.rng.randrange(len(leaves) - 1)
@@ -220,7 +220,7 @@ class FunctionalWriter:
         return f"@sum_tree({added}, {leaves[0]})"
 
     def reference(self, scope: list[str], depth: int) -> str:
-        """A cell that is read, written and read again."""
+        """Writes a cell that is read, written and read again."""
         cell, old, unit = self.fresh("%c"), self.fresh("%o"), self.fresh("%u")
         first, second = self.expression(scope, depth), self.expression(scope, depth)
         return (
@@ -232,6 +232,6 @@ class FunctionalWriter:
         )
 
     def tuple(self, scope: list[str], depth: int) -> str:
-        """A field of a tuple."""
+        """Writes a field of a tuple."""
         a, b = self.expression(scope, depth), self.expression(scope, depth)
         return f"({a}, {b}).{self.rng.randrange(2)}"

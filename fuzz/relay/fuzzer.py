@@ -36,7 +36,7 @@ class RelayFuzzer:
     shrinkers = ON_RELAY
 
     def draw(self, seed: int, number: int) -> Case:
-        """The case of a number."""
+        """Draws the case of a number."""
         rng = random.Random(f"relay/{seed}/{number}")
         module, inputs, draws = draw_program(seed, number, rng)
         return Case("relay", print_mir(module), inputs, {"ways": draw_ways(rng, 1 + (rng.random() < 0.15))}, draws)
@@ -97,7 +97,7 @@ def _parameters(module: ModuleOp) -> list[str]:
 
 
 def draw_program(seed: int, number: int, rng: random.Random) -> tuple[ModuleOp, dict[str, np.ndarray], frozenset[str]]:
-    """A module whose entry is `main`, inputs for it, and the names of what it is made of."""
+    """Returns a module whose entry is `main`, inputs for it, and the names of what it is made of."""
     match number % 10:
         case 0 | 1 | 2 | 3:
             # What is wrong shows in small programs nearly always, and they are many more in the same time.

@@ -77,14 +77,14 @@ class Graph:
 
 @cache
 def deck() -> tuple[str, ...]:
-    """Every operator, in a mixed order."""
+    """Returns every operator, in a mixed order."""
     names = sorted(all_operators())
     random.Random(0).shuffle(names)
     return tuple(names)
 
 
 def random_graph(seed: int, size: int | None = None, only: tuple[str, ...] = (), use_of: UseOf = one_of) -> Graph:
-    """The program of a seed. `size` is about how many steps it takes, by default 4 to 24.
+    """Returns the program of a seed. `size` is about how many steps it takes, by default 4 to 24.
 
     Programs of consecutive seeds deal `deck()` among them, so that every operator comes up in any `GRAPHS_FOR_ALL` of them.
     `use_of` draws the uses of operators that they are made of. With `only`, programs are of the operators called so, tuples and `let`s alone.
@@ -151,7 +151,7 @@ class Builder:
         return Graph(self.seed, module, self.inputs, operators)
 
     def outputs(self) -> SSAValue:
-        """One to four values, the last one among them."""
+        """Draws one to four results, the last value among them."""
         pool = [k for k in self.scope if isinstance(k.value, np.ndarray)]
         pool = pool or [self.constant(np.ones((2, 3), np.float32))]
         chosen = [pool[-1], *self.rng.sample(pool, min(len(pool), self.rng.randint(0, 3)))]
@@ -181,7 +181,7 @@ class Builder:
     # Operators.
 
     def operator(self, name: str) -> None:
-        """A use of an operator; its arguments are earlier results where that is fit."""
+        """Adds a use of an operator; its arguments are earlier results where these fit."""
         if name.startswith("memory."):
             return memory(self)
         operator = all_operators()[name]
@@ -235,7 +235,7 @@ class Builder:
         return one(argument)
 
     def given(self, array: np.ndarray) -> Known:
-        """The array itself: an input of the program or, in functions, a constant."""
+        """Returns the array itself: an input of the program or, in functions, a constant."""
         if self.block is self.main and self.rng.random() < 0.5 and len(self.inputs) < 12:
             same = [n for n, other in enumerate(self.inputs) if type_of(other) == type_of(array)]
             if same and np.array_equal(self.inputs[same[0]], array):
@@ -277,7 +277,7 @@ class Builder:
         return pool[-1] if self.rng.random() < self.recent else self.rng.choice(pool)
 
     def adapted(self, known: Known, shape: tuple[int, ...], dtype: str) -> Known:
-        """A value brought to another type by operators: into bounds, to the dtype, to the shape."""
+        """Draws a value brought to another type by operators: into bounds, to the dtype, to the shape."""
         if not is_small(known.value):
             wide = self.use("cast", {"dtype": "float32"}, known) if known.value.dtype.kind in "iub" else known
             known = self.use("tanh", {}, wide)
@@ -294,7 +294,7 @@ class Builder:
         return self.use("broadcast_to", {"shape": shape}, known) if shape else known
 
     def repeated(self, known: Known, shape: tuple[int, ...]) -> Known:
-        """A value's elements one after the other, again and again until the shape is full."""
+        """Draws a value's elements one after the other, again and again until the shape is full."""
         size, wanted = known.value.size, int(np.prod(shape))
         known = self.use("reshape", {"newshape": (size,)}, known)
         if size < wanted:
@@ -312,7 +312,7 @@ class Builder:
         return known
 
     def bare(self, name: str, attrs: dict[str, Any], *operands: Known) -> Known:
-        """The use of an operator whose result nothing else is to use."""
+        """Returns the use of an operator whose result nothing else is to use."""
         operator = all_operators()[name]
         op = operator_class(operator)([o.ssa for o in operands], attrs)
         self.block.add_op(op)
@@ -334,7 +334,7 @@ class Builder:
         self.try_operator(operator, op.given(), operands, finite=False)  # type: ignore[attr-defined]
 
     def idiom(self) -> None:
-        """A few operators of one dtype in a row or side by side, as rules and combining passes look for them."""
+        """Adds a few operators of one dtype, as rules and combining passes look for them."""
         pool = [k for k in self.static() if k.value.size > 0 and k.value.dtype.kind != "b" and is_small(k.value)]
         if pool:
             self.rng.choice(IDIOMS)(self, self.pick(pool))
@@ -361,14 +361,14 @@ class Builder:
             self.scope.append(Known(self.add(ir.LetOp(f"v{self.names}", known.ssa)), known.value))
 
     def tuple(self) -> None:
-        """A tuple, of which some fields are used again."""
+        """Adds a tuple, of which some fields are used again."""
         if self.scope:
             fields = [self.rng.choice(self.scope) for _ in range(self.rng.randint(1, 3))]
             ssa = self.add(ir.TupleOp([f.ssa for f in fields]))
             self.keep(ssa, tuple(f.value for f in fields))
 
     def reference(self) -> None:
-        """A cell that is read before and after it is written."""
+        """Adds a cell that is read before and after it is written."""
         pool = [k for k in self.scope if isinstance(k.value, np.ndarray)]
         if not pool:
             return
@@ -388,7 +388,7 @@ class Builder:
         self.block, self.scope, self.depth = outer
 
     def body(self, result: Known | None) -> Known:
-        """A few steps in the block, and its `relay.return`: of a value of the type of `result`, or of any."""
+        """Draws steps in the block and its `relay.return`, of the type of `result` or of any."""
         for _ in range(self.rng.randint(1, 3)):
             self.step()
         pool = [k for k in self.scope if isinstance(k.value, np.ndarray) and is_static(k.ssa.type)]
@@ -401,7 +401,7 @@ class Builder:
         return value
 
     def branch(self) -> None:
-        """An if whose branches use what is around them."""
+        """Adds an if whose branches use values around them."""
         floats = [k for k in self.static() if k.value.dtype.kind not in "iub" and k.value.size > 0]
         if not floats:
             return
@@ -425,7 +425,7 @@ class Builder:
         return [k for k in self.scope if isinstance(k.value, np.ndarray) and is_static(k.ssa.type)]
 
     def closure(self) -> None:
-        """A local function, called once or twice."""
+        """Adds a local function, called once or twice."""
         if not (arguments := self.arguments()):
             return
         block = Block(arg_types=[k.ssa.type for k in arguments])
@@ -442,7 +442,7 @@ class Builder:
         self.calls(arguments, result, lambda values: ir.CallOp(ssa, values, result.ssa.type))
 
     def global_function(self) -> None:
-        """A function of the module, called once or twice."""
+        """Adds a function of the module, called once or twice."""
         if not (arguments := self.arguments()):
             return
         block = Block(arg_types=[k.ssa.type for k in arguments])

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def _arithmetic(b: Builder, x: Known) -> None:
-    """Binary operators with constants, scalar ones or stretched by an operator."""
+    """Adds binary operators with constants, scalar ones or stretched by an operator."""
     for _ in range(b.rng.randint(2, 4)):
         number = b.rng.choice((0, 1, 2, 3))
         c = b.scalar(x, number)
@@ -69,7 +69,7 @@ def _layouts(b: Builder, x: Known) -> None:
 
 
 def _square(b: Builder, x: Known) -> None:
-    """x² + y² + 2xy, in an order of the summands and factors."""
+    """Adds x² + y² + 2xy, in some order of summands and factors."""
     y = b.weights(x.value.shape, x.value.dtype)
     two = b.scalar(x, 2)
     xx, yy = b.use("multiply", {}, x, x), b.use("multiply", {}, y, y)
@@ -81,7 +81,7 @@ def _square(b: Builder, x: Known) -> None:
 
 
 def _functions(b: Builder, x: Known) -> None:
-    """Functions of others' results: a logarithm of a softmax, a quotient by a root."""
+    """Adds functions of others' results: a logarithm of a softmax, a quotient by a root."""
     if x.value.dtype.kind in "iu":
         x = b.use("cast", {"dtype": "float32"}, x)
     if x.value.ndim:
@@ -142,7 +142,7 @@ def _products(b: Builder, x: Known) -> None:
 
 
 def _atrous(b: Builder, x: Known) -> None:
-    """A dilated convolution by way of batches."""
+    """Adds a dilated convolution by way of batches."""
     x = b.adapted(x, (1, 4, 4, 2), "float32")
     moved = b.use(
         "nn.space_to_batch_nd",
@@ -155,7 +155,7 @@ def _atrous(b: Builder, x: Known) -> None:
 
 
 def _quantized(b: Builder, x: Known) -> None:
-    """Integers between quantize and dequantize."""
+    """Adds integers between quantize and dequantize."""
     x = b.adapted(x, (2, 4), "float32")
     scale, zero = b.constant(np.array(0.05, np.float32)), b.constant(np.array(b.rng.choice((0, 3)), np.int32))
     q = b.use("qnn.quantize", {"out_dtype": b.rng.choice(("int8", "uint8"))}, x, scale, zero)

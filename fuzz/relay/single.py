@@ -80,7 +80,7 @@ def program_of(chosen: list[tuple[Operator, Use]], rng: random.Random) -> tuple[
 
 
 def varied(operator: Operator, use: Use, rng: random.Random) -> Use:
-    """The use with other sizes or special values, where the operator takes them."""
+    """Returns the use with other sizes or special values, where the operator takes them."""
     for change in (resized, special):
         if rng.random() < 0.4:
             changed = change(operator, use, rng)
@@ -134,7 +134,7 @@ def resized(operator: Operator, use: Use, rng: random.Random) -> Use | None:
 
 
 def special(operator: Operator, use: Use, rng: random.Random) -> Use | None:
-    """Some elements replaced by values at the ends of what the dtype holds."""
+    """Replaces some elements by values at the ends of the dtype's range."""
     attrs, arguments = use
     if operator.name.startswith("qnn."):
         return None  # A scale that is NaN or infinite represents nothing.
@@ -151,7 +151,7 @@ def special(operator: Operator, use: Use, rng: random.Random) -> Use | None:
 
 
 def with_specials(array: np.ndarray, rng: random.Random) -> np.ndarray:
-    """A copy of an array with a few special elements."""
+    """Copies an array, with a few special elements."""
     made = np.array(array)
     if not made.size:
         return made

@@ -106,7 +106,7 @@ class Rule:
 
 
 def draw_rule(rng: random.Random, wrong: bool) -> Rule:
-    """A rule of one of the tables in other surroundings."""
+    """Returns a rule of one of the tables in other surroundings."""
     for _ in range(50):
         left, right = rng.choice(WRONG if wrong else RIGHT)
         inner, outer = rng.choice(WITHIN), rng.choice(AROUND)
@@ -139,7 +139,7 @@ _TOKEN = re.compile(r"%\w+|[\w.]+|[(),]")
 
 
 def evaluate(text: str, x: np.ndarray) -> np.ndarray:
-    """An expression of operators in float32; `%y` and `%z` are numbers of other size."""
+    """Returns an expression of operators in float32; `%y` and `%z` are numbers of other size."""
     tokens = _TOKEN.findall(text)
     wide = x.astype(np.float32)
     values = {"%x": wide, "%y": np.roll(wide, 1) * np.float32(0.5), "%z": np.roll(wide, 2)}
@@ -167,7 +167,7 @@ class RulesFuzzer:
     shrinkers = ON_TEXT[:1]
 
     def draw(self, seed: int, number: int) -> Case:
-        """The case of a number."""
+        """Draws the case of a number."""
         rng = random.Random(f"rules/{seed}/{number}")
         rules = [draw_rule(rng, rng.random() < 0.5) for _ in range(rng.randint(1, 4))]
         truths = {f"r{n}": rule.truth for n, rule in enumerate(rules)}

@@ -56,7 +56,7 @@ class Caller:
         return self.draw.choice(self.loops())
 
     def _reduced(self) -> Any:
-        """A block with reduction axes if there is one, and a loop around it."""
+        """Returns a block with reduction axes if there is one, and a loop around it."""
         blocks = self.blocks()
         chosen = [b for b in blocks if any(k.data == "R" for k in self.schedule.get(b).iter_types.data)]  # pyright: ignore[reportAttributeAccessIssue]
         return self.draw.choice(chosen or blocks)

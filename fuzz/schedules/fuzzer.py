@@ -56,7 +56,7 @@ class SchedulesFuzzer:
     shrinkers = ON_TIR
 
     def draw(self, seed: int, number: int) -> Case:
-        """The case of a number."""
+        """Draws the case of a number."""
         rng = random.Random(f"schedules/{seed}/{number}")
         kind = rng.random()
         text = PROGRAMS[rng.choice(sorted(PROGRAMS))]

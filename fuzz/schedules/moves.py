@@ -58,7 +58,7 @@ for _name, _desc, _impl in (("random twice", TWICE, TWICE_BACKWARD), ("random do
 
 
 def any_block(game: Player) -> Any:
-    """A block of the function, or sometimes one in another block."""
+    """Returns a block of the function, or sometimes one in another block."""
     block = game.block()
     while game.draw.random() < 0.5:
         inner = game.schedule.get_child_blocks(block)
@@ -69,7 +69,7 @@ def any_block(game: Player) -> Any:
 
 
 def any_loop(game: Player) -> LoopRV:
-    """A loop around such a block; the innermost as often as any other."""
+    """Returns a loop around such a block; the innermost as often as any other."""
     loops = game.schedule.get_loops(any_block(game))
     return loops[-1] if game.draw.random() < 0.5 else game.draw.choice(loops)
 
@@ -202,7 +202,7 @@ LAYOUTS: list[Callable[..., list[Any]]] = [
 
 
 def transform_layout(game: Player) -> None:
-    """Of an intermediate buffer: the callers of parameters would have to know."""
+    """Transforms an intermediate buffer: the callers of parameters would have to know."""
     s, draw = game.schedule, game.draw
     block = any_block(game)
     op = s.get(block)
@@ -247,21 +247,21 @@ WINDOW_MOVES: list[Move] = [
 
 
 def loop_partition(game: Player) -> None:
-    """A loop as two or three, one after the other."""
+    """Splits a loop into two or three, one after the other."""
     game.schedule.loop_partition(
         any_loop(game), game.draw.choice([[None, 2], [2, None], [3, None], [None, 1, 2], [1, 2]])
     )
 
 
 def merge(game: Player) -> None:
-    """The first loops of two blocks, or some of one."""
+    """Merges the first loops of two blocks, or some of one."""
     s = game.schedule
     loops = [s.get_loops(game.block())[0] for _ in range(2)]
     s.merge(*loops)
 
 
 def reorder_axes(game: Player) -> None:
-    """The axes of a block in another order."""
+    """Reorders the axes of a block."""
     block = any_block(game)
     count = sum(op.name == "tir.iter_var" for op in game.schedule.get(block).body.block.ops)
     order = list(range(count))
@@ -270,12 +270,12 @@ def reorder_axes(game: Player) -> None:
 
 
 def add_unit_loop(game: Player) -> None:
-    """A loop of one iteration."""
+    """Adds a loop of one iteration."""
     game.schedule.add_unit_loop(any_block(game) if game.draw.random() < 0.5 else any_loop(game))
 
 
 def bind(game: Player) -> None:
-    """A loop to threads."""
+    """Binds a loop to threads."""
     game.schedule.bind(any_loop(game), game.draw.choice(["threadIdx.x", "threadIdx.y", "blockIdx.x", "vthread.x"]))
 
 
@@ -290,7 +290,7 @@ def queries(game: Player) -> None:
 
 
 def annotate(game: Player) -> None:
-    """An annotation put on and taken off."""
+    """Adds an annotation, and mostly removes it."""
     s, draw = game.schedule, game.draw
     target = any_block(game) if draw.random() < 0.5 else any_loop(game)
     s.annotate(target, "note", draw.choice([1, "text", [1, 2]]))
@@ -306,12 +306,12 @@ def storage_align(game: Player) -> None:
 
 
 def set_scope(game: Player) -> None:
-    """A buffer in another memory."""
+    """Moves a buffer to another memory."""
     game.schedule.set_scope(any_block(game), 0, game.draw.choice(["shared", "local"]))
 
 
 def unsafe_set_dtype(game: Player) -> None:
-    """A buffer of a wider dtype."""
+    """Widens a buffer's dtype."""
     s = game.schedule
     block = any_block(game)
     buffers = list(buffers_written(s.get(block)))
@@ -323,30 +323,30 @@ def unsafe_set_dtype(game: Player) -> None:
 
 
 def transform_block_layout(game: Player) -> None:
-    """Other axes of a block."""
+    """Transforms the axes of a block."""
     game.schedule.transform_block_layout(any_block(game), game.draw.choice(MAPS))
 
 
 def set_axis_separator(game: Player) -> None:
-    """Dimensions of a buffer in groups."""
+    """Separates a buffer's dimensions into groups."""
     game.schedule.set_axis_separator(any_block(game), ("write", 0), game.draw.choice([[1], [], None]))
 
 
 def pad_einsum(game: Player) -> None:
-    """Loops up to multiples."""
+    """Pads loops to multiples."""
     block = any_block(game)
     count = sum(op.name == "tir.iter_var" for op in game.schedule.get(block).body.block.ops)
     game.schedule.pad_einsum(block, [game.draw.choice([1, 2, 4, 8]) for _ in range(count)])
 
 
 def omit_padding(game: Player) -> None:
-    """A padding that is not stored."""
+    """Omits a padding that is not stored."""
     block = any_block(game)
     game.schedule.omit_padding(block, game.draw.choice(game.schedule.get_loops(block)))
 
 
 def control(game: Player) -> None:
-    """Marks in the trace."""
+    """Adds marks to the trace."""
     if game.draw.random() < 0.5:
         game.schedule.enter_postproc()
     else:

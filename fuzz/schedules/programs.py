@@ -211,7 +211,7 @@ def _stage(rng: random.Random, name: str, source: str, other: str, n: Size, m: S
 
 
 def _changed(size: Size, by: str) -> str:
-    """A size with something done to it: 16, "- 1" → 15; n → n - 1."""
+    """Returns a size with something done to it: 16, "- 1" → 15; n → n - 1."""
     if isinstance(size, str):
         return f"{size} {by}"
     sign, amount = by.split()
@@ -248,7 +248,7 @@ class ProgramWriter:
     """Buffers that the loop written now fills, which are read only where its iteration has: by the loop's axis, or not at all."""
 
     def program(self) -> str:
-        """The text."""
+        """Returns the text."""
         draw = self.draw
         for _ in range(draw.randint(1, 2)):
             self.buffer(tuple(draw.choice([2, 3, 4, 5, 6, 8, 12]) for _ in range(draw.randint(1, 2))), True, True)
@@ -273,7 +273,7 @@ class ProgramWriter:
         return name
 
     def nest(self, last: bool) -> None:
-        """One block, or two under the outermost loop."""
+        """Writes one block, or two under the outermost loop."""
         if self.draw.random() < 0.2:
             extent = self.draw.choice([2, 3, 4, 6])
             shared = f"s{self.blocks}"
@@ -285,7 +285,7 @@ class ProgramWriter:
             self.block(1, last, None)
 
     def axis(self, number: int, kind: str, loops: list[tuple[str, int]], guards: list[str]) -> DrawnAxis:
-        """An axis with loops of its own, appended to `loops`."""
+        """Returns an axis with loops of its own, appended to `loops`."""
         draw, tag = self.draw, f"{self.blocks}_{number}"
         name = f"{'v' if kind == 'S' else 'w'}{tag}"
         match draw.randrange(8):
@@ -387,7 +387,7 @@ class ProgramWriter:
         return self.buffer(tuple(a.extent + extra for a in spatial), is_parameter), ", ".join(a.name for a in spatial)
 
     def term(self, sources: list[str], axes: list[DrawnAxis]) -> str:
-        """A value of elements of buffers and of axes."""
+        """Returns a value of elements of buffers and of axes."""
         draw = self.draw
         parts: list[str] = []
         for _ in range(draw.choice([1, 1, 2])):
@@ -404,7 +404,7 @@ class ProgramWriter:
         return draw.choice([" + ", " - "]).join(parts) if len(parts) > 1 else parts[0]
 
     def index(self, dim: int, axes: list[DrawnAxis]) -> str:
-        """An index of a dimension, inside of it."""
+        """Returns an index of a dimension, inside of it."""
         draw = self.draw
         if not axes:
             return str(draw.randrange(dim))
@@ -423,5 +423,5 @@ class ProgramWriter:
 
 
 def odd_blocks(rng: random.Random) -> str:
-    """A function of 1 to 4 such blocks, on int32."""
+    """Returns a function of 1 to 4 such blocks, on int32."""
     return ProgramWriter(rng).program()

@@ -32,7 +32,7 @@ class TeFuzzer:
     shrinkers = ON_TIR
 
     def draw(self, seed: int, number: int) -> Case:
-        """The case of a number."""
+        """Draws the case of a number."""
         rng = random.Random(f"te/{seed}/{number}")
         writer = TensorProgramWriter(rng)
         text = print_mir(ModuleOp([writer.function()]))

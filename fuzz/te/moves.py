@@ -26,7 +26,7 @@ OFTEN = (
 
 
 def computed(schedule: Schedule) -> list[Stage]:
-    """The stages of what is computed."""
+    """Returns the stages of what is computed."""
     return [stage for stage in schedule.stages if not isinstance(stage.op, PlaceholderOp)]
 
 

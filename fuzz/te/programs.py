@@ -35,7 +35,7 @@ class TensorProgramWriter:
     drawn: set[str] = field(default_factory=set[str])
 
     def function(self) -> FuncOp:
-        """The function `main`, whose last parameter is computed."""
+        """Draws the function `main`, whose last parameter is computed."""
         rng = self.rng
         self.dtype = rng.choice(DTYPES)
         self.symbolic = rng.random() < 0.25
@@ -68,22 +68,22 @@ class TensorProgramWriter:
         return te.func("main", self.params)
 
     def array(self, shape: tuple[int, int]) -> np.ndarray:
-        """Small numbers, seldom special ones."""
+        """Draws small numbers, seldom special ones."""
         draw = np.random.default_rng(self.rng.randrange(1 << 30))
         low = 0 if self.dtype.startswith("u") else -9
         made = np.asarray(draw.integers(low, 10, shape)).astype(numpy_dtype(self.dtype))
         return with_specials(made, self.rng) if self.rng.random() < 0.15 else made
 
     def source(self) -> Any:
-        """A tensor that is read; the latest more often."""
+        """Draws a tensor that is read; the latest more often."""
         return self.tensors[-1] if self.rng.random() < 0.6 else self.rng.choice(self.tensors)
 
     def constant(self) -> Any:
-        """A number of the dtype."""
+        """Draws a number of the dtype."""
         return te.const(self.rng.randint(0, 3), self.dtype)
 
     def read(self, tensor: Any, i: Any, j: Any) -> Any:
-        """An element, perhaps at a mirrored place."""
+        """Draws an element, perhaps at a mirrored place."""
         n, m = self.dims
         kind = self.rng.randrange(6)
         if kind == 0:
@@ -95,7 +95,7 @@ class TensorProgramWriter:
         return tensor[i, j]
 
     def by_element(self, name: str) -> Any:
-        """Of the same element of others, or of mirrored ones."""
+        """Draws a function of the same element of others, or of mirrored ones."""
         a, b, rng = self.source(), self.source(), self.rng
         number = self.constant()
         forms: list[Callable[[Any, Any], Any]] = [
@@ -125,7 +125,7 @@ class TensorProgramWriter:
         return te.compute(self.dims, element, name=name)
 
     def window(self, name: str) -> Any:
-        """Of neighbours, those outside replaced by a number."""
+        """Draws a function of neighbours, those outside replaced by a number."""
         a, number = self.source(), self.constant()
         n, m = self.dims
         di, dj = self.rng.randint(-1, 1), self.rng.randint(-2, 2)
@@ -137,7 +137,7 @@ class TensorProgramWriter:
         return te.compute(self.dims, element, name=name)
 
     def reduction(self, name: str) -> Any:
-        """A sum, a product or an extreme along a row or a column, or of a product of two."""
+        """Draws a sum, a product or an extreme along a row or a column, or of a product of two."""
         a, b, rng = self.source(), self.source(), self.rng
         n, m = self.dims
         reducer = rng.choice((te.sum, te.sum, te.max, te.min))
@@ -160,7 +160,7 @@ class TensorProgramWriter:
         return te.compute(self.dims, lambda i, j: reducer(a[i, k], axis=k, where=k <= j), name=name)
 
     def place_of_most(self, name: str) -> Any:
-        """The largest of a row and its place, by a reducer of two values.
+        """Draws the largest of a row and its place, by a reducer of two values.
 
         What is not above the number that it begins with is read as 1: of that and of NaN the place depends on the order. Of equal numbers
         the first counts, in whatever order they come.
@@ -189,7 +189,7 @@ class TensorProgramWriter:
         return te.compute(self.dims, lambda i, j: value[i, j] + index[i, j].astype(self.dtype), name=name)
 
     def scan(self, name: str) -> Any:
-        """Each row from the row before it."""
+        """Draws a scan: each row is computed from the row before it."""
         a, number = self.source(), self.constant()
         n, m = self.dims
         state = te.placeholder((n, m), self.dtype, f"{name}_state")

@@ -55,7 +55,7 @@ class TextFuzzer:
     shrinkers = ON_TEXT
 
     def draw(self, seed: int, number: int) -> Case:
-        """The case of a number."""
+        """Draws the case of a number."""
         rng = random.Random(f"text/{seed}/{number}")
         if not sources():
             raise FileNotFoundError(
@@ -124,7 +124,7 @@ _STRAY = ("\\", "\x00", "\x1b[2J", "é", "\u2028", "\ufeff", '"', "'", "`", "$",
 
 
 def with_stray(text: str, rng: random.Random) -> str:
-    """The text with something that does not belong there."""
+    """Returns the text with something that does not belong there."""
     place = rng.randrange(len(text) + 1)
     return text[:place] + rng.choice(_STRAY) + text[place:]
 

@@ -18,7 +18,7 @@ _TYPES = re.compile(r" /\*.*?\*/|(?<=\)) -> [^{]*(?= \{)")
 
 
 def varied(text: str, generator: random.Random) -> str:
-    """The program with one to three things changed."""
+    """Returns the program with one to three things changed."""
     program, *metadata = _TYPES.sub("", text).split(METADATA)
     for _ in range(generator.randint(1, 3)):
         program = generator.choice(CHANGES)(program, generator)
@@ -77,7 +77,7 @@ CHANGES = (_number, _entry, _length, _left_out, _flag, _layout, _dtype, _dimensi
 
 
 def mutated(text: str, generator: random.Random) -> str:
-    """The text with one to three characters or tokens dropped, doubled or swapped with the next."""
+    """Drops, doubles or swaps one to three characters or tokens of a text."""
     parts = list(text) if generator.random() < 0.5 else TOKEN.findall(text)
     for _ in range(generator.randint(1, 3)):
         if len(parts) < 2:

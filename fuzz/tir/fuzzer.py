@@ -35,7 +35,7 @@ class TirFuzzer:
     shrinkers = ON_TIR
 
     def draw(self, seed: int, number: int) -> Case:
-        """The case of a number."""
+        """Draws the case of a number."""
         rng = random.Random(f"tir/{seed}/{number}")
         text, inputs = draw_function(rng)
         return Case("tir", text, inputs, {"ways": draw_ways(rng, 2), "entry": "main"})

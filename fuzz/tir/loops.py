@@ -17,7 +17,7 @@ class LoopWriter:
         self.names = 0
 
     def program(self) -> str:
-        """The text."""
+        """Returns the text."""
         self.lines = [
             "@T.prim_func",
             f'def main(A: T.Buffer(({SIZE},), "int32"), B: T.Buffer(({SIZE},), "int32"), n: T.int32, m: T.int32):',

@@ -59,7 +59,7 @@ class Scope:
     """Variables of any dtype."""
 
     def inside(self, variables: dict[str, str]) -> Scope:
-        """The scope within loops."""
+        """Writes the scope within loops."""
         return Scope({**self.variables, **variables}, self.buffers, dict(self.lets))
 
 
@@ -81,7 +81,7 @@ class Writer:
         """Whether constants of int32 and int64 may be the ends of these, so that arithmetic wraps around."""
 
     def program(self) -> str:
-        """The text."""
+        """Returns the text."""
         scope = Scope({}, [])
         for _ in range(self.rng.randint(2, 4)):
             scope.buffers.append(self.parameter())
@@ -97,24 +97,24 @@ class Writer:
         return "\n".join(parts) + "\n"
 
     def fresh(self, stem: str) -> str:
-        """A name that is new."""
+        """Returns a new name."""
         self.names += 1
         return f"{stem}{self.names}"
 
     def line(self, depth: int, text: str) -> None:
-        """A line of the body."""
+        """Writes a line of the body."""
         self.lines.append("    " * depth + text)
 
     # Parameters.
 
     def dtype(self) -> str:
-        """Any dtype of a buffer."""
+        """Draws any dtype of a buffer."""
         return self.rng.choice(
             (self.rng.choice(INTS), self.rng.choice(FLOATS), "bool" if self.rng.random() < 0.3 else "int32")
         )
 
     def parameter(self) -> Buf:
-        """A buffer that is read, with an array for it."""
+        """Writes a buffer that is read, with an array for it."""
         name, dtype = self.fresh("A"), self.dtype()
         symbolic = self.rng.random() < 0.2
         shape = [self.rng.choice(EXTENTS[1:]) for _ in range(self.rng.choice((1, 1, 2)))]
@@ -134,7 +134,7 @@ class Writer:
         return Buf(name, dtype, tuple(written))
 
     def array(self, dtype: str, shape: Sequence[int]) -> np.ndarray:
-        """Numbers that most functions are defined on; special ones among them in some programs."""
+        """Draws numbers that most functions are defined on; in some programs special ones among them."""
         draw = np.random.default_rng(self.rng.randrange(1 << 30))
         if dtype == "bool":
             return draw.integers(0, 2, shape).astype(bool)
@@ -146,7 +146,7 @@ class Writer:
         return with_specials(made, self.rng) if not self.calm and made.size else made
 
     def output(self, shape: tuple[str, ...], dtype: str) -> Buf:
-        """A buffer that a nest writes: a parameter, or one of the function's own that a later nest copies out."""
+        """Adds a buffer that a nest writes: a parameter, or a temporary that a later nest copies out."""
         name = self.fresh("O")
         extents = [self.scalar if extent == "n" else int(extent) for extent in shape]
         dims = ", ".join(shape) + ("," if shape else "")
@@ -162,7 +162,7 @@ class Writer:
     # Statements.
 
     def nest(self, scope: Scope) -> Buf:
-        """Some loops that write a buffer."""
+        """Writes loops that write a buffer."""
         made: Callable[[Scope], Buf] = self.rng.choice(
             (self.loops, self.loops, self.loops, self.block, self.reduction, self.reduction, self.parallel, self.vectorized, self.vectors,
              self.repeated, self.uneven, self.through_memory, self.threads, self.called, self.statements, self.of_views, self.of_lanes, self.constants)
@@ -178,7 +178,7 @@ class Writer:
         return tuple(found)
 
     def loops(self, scope: Scope) -> Buf:
-        """Serial loops, one or several stores under conditions and lets."""
+        """Writes serial loops, one or several stores under conditions and lets."""
         shape, dtype = self.extents(), self.dtype()
         out = self.output(shape, dtype)
         variables = {self.fresh("i"): extent for extent in shape}
@@ -223,7 +223,7 @@ class Writer:
             self.line(depth, f"{place} = {place} + {self.expression(dtype, scope, 2)}")
 
     def block(self, scope: Scope) -> Buf:
-        """A block of spatial axes, some with a predicate."""
+        """Writes a block of spatial axes, some with a predicate."""
         shape, dtype = tuple(e for e in self.extents() if e != "n") or ("3",), self.dtype()
         out = self.output(shape, dtype)
         names = [self.fresh("i") for _ in shape]
@@ -238,7 +238,7 @@ class Writer:
         return out
 
     def reduction(self, scope: Scope) -> Buf:
-        """A block with an init: sums, products, extremes."""
+        """Writes a block with an init: sums, products, extremes."""
         shape = tuple(e for e in self.extents(2) if e != "n")
         shape = shape if len(shape) > 1 else (*shape, "5")
         dtype = self.rng.choice((self.rng.choice(INTS), self.rng.choice(FLOATS)))
@@ -259,7 +259,7 @@ class Writer:
         return out
 
     def parallel(self, scope: Scope) -> Buf:
-        """A loop for threads."""
+        """Writes a loop for threads."""
         extent, dtype = self.rng.choice((*EXTENTS, "n")), self.dtype()
         out, name = self.output((str(extent),), dtype), self.fresh("i")
         self.line(0, f"for {name} in T.parallel({extent}):")
@@ -267,7 +267,7 @@ class Writer:
         return out
 
     def vectorized(self, scope: Scope) -> Buf:
-        """A loop in lanes."""
+        """Writes a loop in lanes."""
         outer, lanes, dtype = self.rng.choice(EXTENTS), self.rng.choice((*LANES, 1, 3, 5)), self.dtype()
         out, i, j = self.output((str(outer), str(lanes)), dtype), self.fresh("i"), self.fresh("j")
         self.line(0, f"for {i} in range({outer}):")
@@ -300,7 +300,7 @@ class Writer:
         return out
 
     def repeated(self, scope: Scope) -> Buf:
-        """A while loop."""
+        """Writes a while loop."""
         extent = self.rng.choice(EXTENTS)
         out, i = self.output((str(extent),), "int32"), self.fresh("i")
         self.line(0, f"for {i} in range({extent}):")
@@ -311,7 +311,7 @@ class Writer:
         return out
 
     def uneven(self, scope: Scope) -> Buf:
-        """Loops whose extents and begins depend on others, adding to elements."""
+        """Writes loops whose extents and begins depend on others, adding to elements."""
         extent, dtype = self.rng.choice(EXTENTS), self.rng.choice((*INTS, *FLOATS))
         out, i, j = self.output((str(extent),), dtype), self.fresh("i"), self.fresh("j")
         self.line(0, f"for {i} in range({extent}):")
@@ -322,7 +322,7 @@ class Writer:
         return out
 
     def through_memory(self, scope: Scope) -> Buf:
-        """Through memory of the function's own, in the ways that there are to get some."""
+        """Writes through memory of the function's own, allocated in each way that exists."""
         extent, dtype = str(self.rng.choice(EXTENTS[1:])), self.dtype()
         out = self.output((extent,), dtype)
         name = self.fresh("M")
@@ -361,7 +361,7 @@ class Writer:
         return out
 
     def called(self, scope: Scope) -> Buf:
-        """Another function of the module writes the buffer."""
+        """Writes another function of the module that writes the buffer."""
         extent, dtype = str(self.rng.choice(EXTENTS[1:])), self.rng.choice((*INTS, *FLOATS))
         out = self.output((extent,), dtype)
         if self.helper:
@@ -395,7 +395,7 @@ class Writer:
         return out
 
     def of_views(self, scope: Scope) -> Buf:
-        """Through a view of the buffer's memory, or of a region of it."""
+        """Writes through a view of the buffer's memory, or of a region of it."""
         dtype = self.rng.choice((*INTS, *FLOATS))
         out, view, i = self.output(("8",), dtype), self.fresh("V"), self.fresh("i")
         inner = scope.inside({i: "4"})
@@ -431,7 +431,7 @@ class Writer:
         return out
 
     def of_lanes(self, scope: Scope) -> Buf:
-        """All lanes of a vector as one number, and sums of products of bytes."""
+        """Writes all lanes of a vector as one number, and sums of products of bytes."""
         dtype, lanes = self.rng.choice((*INTS, "float32", "float64")), self.rng.choice(LANES)
         name = self.fresh("M")
         own, i = Buf(name, dtype, ("8",)), self.fresh("i")
@@ -448,7 +448,7 @@ class Writer:
         return out
 
     def constants(self, scope: Scope) -> Buf:
-        """A table of numbers that the function holds, and the ends of dtypes."""
+        """Writes a table of numbers that the function holds, and the ends of dtypes."""
         dtype = self.rng.choice(INTS)
         out, name, i = self.output(("4",), dtype), self.fresh("C"), self.fresh("i")
         numbers = ", ".join(str(self.rng.randint(0, 9)) for _ in range(4))
@@ -468,7 +468,7 @@ class Writer:
     # Expressions.
 
     def index(self, scope: Scope, depth: int) -> str:
-        """An int32 expression of loop variables."""
+        """Writes an int32 expression of loop variables."""
         rng = self.rng
         if depth == 0 or rng.random() < 0.2:
             return rng.choice(
@@ -487,7 +487,7 @@ class Writer:
         )  # fmt: skip
 
     def place(self, buffer: Buf, scope: Scope) -> str | None:
-        """An element of a buffer that exists."""
+        """Writes an element of a buffer that exists."""
         indices: list[str] = []
         for extent in buffer.shape:
             direct = [name for name, other in scope.variables.items() if other == extent or (other.isdigit() and extent.isdigit() and 0 < int(other) <= int(extent))]  # fmt: skip
@@ -503,12 +503,12 @@ class Writer:
         return f"{buffer.name}[{', '.join(indices)}]"
 
     def load(self, dtype: str, scope: Scope) -> str | None:
-        """An element of a buffer of a dtype."""
+        """Writes an element of a buffer of a dtype."""
         fit = [b for b in scope.buffers if b.dtype == dtype]
         return self.place(self.rng.choice(fit), scope) if fit else None
 
     def constant(self, dtype: str) -> str:
-        """A constant."""
+        """Writes a constant."""
         rng = self.rng
         if dtype == "bool":
             return f"T.bool({rng.random() < 0.5})"
@@ -524,7 +524,7 @@ class Writer:
         return f"T.{dtype}({rng.choice((0, 1, -1, 2, 0.5, -0.25, 3, 1.5))})"
 
     def expression(self, dtype: str, scope: Scope, depth: int) -> str:
-        """A scalar expression of a dtype."""
+        """Writes a scalar expression of a dtype."""
         rng = self.rng
         if depth <= 0 or rng.random() < 0.15:
             return self.leaf(dtype, scope)
@@ -548,7 +548,7 @@ class Writer:
         return self.of_ints(dtype, a, b, scope) if "int" in dtype else self.of_floats(dtype, a, b, scope)
 
     def of_ints(self, dtype: str, a: str, b: str, scope: Scope) -> str:
-        """Operators and intrinsics on integers."""
+        """Writes operators and intrinsics on integers."""
         rng = self.rng
         bits = int(dtype.removeprefix("u").removeprefix("int"))
         # The text refuses a constant 0 here.
@@ -572,7 +572,7 @@ class Writer:
         return rng.choice(forms)
 
     def of_floats(self, dtype: str, a: str, b: str, scope: Scope) -> str:
-        """Operators and intrinsics on floats; most within where they are defined, and steady."""
+        """Writes operators and intrinsics on floats, mostly where they are defined and steady."""
         rng = self.rng
         kind = rng.randrange(8)
         if kind == 0:
@@ -606,7 +606,7 @@ class Writer:
         return f"T.{name}({argument})"
 
     def cast(self, dtype: str, scope: Scope, depth: int) -> str:
-        """A value of another dtype, converted."""
+        """Writes a value of another dtype, converted."""
         other = self.dtype()
         value = self.expression(other, scope, depth - 1)
         if "int" in dtype and "float" in other and self.calm:
@@ -614,7 +614,7 @@ class Writer:
         return f'T.Cast("{dtype}", {value})'
 
     def leaf(self, dtype: str, scope: Scope) -> str:
-        """A variable, an element or a constant."""
+        """Writes a variable, an element or a constant."""
         rng = self.rng
         named = [name for name, kind in scope.lets.items() if kind == dtype]
         if named and rng.random() < 0.4:
@@ -629,7 +629,7 @@ class Writer:
         return loaded if loaded is not None and rng.random() < 0.85 else self.constant(dtype)
 
     def condition(self, scope: Scope, depth: int) -> str:
-        """A bool."""
+        """Writes a bool."""
         rng = self.rng
         kind = rng.randrange(6)
         if kind == 0:

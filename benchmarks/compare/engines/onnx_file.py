@@ -19,7 +19,7 @@ GATES = (0, 3, 1, 2)
 
 
 def lstm_model(weights: Mapping[str, Array], graph: Graph) -> Any:
-    """The model of the example's weights: the sequence to the last hidden and cell state."""
+    """Returns the model of the example's weights: the sequence to the last hidden and cell state."""
 
     def gates(name: str) -> Array:
         parts = np.split(weights[name], 4, axis=0)
@@ -52,7 +52,7 @@ def lstm_model(weights: Mapping[str, Array], graph: Graph) -> Any:
 
 
 def translated(material: Material) -> Path:
-    """The program in ONNX, operator by operator."""
+    """Returns the program in ONNX, operator by operator."""
     path = material.file(".onnx")
     if not material.is_fresh(path):
         onnx.save(model_of(material.graph), str(path))

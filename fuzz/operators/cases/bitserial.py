@@ -14,7 +14,7 @@ WIDTH = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
 
 
 def packed(x: np.ndarray, bits: int, axis: int, place: int, dtype: str) -> np.ndarray:
-    """Bits packed into words along an axis, an axis of the bits inserted."""
+    """Packs bits into words along an axis, with an axis of the bits inserted."""
     width, planes = WIDTH[dtype], []
     for bit in range(bits):
         rows = np.moveaxis(x, axis, -1).reshape(*np.delete(x.shape, axis), -1, width)

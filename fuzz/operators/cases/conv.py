@@ -15,7 +15,7 @@ AXES = {1: "W", 2: "HW", 3: "DHW"}
 
 
 def pack(x: np.ndarray, axes: str, layout: str) -> np.ndarray:
-    """A tensor whose dimensions are `axes`, brought into a layout with at most one block of each axis."""
+    """Brings a tensor of dimensions `axes` into a layout with at most one block of each axis."""
     outer = [c for c in layout if c.isupper()]
     x = x.transpose([axes.index(c) for c in outer])
     for inner in [c for c in layout if c.islower()]:
@@ -28,7 +28,7 @@ def pack(x: np.ndarray, axes: str, layout: str) -> np.ndarray:
 
 
 def convolution(x: np.ndarray, w: np.ndarray, a: Any, dtype: Any) -> np.ndarray:
-    """x (N, C, …) by w (O, I, …), place by place."""
+    """Convolves x (N, C, …) with w (O, I, …), place by place."""
     rank = x.ndim - 2
     before, after = padding_of(a.padding, rank)
     wide = np.int64 if x.dtype.kind in "iu" else np.float64
@@ -55,7 +55,7 @@ def padding_of(padding: Any, rank: int) -> tuple[Any, Any]:
 
 
 def paddings(draw: Any, rank: int) -> tuple[int, ...]:
-    """Padding in one of the forms that TVM takes; of two numbers in 1d, before and after."""
+    """Draws a padding in one of TVM's forms; two numbers in 1d are before and after."""
     count = draw(st.sampled_from((1, rank, 2 * rank)))
     return tuple(draw(st.integers(0, 2)) for _ in range(count))
 
@@ -95,7 +95,7 @@ def convolutions(draw: Any, rank: int) -> Any:
 
 
 def unpack(x: np.ndarray, axes: str, layout: str) -> np.ndarray:
-    """The inverse of `pack`."""
+    """Inverts `pack`."""
     outer, inner = [c for c in layout if c.isupper()], [c for c in layout if c.islower()]
     for c in reversed(inner):
         axis = outer.index(c.upper())

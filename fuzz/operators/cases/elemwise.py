@@ -14,12 +14,12 @@ from ..sampling import ALL, FLOATS, INTS, array, broadcastable, case, shapes, us
 
 
 def erf(x: np.ndarray) -> np.ndarray:
-    """The error function, element by element; numpy lacks it. Independent of the package's."""
+    """Returns the error function, element by element; numpy lacks it. Independent of the package's."""
     return np.vectorize(math.erf, otypes=[np.float64])(np.asarray(x, np.float64)).astype(x.dtype)
 
 
 def half_away(x: np.ndarray) -> np.ndarray:
-    """The nearest integers, halves away from zero."""
+    """Returns the nearest integers, halves away from zero."""
     return np.vectorize(_round, otypes=[np.float64])(np.asarray(x, np.float64)).astype(x.dtype)
 
 
@@ -30,7 +30,7 @@ def _round(value: float) -> float:
 
 
 def by_math(function: Callable[[float], float]) -> Callable[..., Any]:
-    """A function of Python floats, element by element."""
+    """Returns a function of Python floats, element by element."""
     raw = np.vectorize(function, otypes=[np.float64])
     return lambda attrs, x: raw(x.astype(np.float64)).astype(x.dtype)
 
@@ -117,7 +117,7 @@ case(
 
 
 def _wrapped(function: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """Exact integer arithmetic, then modulo the dtype's range."""
+    """Wraps exact integer arithmetic, then reduces modulo the dtype's range."""
 
     def reference(attrs: Any, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         if a.dtype.kind not in "iu":

@@ -13,7 +13,7 @@ from .conv import padding_of
 
 
 def tiled(w: np.ndarray, across: int, depth: int) -> np.ndarray:
-    """The weight (H, W, I, O) in tiles."""
+    """Returns the weight (H, W, I, O) in tiles."""
     flat = [w[place] for place in np.ndindex(*w.shape[:3])]
     rows = -(-len(flat) // (4 * depth)) * 4
     is_byte = w.dtype.itemsize == 1

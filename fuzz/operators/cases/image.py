@@ -32,7 +32,7 @@ def position(place: int, size: int, target: int, mode: str, low: float, high: fl
 
 
 def taps(at: float, size: int, a: Any) -> dict[int, float]:
-    """The weight of each source pixel."""
+    """Returns the weight of each source pixel."""
     result: dict[int, float] = {}
 
     def add(pixel: float, weight: float) -> None:
@@ -58,7 +58,7 @@ def taps(at: float, size: int, a: Any) -> dict[int, float]:
 
 
 def resized(x: np.ndarray, size: Any, a: Any, roi: Any) -> np.ndarray:
-    """x (N, C, …) resized axis by axis."""
+    """Resizes x (N, C, …) axis by axis."""
     rank = x.ndim - 2
     crop = a.coordinate_transformation_mode == "tf_crop_and_resize"
     result = np.zeros((*x.shape[:2], *size))

@@ -23,7 +23,7 @@ def _matrix(draw: Any, rows: int, columns: int, block: tuple[int, int] | None) -
 
 
 def full(data: np.ndarray, columns: np.ndarray, starts: np.ndarray, count: int) -> np.ndarray:
-    """The matrix with its zeros, of so many (blocks of) columns."""
+    """Returns the matrix with its zeros, of so many (blocks of) columns."""
     height, width = data.shape[1:] or (1, 1)
     result = np.zeros(((len(starts) - 1) * height, count * width))
     for row in range(len(starts) - 1):

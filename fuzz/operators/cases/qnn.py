@@ -47,7 +47,7 @@ def quantized(real: np.ndarray, scale: Any, zero: Any, dtype: str, rounding: Any
 
 @st.composite
 def _parameters(draw: Any, size: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """A scale and a zero point: scalars, or vectors of `size`."""
+    """Returns a scale and a zero point: scalars, or vectors of `size`."""
     if size is None or draw(st.booleans()):
         return draw(SCALES), draw(ZERO_POINTS)
     return np.array([draw(SCALES) for _ in range(size)], np.float32), np.array(
@@ -280,7 +280,7 @@ def _softmaxes(draw: Any) -> Any:
 
 
 def _soft_row(row: list[int], scale: float) -> list[int]:
-    """The shares of a row, in parts of 128."""
+    """Returns the shares of a row, in parts of 128."""
     one = math.floor(1 / scale + 0.5)
     powers = [v + (v >> 1) - (v >> 4) for v in (r - max(row) for r in row)]
     wholes = [min(-p // one, 20) for p in powers]

@@ -41,7 +41,7 @@ def _shift(state: list[int]) -> list[int]:
 
 
 def generate(key: np.ndarray, count: int) -> tuple[np.ndarray, list[int]]:
-    """The next state, and words."""
+    """Returns the next state, and words."""
     s = [int(v) for v in key]
     if s[7] >= MASK - count:
         if s[8] == s[9] == 0:

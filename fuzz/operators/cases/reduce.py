@@ -36,7 +36,7 @@ def axes_of(attrs: Any, rank: int) -> list[int]:
 
 
 def groups(attrs: Any, x: np.ndarray, function: Callable[[list[Any]], Any], dtype: Any) -> np.ndarray:
-    """`function` of each list of elements that are reduced together, in row-major order."""
+    """Returns `function` of each list of elements that are reduced together, in row-major order."""
     axes = axes_of(attrs, x.ndim)
     kept = [a for a in range(x.ndim) if a not in axes]
     result = np.empty([x.shape[a] for a in kept], dtype)

@@ -16,7 +16,7 @@ ANYTHING = ALL
 
 @st.composite
 def _reshapes(draw: Any) -> Any:
-    """A shape that is split into runs of dimensions, each written with one of the special values."""
+    """Returns a shape that is split into runs of dimensions, each written with one of the special values."""
     runs: list[int] = []
     shape: list[int] = []
     inferred = False

@@ -15,7 +15,7 @@ from ..sampling import case, seeds, values
 
 @st.composite
 def _places(draw: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Some distinct places of a shape, in row-major order."""
+    """Draws distinct places of a shape, in row-major order."""
     every = list(product(*map(range, shape)))
     count = draw(st.integers(1, len(every)))
     chosen = sorted(np.random.default_rng(draw(seeds)).permutation(len(every))[:count])

@@ -12,7 +12,7 @@ from ..sampling import case, seeds, values
 
 
 def _box(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Boxes on a coarse grid, so that some overlap and some are equal."""
+    """Draws boxes on a coarse grid, so that some overlap and some are equal."""
     low = rng.integers(0, 4, (*shape, 2))
     return (np.concatenate([low, low + rng.integers(1, 4, (*shape, 2))], -1) / 8).astype(np.float32)
 

@@ -35,7 +35,7 @@ def filters(tile: int) -> np.ndarray:
 
 
 def transformed(w: np.ndarray, tile: int) -> np.ndarray:
-    """The weight (O, I, …) transformed, the depth of a flat kernel left alone."""
+    """Returns the weight (O, I, …) transformed, the depth of a flat kernel left alone."""
     g, rank = filters(tile), w.ndim - 2
     flat = rank == 3 and w.shape[2] == 1
     letters = "dhw"[3 - rank :]
@@ -48,7 +48,7 @@ def transformed(w: np.ndarray, tile: int) -> np.ndarray:
 
 
 def outputs(tile: int) -> np.ndarray:
-    """The points' powers: what the products are multiplied with."""
+    """Returns the points' powers: what the products are multiplied with."""
     return np.array([*[[float(p) ** j for j in range(tile)] for p in POINTS[tile]], [0.0] * (tile - 1) + [1.0]])
 
 
@@ -120,7 +120,7 @@ def _convolutions(draw: Any, rank: int) -> Any:
 
 
 def _convolution(a: Any, x: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """The direct convolution: the spatial weight comes back by the pseudoinverse of the transform."""
+    """Returns the direct convolution: the spatial weight comes back by the pseudoinverse of the transform."""
     rank = x.ndim - 2
     inverse, flat = np.linalg.pinv(filters(a.tile_size)), rank == 3 and a.kernel_size[0] == 1
     w = weight.astype(np.float64)

@@ -43,7 +43,7 @@ TABLE = HandlerTable()
 
 
 def fastmath_of(flags: Attribute | None) -> llvm.FastMathAttr:
-    """arith's fastmath flags as LLVM's."""
+    """Returns arith's fastmath flags as LLVM's."""
     return NO_FASTMATH if flags is None else _fastmath_of(flags)
 
 
@@ -57,7 +57,7 @@ def _fastmath_of(flags: Attribute) -> llvm.FastMathAttr:
 
 @TABLE.on(arith.ConstantOp)
 def convert_constant(c: Converter, op: arith.ConstantOp) -> None:
-    """Scalars and dense vectors."""
+    """Lowers scalars and dense vectors."""
     type_, value = c.type_of(op.results[0]), op.properties["value"]
     match value:
         case IntegerAttr():
@@ -100,14 +100,14 @@ INTEGER_INTRINSICS: dict[type[Operation], str] = {
 
 @TABLE.on(*INTEGER_OPS)
 def convert_integer_op(c: Converter, op: Operation) -> None:
-    """Bitwise ops and right shifts."""
+    """Lowers bitwise ops and right shifts."""
     lhs, rhs = c.operands(op)
     c.bind(op.results[0], c.emit(INTEGER_OPS[type(op)], (lhs, rhs), lhs.type))
 
 
 @TABLE.on(*WRAPPING_OPS)
 def convert_wrapping_op(c: Converter, op: Operation) -> None:
-    """Ops that wrap around unless their flags say that they do not."""
+    """Lowers ops that wrap around unless their flags say that they do not."""
     lhs, rhs = c.operands(op)
     flags = op.properties.get("overflowFlags")
     properties = WRAPS if flags is None else _overflow_of(flags)
@@ -116,7 +116,7 @@ def convert_wrapping_op(c: Converter, op: Operation) -> None:
 
 @memoized
 def _overflow_of(flags: Attribute) -> dict[str, Attribute]:
-    """arith's overflow flags as a property of LLVM's ops."""
+    """Returns arith's overflow flags as a property of LLVM's ops."""
     if not isinstance(flags, arith.IntegerOverflowAttr) or not flags.data:
         return WRAPS
     bits = (arith.IntegerOverflowFlag.NSW in flags.data) + 2 * (arith.IntegerOverflowFlag.NUW in flags.data)
@@ -125,13 +125,13 @@ def _overflow_of(flags: Attribute) -> dict[str, Attribute]:
 
 @TABLE.on(*INTEGER_INTRINSICS)
 def convert_min_max(c: Converter, op: Operation) -> None:
-    """Minimum and maximum of integers."""
+    """Lowers minimum and maximum of integers."""
     lhs, rhs = c.operands(op)
     c.bind(op.results[0], c.compute(INTEGER_INTRINSICS[type(op)], (lhs, rhs), lhs.type))
 
 
 def _known_lanes(value: SSAValue) -> list[int] | None:
-    """The lanes of an integer constant, None when it is none."""
+    """Returns the lanes of an integer constant, None when it is none."""
     owner = value.owner
     if isinstance(owner, llvm.ConstantOp):
         match owner.value:
@@ -172,7 +172,7 @@ def divide(b: Builder, op: type[Operation], lhs: SSAValue, rhs: SSAValue, zero_r
 
 @TABLE.on(arith.DivSIOp, arith.DivUIOp, arith.RemSIOp, arith.RemUIOp)
 def convert_division(c: Converter, op: Operation) -> None:
-    """Division and remainder, toward zero."""
+    """Lowers division and remainder, toward zero."""
     ops: dict[type[Operation], type[Operation]] = {
         arith.DivSIOp: llvm.SDivOp,
         arith.DivUIOp: llvm.UDivOp,
@@ -225,7 +225,7 @@ def _floor_divide(c: Converter, value: SSAValue, divisor: SSAValue, known: Seque
 
 @TABLE.on(arith.AddUIExtendedOp)
 def convert_addui_extended(c: Converter, op: arith.AddUIExtendedOp) -> None:
-    """Sum and carry."""
+    """Lowers sum and carry."""
     lhs, rhs = c.operands(op)
     total = c.emit(llvm.AddOp, (lhs, rhs), lhs.type, WRAPS)
     c.bind(op.sum, total)
@@ -234,7 +234,7 @@ def convert_addui_extended(c: Converter, op: arith.AddUIExtendedOp) -> None:
 
 @TABLE.on(arith.MulSIExtendedOp, arith.MulUIExtendedOp)
 def convert_mul_extended(c: Converter, op: arith.MulSIExtendedOp | arith.MulUIExtendedOp) -> None:
-    """Low and high half of a product, from one of twice the width."""
+    """Lowers low and high half of a product, from one of twice the width."""
     lhs, rhs = c.operands(op)
     element = element_of(lhs.type)
     assert isinstance(element, IntegerType)
@@ -263,7 +263,7 @@ FLOAT_INTRINSICS: dict[type[Operation], str] = {
 
 
 def in_f32(c: Converter, values: tuple[SSAValue, ...], compute: Callable[[tuple[SSAValue, ...]], SSAValue]) -> SSAValue:
-    """`compute(values)`, done in f32 and rounded back when the values are bf16."""
+    """Returns `compute(values)`, done in f32 and rounded back when the values are bf16."""
     type_ = values[0].type
     if not isinstance(element_of(type_), BFloat16Type):
         return compute(values)
@@ -273,7 +273,7 @@ def in_f32(c: Converter, values: tuple[SSAValue, ...], compute: Callable[[tuple[
 
 @TABLE.on(*FLOAT_OPS)
 def convert_float_op(c: Converter, op: Operation) -> None:
-    """+, -, *, /."""
+    """Lowers +, -, *, / of floats."""
     properties: dict[str, Attribute] = {"fastmathFlags": fastmath_of(op.properties.get("fastmath"))}
     llvm_op = FLOAT_OPS[type(op)]
     c.bind(op.results[0], in_f32(c, c.operands(op), lambda values: c.emit(llvm_op, values, values[0].type, properties)))
@@ -332,34 +332,34 @@ def convert_negf(c: Converter, op: arith.NegfOp) -> None:
 
 @TABLE.on(arith.CmpiOp)
 def convert_cmpi(c: Converter, op: arith.CmpiOp) -> None:
-    """Integer compare."""
+    """Lowers an integer compare."""
     lhs, rhs = c.operands(op)
     c.bind(op.result, c.icmp(vector_ext.CMPI_PREDICATES[op.predicate.value.data], lhs, rhs))
 
 
 @TABLE.on(arith.CmpfOp)
 def convert_cmpf(c: Converter, op: arith.CmpfOp) -> None:
-    """Float compare."""
+    """Lowers a float compare."""
     lhs, rhs = _widened(c, c.operands(op))
     c.bind(op.result, c.fcmp(vector_ext.CMPF_PREDICATES[op.predicate.value.data], lhs, rhs))
 
 
 @TABLE.on(vector_ext.CmpiOp)
 def convert_vector_cmpi(c: Converter, op: vector_ext.CmpiOp) -> None:
-    """Integer compare, lane by lane."""
+    """Lowers an integer compare, lane by lane."""
     lhs, rhs = c.operands(op)
     c.bind(op.result, c.icmp(op.predicate.data, lhs, rhs))
 
 
 @TABLE.on(vector_ext.CmpfOp)
 def convert_vector_cmpf(c: Converter, op: vector_ext.CmpfOp) -> None:
-    """Float compare, lane by lane."""
+    """Lowers a float compare, lane by lane."""
     lhs, rhs = _widened(c, c.operands(op))
     c.bind(op.result, c.fcmp(op.predicate.data, lhs, rhs))
 
 
 def _widened(c: Converter, values: tuple[SSAValue, ...]) -> tuple[SSAValue, ...]:
-    """bf16 values as f32, others as they are."""
+    """Returns bf16 values as f32, others as they are."""
     type_ = values[0].type
     if not isinstance(element_of(type_), BFloat16Type):
         return values
@@ -368,7 +368,7 @@ def _widened(c: Converter, values: tuple[SSAValue, ...]) -> tuple[SSAValue, ...]
 
 @TABLE.on(arith.SelectOp, vector_ext.SelectOp)
 def convert_select(c: Converter, op: arith.SelectOp | vector_ext.SelectOp) -> None:
-    """cond ? lhs : rhs."""
+    """Lowers cond ? lhs : rhs."""
     if is_memref(op.lhs.type):
         raise error_at(op, "a select between memrefs cannot be lowered", "select the element, or branch with scf.if")
     cond, lhs, rhs = c.operands(op)
@@ -379,7 +379,7 @@ def convert_select(c: Converter, op: arith.SelectOp | vector_ext.SelectOp) -> No
 
 
 def extend_float(c: Builder, value: SSAValue, type_: Attribute) -> SSAValue:
-    """A wider float."""
+    """Extends a float to a wider type."""
     if not isinstance(element_of(value.type), BFloat16Type):
         return c.emit(llvm.FPExtOp, (value,), type_)
     narrow, wide = with_element(type_, i16), with_element(type_, i32)
@@ -390,7 +390,7 @@ def extend_float(c: Builder, value: SSAValue, type_: Attribute) -> SSAValue:
 
 
 def truncate_float(c: Converter, value: SSAValue, type_: Attribute) -> SSAValue:
-    """A narrower float, rounded to nearest even."""
+    """Truncates a float, rounded to nearest even."""
     source, target = element_of(value.type), element_of(type_)
     if isinstance(source, Float64Type) and isinstance(target, Float16Type):
         return c.emit(llvm.FPTruncOp, (_round_to_odd(c, value),), type_)
@@ -419,7 +419,7 @@ def _truncate_to_bf16(c: Converter, value: SSAValue, type_: Attribute) -> SSAVal
 
 
 def _upper_half(c: Converter, value: SSAValue, type_: Attribute) -> SSAValue:
-    """The bf16 whose bits are the upper half of these f32 (or of the i32 of their bits)."""
+    """Returns the bf16 whose bits are the upper half of these f32 (or of the i32 of their bits)."""
     wide = with_element(type_, i32)
     bits = value if value.type == wide else c.emit(llvm.BitcastOp, (value,), wide)
     upper = c.emit(llvm.LShrOp, (bits, c.constant(16, wide)), wide)
@@ -445,7 +445,7 @@ def _round_to_odd(c: Converter, value: SSAValue) -> SSAValue:
 
 
 def resize_float(c: Converter, value: SSAValue, type_: Attribute) -> SSAValue:
-    """`value` as another float type."""
+    """Converts `value` to another float type."""
     if value.type == type_:
         return value
     if float_width(type_) > float_width(value.type):
@@ -455,12 +455,12 @@ def resize_float(c: Converter, value: SSAValue, type_: Attribute) -> SSAValue:
 
 @TABLE.on(arith.ExtFOp, arith.TruncFOp)
 def convert_float_resize(c: Converter, op: Operation) -> None:
-    """Between float widths."""
+    """Lowers conversions between float widths."""
     c.bind(op.results[0], resize_float(c, c.value(op.operands[0]), c.type_of(op.results[0])))
 
 
 def resize_integer(c: Builder, value: SSAValue, type_: Attribute, signed: bool) -> SSAValue:
-    """`value` as an integer of another width."""
+    """Converts `value` to an integer of another width."""
     source, target = element_of(value.type), element_of(type_)
     assert isinstance(source, IntegerType) and isinstance(target, IntegerType)
     if source.width.data == target.width.data:
@@ -471,7 +471,7 @@ def resize_integer(c: Builder, value: SSAValue, type_: Attribute, signed: bool) 
 
 
 def integer_to_float(c: Converter, value: SSAValue, type_: Attribute, signed: bool) -> SSAValue:
-    """Rounded to nearest; f16 and bf16 by way of f32, as numpy does."""
+    """Converts rounded to nearest; f16 and bf16 by way of f32, as numpy does."""
     op = llvm.SIToFPOp if signed else llvm_ext.UIToFPOp
     if float_width(type_) == 16:
         return truncate_float(c, c.emit(op, (value,), with_element(type_, f32)), type_)
@@ -479,7 +479,7 @@ def integer_to_float(c: Converter, value: SSAValue, type_: Attribute, signed: bo
 
 
 def float_to_integer(c: Converter, value: SSAValue, type_: Attribute, signed: bool) -> SSAValue:
-    """Toward zero, limited to the type's range, NaN to 0; to a boolean, whether it is not zero.
+    """Converts toward zero, limited to the type's range, NaN to 0; to a boolean, compares with zero.
 
     f32 → i8: max(x, -128), min(…, 127), fptosi, trunc, and 0 where x is NaN (f64 → i32 likewise).  f32 → i32, whose greatest number f32 does not
     hold: max(x, -2**31), fptosi, 2**31 - 1 where x is 2**31 or more, and 0 where x is NaN.
@@ -562,14 +562,14 @@ CASTS: dict[str, Callable[[Converter, SSAValue, Attribute], SSAValue]] = {
     arith.FPToUIOp,
 )
 def convert_cast(c: Converter, op: Operation) -> None:
-    """The cast that the op is named after."""
+    """Lowers the cast that the op is named after."""
     kind = op.name.removeprefix("arith.")
     c.bind(op.results[0], CASTS[kind](c, c.value(op.operands[0]), c.type_of(op.results[0])))
 
 
 @TABLE.on(vector_ext.CastOp)
 def convert_vector_cast(c: Converter, op: vector_ext.CastOp) -> None:
-    """The cast that the op names, lane by lane; one that ends a product's upper half as a whole with it."""
+    """Lowers a cast lane by lane, or a product's upper half as a whole with its last cast."""
     if (value := high_product(c, op)) is not None:
         c.bind(op.result, value)
         return
@@ -578,7 +578,7 @@ def convert_vector_cast(c: Converter, op: vector_ext.CastOp) -> None:
 
 @TABLE.on(arith.BitcastOp)
 def convert_bitcast(c: Converter, op: arith.BitcastOp) -> None:
-    """The same bits as another type of the width."""
+    """Lowers a bitcast to another type of the width."""
     if is_memref(op.input.type):
         raise error_at(op, "a bitcast of a memref cannot be lowered", "use memref.view on a memref of i8")
     c.bind(op.result, c.emit(llvm.BitcastOp, (c.value(op.input),), c.type_of(op.result)))

@@ -85,7 +85,7 @@ def _moves(op: Operation) -> bool:
 
 
 def _bf16_operands(op: Operation) -> dict[int, Attribute]:
-    """The types of those operands that are bf16, by their number."""
+    """Returns the types of those operands that are bf16, by their number."""
     return {i: value.type for i, value in enumerate(op.operands) if element_of(value.type) == bf16}
 
 

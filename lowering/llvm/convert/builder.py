@@ -39,7 +39,7 @@ C_CONVENTION = llvm.CallingConventionAttr("ccc")
 
 @cache
 def linkage_attr(name: str) -> llvm.LinkageAttr:
-    """A linkage: `external`, `internal`, …"""
+    """Returns a linkage: `external`, `internal`, …"""
     return llvm.LinkageAttr(name)
 
 
@@ -54,7 +54,7 @@ def make_function(
     body: Region | None = None,
     properties: dict[str, Attribute] | None = None,
 ) -> llvm.FuncOp:
-    """A function, declared where it has no body; `properties` are those that others have not."""
+    """Returns a function, declared where it has no body; `properties` are those that others have not."""
     known: dict[str, Attribute] = {
         **(properties or {}),
         "sym_name": string(name),
@@ -113,7 +113,7 @@ class Builder(Emitter):
         return super()._new_constant(value, type_)
 
     def _vector_by_lanes(self, value: DenseIntOrFPElementsAttr, type_: Attribute) -> SSAValue:
-        """A vector constant put together from scalars, on entry to the function."""
+        """Returns a vector constant put together from scalars, on entry to the function."""
         element = element_of(type_)
         vector = self.hoist(llvm_ext.PoisonOp(type_))
         numbers = value.get_values()
@@ -128,17 +128,17 @@ class Builder(Emitter):
         return vector
 
     def i64(self, value: Index) -> SSAValue:
-        """`value` as an i64."""
+        """Returns `value` as an i64."""
         return self.constant(value, i64) if isinstance(value, int) else value
 
     def poison(self, type_: Attribute) -> SSAValue:
-        """A value of no meaning."""
+        """Returns a poison value."""
         return self.emit(llvm_ext.PoisonOp, (), type_)
 
     # i64 arithmetic that folds
 
     def add(self, lhs: Index, rhs: Index) -> Index:
-        """lhs + rhs, without signed overflow."""
+        """Emits lhs + rhs, without signed overflow."""
         if isinstance(lhs, int):
             if isinstance(rhs, int):
                 return lhs + rhs
@@ -148,7 +148,7 @@ class Builder(Emitter):
         return self.emit(llvm.AddOp, (lhs, self.i64(rhs)), i64, NO_WRAP_SIGNED)
 
     def mul(self, lhs: Index, rhs: Index) -> Index:
-        """lhs * rhs, without signed overflow."""
+        """Emits lhs * rhs, without signed overflow."""
         if isinstance(lhs, int):
             if isinstance(rhs, int):
                 return lhs * rhs
@@ -162,7 +162,7 @@ class Builder(Emitter):
     # Single instructions
 
     def gep(self, base: SSAValue, offset: Index, element: Attribute) -> SSAValue:
-        """The pointer `offset` elements after `base`, inside the same object."""
+        """Returns the pointer `offset` elements after `base`, inside the same object."""
         if offset == 0:
             return base
         indices, operands = gep_index(offset) if isinstance(offset, int) else (SSA_INDEX, (offset,))
@@ -170,33 +170,33 @@ class Builder(Emitter):
         return self.emit(llvm.GEPOp, (base, *map(self.i64, operands)), base.type, properties)
 
     def field(self, base: SSAValue, struct: Attribute, place: int) -> SSAValue:
-        """The pointer to a field of the struct at `base`."""
+        """Returns the pointer to a field of the struct at `base`."""
         properties = {**GEP_INBOUNDS, "rawConstantIndices": i32_array(0, place), "elem_type": struct}
         return self.emit(llvm.GEPOp, (base,), base.type, properties)
 
     def load(self, ptr: SSAValue, type_: Attribute, alignment: int) -> SSAValue:
-        """A load of `type_` from an address that `alignment` divides."""
+        """Emits a load of `type_` from an address that `alignment` divides."""
         return self.emit(llvm.LoadOp, (ptr,), type_, {"ordering": NOT_ATOMIC, "alignment": integer(alignment, i64)})
 
     def store(self, value: SSAValue, ptr: SSAValue, alignment: int, nontemporal: bool = False) -> None:
-        """A store to an address that `alignment` divides."""
+        """Emits a store to an address that `alignment` divides."""
         properties: dict[str, Attribute] = {"ordering": NOT_ATOMIC, "alignment": integer(alignment, i64)}
         if nontemporal:
             properties["nontemporal"] = UnitAttr()
         add_op(self.block, create_op(llvm.StoreOp, (value, ptr), (), properties, self.location))
 
     def icmp(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        """An integer or pointer compare."""
+        """Emits an integer or pointer compare."""
         properties: dict[str, Attribute] = {"predicate": ICMP[llvm.ICmpPredicateFlag(predicate)]}
         return self.emit(llvm.ICmpOp, (lhs, rhs), with_element(lhs.type, i1), properties)
 
     def fcmp(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        """A float compare, by LLVM's predicate name."""
+        """Emits a float compare, by LLVM's predicate name."""
         properties: dict[str, Attribute] = {"predicate": string(predicate)}
         return self.emit(llvm_ext.FCmpOp, (lhs, rhs), with_element(lhs.type, i1), properties)
 
     def select(self, cond: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        """cond ? lhs : rhs, lane by lane when `cond` is a vector."""
+        """Emits cond ? lhs : rhs, lane by lane when `cond` is a vector."""
         if lanes(cond.type):
             return self.emit(llvm_ext.SelectOp, (cond, lhs, rhs), lhs.type)
         return self.emit(llvm.SelectOp, (cond, lhs, rhs), lhs.type, FASTMATH_NONE)
@@ -225,13 +225,13 @@ class Builder(Emitter):
     def compute(
         self, name: str, operands: Sequence[SSAValue], type_: Attribute, fastmath: llvm.FastMathAttr = NO_FASTMATH
     ) -> SSAValue:
-        """The result of an intrinsic that has one."""
+        """Returns the result of an intrinsic that has one."""
         result = self.intrinsic(name, operands, type_, fastmath)
         assert result is not None
         return result
 
     def call(self, callee: str | SSAValue, operands: Sequence[SSAValue], type_: Attribute | None) -> SSAValue | None:
-        """A call of the function named, or pointed to."""
+        """Returns a call of the function named, or pointed to."""
         operands = operands if isinstance(callee, str) else (callee, *operands)
         properties = {**CALL, "operandSegmentSizes": i32_array(len(operands), 0)}
         if isinstance(callee, str):
@@ -241,7 +241,7 @@ class Builder(Emitter):
         return op.results[0] if type_ is not None else None
 
     def broadcast(self, value: SSAValue, type_: VectorType) -> SSAValue:
-        """`value` in every lane of `type_`."""
+        """Emits `value` in every lane of `type_`."""
         if type(owner := value.owner) is llvm.ConstantOp:
             number = owner.properties["value"]
             if isinstance(number, IntegerAttr | FloatAttr):
@@ -306,13 +306,13 @@ class Builder(Emitter):
         return self.append(create_op(llvm.CondBrOp, operands, (), segments, self.location, (then, otherwise)))
 
     def alloca(self, element: Attribute, count: int, alignment: int) -> SSAValue:
-        """Room on the stack for `count` elements, taken once, on entry to the function."""
+        """Allocates `count` elements on the stack, once, on entry to the function."""
         size = self.constant(count, i64)
         properties: dict[str, Attribute] = {"elem_type": element, "alignment": integer(alignment, i64)}
         return self.hoist(create_op(llvm.AllocaOp, (size,), (PTR,), properties, UNKNOWN_LOC))
 
     def pointer_slot(self, alignment: int) -> tuple[SSAValue, SSAValue]:
-        """Room on the stack for a pointer, null on entry to the function; and null."""
+        """Allocates a pointer on the stack, null on entry to the function; returns it, and null."""
         room = self.alloca(PTR, 1, alignment)
         null = self.hoist(create_op(llvm.ZeroOp, (), (PTR,), {}, UNKNOWN_LOC))
         store = llvm.StoreOp(null, room, alignment)
@@ -345,5 +345,5 @@ def prints_exactly(value: DenseIntOrFPElementsAttr) -> bool:
 
 
 def _same_float(lhs: object, rhs: object) -> bool:
-    """Equality under which NaN equals NaN and the zeros differ."""
+    """Compares floats; NaN equals NaN and the zeros differ."""
     return repr(lhs) == repr(rhs)

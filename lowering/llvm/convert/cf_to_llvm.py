@@ -13,13 +13,13 @@ TABLE = HandlerTable()
 
 @TABLE.on(cf.BranchOp)
 def convert_branch(c: Converter, op: cf.BranchOp) -> None:
-    """A jump."""
+    """Lowers a jump."""
     c.branch(c.blocks[op.successor], c.flatten(op.arguments)).attributes = dict(op.attributes)
 
 
 @TABLE.on(cf.ConditionalBranchOp)
 def convert_conditional_branch(c: Converter, op: cf.ConditionalBranchOp) -> None:
-    """A jump to one of two blocks."""
+    """Lowers a jump to one of two blocks."""
     c.cond_branch(
         c.value(op.cond),
         c.blocks[op.then_block],
@@ -31,7 +31,7 @@ def convert_conditional_branch(c: Converter, op: cf.ConditionalBranchOp) -> None
 
 @TABLE.on(cf.SwitchOp)
 def convert_switch(c: Converter, op: cf.SwitchOp) -> None:
-    """A jump by an integer."""
+    """Lowers a jump by an integer."""
     values = op.case_values.get_values() if isinstance(op.case_values, DenseIntOrFPElementsAttr) else ()
     cases = [
         (int(value), c.blocks[block], c.flatten(operands))

@@ -91,7 +91,7 @@ class Signature:
 
 
 def ignore() -> None:
-    """Nothing to do after a block."""
+    """Does nothing after a block."""
 
 
 @dataclass(eq=False)
@@ -146,7 +146,7 @@ class Converter(Builder):
         return converted
 
     def operands(self, op: Operation) -> tuple[SSAValue, ...]:
-        """The converted operands of an op that takes no memrefs."""
+        """Returns the converted operands of an op that takes no memrefs."""
         values = self.values
         try:
             return tuple([values[operand] for operand in operands_of(op)])
@@ -173,7 +173,7 @@ class Converter(Builder):
         return converted
 
     def indices(self, sources: Sequence[SSAValue]) -> list[Index]:
-        """`index` of each."""
+        """Returns `index` of each."""
         return [self.index(source) for source in sources]
 
     def bind(self, source: SSAValue, converted: SSAValue | MemRefValue) -> None:
@@ -187,20 +187,20 @@ class Converter(Builder):
             converted.name_hint = source.name_hint
 
     def type_of(self, source: SSAValue) -> Attribute:
-        """The LLVM type of `source`."""
+        """Returns the LLVM type of `source`."""
         return self.types(source.type, source)
 
     # Memrefs across blocks: the pointer to the first element, then what the type leaves open
 
     def flat_types(self, source: SSAValue) -> list[Attribute]:
-        """The types of the block arguments that carry `source`."""
+        """Returns the types of the block arguments that carry `source`."""
         if not is_memref(source.type):
             return [self.type_of(source)]
         sizes, strides = open_parts(source.type)
         return [PTR, *[i64] * (len(sizes) + len(strides))]
 
     def flatten(self, sources: Sequence[SSAValue]) -> list[SSAValue]:
-        """The values that carry `sources` to another block."""
+        """Returns the values that carry `sources` to another block."""
         out: list[SSAValue] = []
         for source in sources:
             if is_memref(source.type):
@@ -228,11 +228,11 @@ class Converter(Builder):
     # Blocks
 
     def new_block(self, arguments: Sequence[SSAValue] = ()) -> Block:
-        """A block with arguments that can carry `arguments`; the function gets it when it is first entered."""
+        """Returns a block with arguments for `arguments`; the function gets it when it is first entered."""
         return Block(arg_types=[type_ for argument in arguments for type_ in self.flat_types(argument)])
 
     def enter(self, block: Block) -> None:
-        """Ops go to the end of `block` from now on."""
+        """Moves the insertion point to the end of `block`."""
         if block.parent is None:
             region = self.entry.parent
             assert region is not None
@@ -294,7 +294,7 @@ class Converter(Builder):
             self.run()
 
     def other(self, op: Operation) -> None:
-        """Ops without a handler: those that are LLVM's already are kept."""
+        """Keeps ops without a handler that are LLVM's already."""
         if not op.name.startswith(("llvm.", "llvm_ext.")) or op.regions:
             raise error_at(
                 op,
@@ -332,7 +332,7 @@ class Converter(Builder):
         self.enter(going_on)
 
     def failure_block(self) -> Block:
-        """The function's block that returns the status that it is given."""
+        """Returns the function's block that returns the status that it is given."""
         if self.failure is None:
             self.failure = Block(arg_types=[i32])
         self.heap.exits += 1
@@ -362,7 +362,7 @@ class Converter(Builder):
         self.append(create_op(llvm.ReturnOp, (self.pack_struct(type_, parts),), (), {}, self.location))
 
     def message_code(self, message: str, location: LocationAttr | None) -> int:
-        """The status code of `message`: a checksum of it, so that modules compiled apart do not clash."""
+        """Returns the status code of `message`: a checksum of it, so that modules compiled apart do not clash."""
         position = source_position(location)
         text = message if position is None else f"{position[0]}:{position[1]}:{position[2]}: error: {message}"
         code = (zlib.crc32(text_bytes(text)) & 0x7FFFFFFF) or 1

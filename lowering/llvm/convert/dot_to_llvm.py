@@ -38,14 +38,14 @@ Product = Callable[[Sequence[SSAValue]], SSAValue]
 
 @TABLE.on(vector_ext.DotOp)
 def convert_dot(c: Converter, op: vector_ext.DotOp) -> None:
-    """Products added in groups, by as wide an instruction as there is."""
+    """Lowers products added in groups, by as wide an instruction as there is."""
     acc, lhs, rhs = c.operands_of(op.acc, op.lhs, op.rhs)
     signs = (op.lhs_unsigned, op.rhs_unsigned)
     c.bind(op.result, dot(c, named(c.cpu), acc, lhs, rhs, signs))
 
 
 def dot(c: Converter, target: Target, acc: SSAValue, lhs: SSAValue, rhs: SSAValue, signs: Signs) -> SSAValue:
-    """`acc` with the products of each group of lanes added, on `target`."""
+    """Adds the products of each group of lanes to `acc`, on `target`."""
     group = lanes(lhs.type) // lanes(acc.type)
     kinds = (element_of(acc.type), element_of(lhs.type), element_of(rhs.type), group)
     whole = (acc, lhs, rhs)
@@ -89,7 +89,7 @@ def _flip(c: Converter, value: SSAValue) -> SSAValue:
 
 
 def _broadcast_word(value: SSAValue) -> SSAValue | None:
-    """The word that `value` repeats, where it is the bytes of a broadcast; else None."""
+    """Returns the word that `value` repeats, where it is the bytes of a broadcast; else None."""
     cast = value.owner
     shuffle = cast.operands[0].owner if isinstance(cast, llvm.BitcastOp) else None
     if not isinstance(shuffle, llvm.ShuffleVectorOp) or any(shuffle.mask.get_values()):
@@ -104,7 +104,7 @@ def _add(c: Converter, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
 
 
 def _bytes(c: Converter, target: Target, whole: Sequence[SSAValue], width: int, signs: Signs) -> SSAValue:
-    """The product by an instruction for bytes of certain signs, of which one for others is made."""
+    """Returns the product by an instruction for bytes of certain signs, of which one for others is made."""
     acc, lhs, rhs = whole
     if target.arch == "x86_64":
         name, known = f"x86.avx512.vpdpbusd.{32 * width}", (True, False)
@@ -185,7 +185,7 @@ def _bf16_pairs(c: Converter, acc: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SS
 
 
 def _by_lanes(c: Converter, acc: SSAValue, lhs: SSAValue, rhs: SSAValue, signs: Signs, group: int) -> SSAValue:
-    """One product a group after the other, in the type of the sums."""
+    """Adds one product of a group after the other, in the type of the sums."""
     count, type_ = lanes(acc.type), acc.type
     for place in range(group):
         lanes_of_place = range(place, group * count, group)

@@ -15,7 +15,7 @@ from .builder import Builder
 
 
 def float_to_wide_integer(b: Builder, value: SSAValue, type_: Attribute, signed: bool) -> SSAValue:
-    """Toward zero, limited to the type's range, NaN to 0, for a vector of f32 or f64."""
+    """Converts a vector of f32 or f64 toward zero, limited to the type's range, NaN to 0."""
     x = Float(b, value)
     fraction, exponents = (52, 11) if x.is_wide() else (23, 8)
     bias = (1 << (exponents - 1)) - 1

@@ -97,7 +97,7 @@ def _signature(op: func.FuncOp, may_fail: bool, types: TypeConverter) -> Signatu
 
 
 def unpack_struct(c: Converter, struct: SSAValue, types: Sequence[Attribute]) -> list[SSAValue]:
-    """The fields of a struct."""
+    """Returns the fields of a struct."""
     return [
         c.emit(llvm.ExtractValueOp, (struct,), type_, {"position": DenseArrayBase.from_list(i64, [position])})
         for position, type_ in enumerate(types)
@@ -141,7 +141,7 @@ def _static_extent(type_: MemRefType) -> int:
 
 @TABLE.on(func.FuncOp)
 def convert_func(c: Converter, op: func.FuncOp) -> None:
-    """A function, its body converted block by block."""
+    """Lowers a function, its body converted block by block."""
     name = op.sym_name.data
     signature = c.signatures[name]
     arg_attrs = _argument_attrs(op)
@@ -195,7 +195,7 @@ def bare_value(c: Converter, source: SSAValue) -> SSAValue:
 
 @TABLE.on(func.CallOp)
 def convert_call(c: Converter, op: func.CallOp) -> None:
-    """A call; what the callee's check found is handed on to the caller."""
+    """Lowers a call; a failed check of the callee is handed on to the caller."""
     callee = op.callee.root_reference.data
     signature = c.signatures.get(callee)
     if signature is None:

@@ -63,7 +63,7 @@ C_NAMES = {"powf": "pow"}
 
 @TABLE.on(*INSTRUCTIONS)
 def convert_instruction(c: Converter, op: Operation) -> None:
-    """Functions that processors have."""
+    """Lowers functions that processors have."""
     flags = fastmath_of(op.properties.get("fastmath"))
     name = INSTRUCTIONS[type(op)]
     operands = c.operands(op)
@@ -89,7 +89,7 @@ the more than twice as many bits of f32 is as far from the middle of two f16 as 
 
 
 def _without_sign(c: Converter, value: SSAValue) -> SSAValue:
-    """The magnitude of a float of 16 bits."""
+    """Returns the magnitude of a float of 16 bits."""
     bits = with_element(value.type, i16)
     rest = c.emit(llvm.AndOp, (c.emit(llvm.BitcastOp, (value,), bits), c.constant((1 << 15) - 1, bits)), bits)
     return c.emit(llvm.BitcastOp, (rest,), value.type)
@@ -105,12 +105,12 @@ LIBRARY: tuple[type[Operation], ...] = (
 
 @TABLE.on(*LIBRARY)
 def convert_library(c: Converter, op: Operation) -> None:
-    """Functions that are computed by formulas."""
+    """Lowers functions that are computed by formulas."""
     c.bind(op.results[0], elementary(c, op.name.partition(".")[2], c.operands(op)))
 
 
 def elementary(c: Converter, name: str, operands: Sequence[SSAValue]) -> SSAValue:
-    """The elementary function `name`, as `math` calls it, of floats of any width."""
+    """Returns the elementary function `name`, as `math` calls it, of floats of any width."""
     type_ = operands[0].type
     element = element_of(type_)
     if c.strict_math:
@@ -174,7 +174,7 @@ def _simple_power(x: Float, exponent: SSAValue) -> Float | None:
 
 
 def library_function(name: str, type_: Attribute, target: Target) -> llvm.FuncOp:
-    """The f32 function `name` for scalars or vectors of `type_`, by the formula that suits the processor."""
+    """Builds the f32 function `name` for scalars or vectors by the formula that suits the processor."""
     symbol = f"mirstack.{name}.{mangled_type(type_)}"
     builder = Builder()
     unary = {**NARROW, **tabled(target, type_)}.get(name) if target.has_fma else WITHOUT_FMA.get(name)
@@ -193,7 +193,7 @@ def inline_function(
     output: Attribute,
     body: Callable[[Sequence[SSAValue]], SSAValue],
 ) -> llvm.FuncOp:
-    """A private function that is inlined wherever it is called."""
+    """Returns a private function that is inlined wherever it is called."""
     entry = Block(arg_types=inputs)
     region = Region(entry)
     builder.start_function(entry)
@@ -235,12 +235,12 @@ def _in_f64(c: Converter, name: str, operands: Sequence[SSAValue]) -> SSAValue:
 
 
 def _of_c(c: Converter, name: str, count: int) -> str:
-    """C's function of `count` numbers, declared."""
+    """Declares C's function of `count` numbers; returns its name."""
     return c.declare(C_NAMES.get(name, name), [f64] * count, f64)
 
 
 def _wide_formula(c: Converter, name: str) -> Callable[[Float], Float] | None:
-    """The formula of an f64 function for vectors; None where there is none for this processor."""
+    """Returns the formula of an f64 function for vectors; None where there is none for this processor."""
     formula = WIDE.get(name)
     if formula is not None or not named(c.cpu).has_fma:
         return formula
@@ -256,7 +256,7 @@ def _wide_formula(c: Converter, name: str) -> Callable[[Float], Float] | None:
 
 
 def _by_lanes(b: Builder, symbol: str, operands: Sequence[SSAValue]) -> SSAValue:
-    """C's function of f64, or of f32, lane by lane."""
+    """Calls C's function of f64, or of f32, lane by lane."""
     type_ = operands[0].type
     element = element_of(type_)
     vector = b.poison(type_)
@@ -270,7 +270,7 @@ def _by_lanes(b: Builder, symbol: str, operands: Sequence[SSAValue]) -> SSAValue
 
 
 def _wide_function(name: str, formula: Callable[[Float], Float], type_: Attribute) -> llvm.FuncOp:
-    """The f64 function `name` for vectors of `type_`."""
+    """Returns the f64 function `name` for vectors of `type_`."""
     builder = Builder()
 
     def body(arguments: Sequence[SSAValue]) -> SSAValue:
@@ -344,14 +344,14 @@ def _remainder_function(name: str, symbol: str, type_: Attribute) -> llvm.FuncOp
 
 @TABLE.on(math.AbsIOp)
 def convert_absi(c: Converter, op: math.AbsIOp) -> None:
-    """The magnitude; that of the least number is itself."""
+    """Lowers the magnitude; that of the least number is itself."""
     (value,) = c.operands(op)
     c.bind(op.result, c.compute("abs", (value, c.constant(0, i1)), value.type))
 
 
 @TABLE.on(math.CountLeadingZerosOp, math.CountTrailingZerosOp)
 def convert_count_zeros(c: Converter, op: Operation) -> None:
-    """Zero bits before the first, or after the last, that is set; of 0, the width."""
+    """Lowers zero bits before the first, or after the last, that is set; of 0, the width."""
     (value,) = c.operands(op)
     name = op.name.removeprefix("math.")
     c.bind(op.results[0], c.compute(name, (value, c.constant(0, i1)), value.type))
@@ -366,7 +366,7 @@ def convert_popcount(c: Converter, op: math.CtPopOp) -> None:
 
 @TABLE.on(math.FPowIOp)
 def convert_fpowi(c: Converter, op: math.FPowIOp) -> None:
-    """A float to a whole power."""
+    """Lowers a float to a whole power."""
     base, exponent = c.operands(op)
     c.bind(op.result, elementary(c, "powf", (base, integer_to_float(c, exponent, base.type, True))))
 
@@ -383,7 +383,7 @@ def convert_integer_power(c: Converter, op: math.IPowIOp | math_ext.IPowUIOp) ->
 
 
 def integer_power(type_: Attribute, symbol: str, signed: bool) -> llvm.FuncOp:
-    """Square and multiply, one step per bit of the exponent."""
+    """Builds an integer power by squaring, one step per bit of the exponent."""
     element = element_of(type_)
     assert isinstance(element, IntegerType)
     b = Builder()

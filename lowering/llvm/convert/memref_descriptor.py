@@ -36,7 +36,7 @@ class MemRefValue:
         return byte_size(self.memory_element)
 
     def linear(self, b: Builder, indices: Sequence[Index]) -> Index:
-        """The distance of an element from `base`, in elements."""
+        """Returns the distance of an element from `base`, in elements."""
         total: Index = self.offset
         known = 0
         for index, stride in zip(indices, self.strides, strict=True):
@@ -48,19 +48,19 @@ class MemRefValue:
         return b.add(total, known)
 
     def address(self, b: Builder, indices: Sequence[Index]) -> SSAValue:
-        """The pointer to an element."""
+        """Returns the pointer to an element."""
         return b.gep(self.base, self.linear(b, indices), self.memory_element)
 
     def bare(self, b: Builder) -> SSAValue:
-        """The pointer to the first element: how a memref is handed to a function."""
+        """Returns the pointer to the first element: how a memref is handed to a function."""
         return b.gep(self.base, self.offset, self.memory_element)
 
     def at_first_element(self, b: Builder) -> MemRefValue:
-        """The same memref with its offset folded into the pointer."""
+        """Returns the same memref with its offset folded into the pointer."""
         return replace(self, base=self.bare(b), offset=0)
 
     def element_count(self, b: Builder) -> Index | None:
-        """The product of the sizes, None when one of them is not known."""
+        """Returns the product of the sizes, None when one of them is not known."""
         total: Index = 1
         for size in self.sizes:
             if size is None:

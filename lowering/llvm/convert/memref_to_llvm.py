@@ -53,12 +53,12 @@ def is_set(flag: Attribute | None) -> bool:
 
 
 def load_element(c: Builder, ptr: SSAValue, type_: Attribute, alignment: int) -> SSAValue:
-    """A load of a value of register type `type_`."""
+    """Emits a load of a value of register type `type_`."""
     return from_memory(c, c.load(ptr, in_memory(type_), alignment), type_)
 
 
 def store_element(c: Builder, value: SSAValue, ptr: SSAValue, alignment: int, nontemporal: bool = False) -> None:
-    """A store of a value of any register type."""
+    """Stores a value of any register type."""
     c.store(to_memory(c, value), ptr, alignment, nontemporal)
 
 
@@ -74,7 +74,7 @@ def to_memory(c: Builder, value: SSAValue) -> SSAValue:
 
 @TABLE.on(memref.LoadOp)
 def convert_load(c: Converter, op: memref.LoadOp) -> None:
-    """One element."""
+    """Lowers a load of one element."""
     memory, *places = operands_of(op)
     ref = c.memref(memory)
     c.bind(op.results[0], load_element(c, ref.address(c, c.indices(places)), ref.element, ref.alignment))
@@ -82,7 +82,7 @@ def convert_load(c: Converter, op: memref.LoadOp) -> None:
 
 @TABLE.on(memref.StoreOp)
 def convert_store(c: Converter, op: memref.StoreOp) -> None:
-    """One element."""
+    """Lowers a store of one element."""
     value, memory, *places = operands_of(op)
     ref = c.memref(memory)
     nontemporal = is_set(op.properties.get("nontemporal"))
@@ -98,7 +98,7 @@ RMW_KINDS = {
 
 @TABLE.on(memref.AtomicRMWOp)
 def convert_atomic_rmw(c: Converter, op: memref.AtomicRMWOp) -> None:
-    """An atomic update; its result is the value before."""
+    """Lowers an atomic update; its result is the value before."""
     kind = RMW_KINDS.get(op.kind.value.data)
     if kind is None or isinstance(op.value.type, BFloat16Type) or op.value.type == i1:
         raise error_at(
@@ -115,7 +115,7 @@ def convert_atomic_rmw(c: Converter, op: memref.AtomicRMWOp) -> None:
 
 
 def _allocated(c: Converter, op: memref.AllocOp | memref.AllocaOp, base: SSAValue) -> MemRefValue:
-    """The memref that an allocation makes; its layout is row-major unless the type says otherwise."""
+    """Returns the memref that an allocation makes; its layout is row-major unless the type says otherwise."""
     type_ = op.memref.type
     dynamic = iter(c.indices(op.dynamic_sizes))
     sizes = tuple(next(dynamic) if size < 0 else size for size in type_.get_shape())
@@ -128,7 +128,7 @@ def _allocated(c: Converter, op: memref.AllocOp | memref.AllocaOp, base: SSAValu
 
 
 def _extent(c: Converter, op: memref.AllocOp | memref.AllocaOp) -> tuple[MemRefValue, Index]:
-    """The memref of an allocation, with no base yet, and how many elements it spans."""
+    """Returns the memref of an allocation, with no base yet, and how many elements it spans."""
     if op.symbol_operands or static_offset(op.memref.type) != 0:
         raise error_at(op, f"an allocation of {op.memref.type} cannot be lowered", "allocate it without a layout")
     ref = _allocated(c, op, c.i64(0))
@@ -165,7 +165,7 @@ def convert_alloca(c: Converter, op: memref.AllocaOp) -> None:
 
 @TABLE.on(memref.AllocOp)
 def convert_alloc(c: Converter, op: memref.AllocOp) -> None:
-    """Aligned memory of libc's."""
+    """Lowers an allocation to aligned memory of libc's."""
     ref, span = _extent(c, op)
     alignment = max(op.alignment.value.data if op.alignment is not None else DEFAULT_ALIGNMENT, ref.alignment)
     size = c.mul(span, ref.alignment)
@@ -195,7 +195,7 @@ def convert_dealloc(c: Converter, op: memref.DeallocOp) -> None:
 
 @TABLE.on(memref.GlobalOp)
 def convert_global(c: Converter, op: memref.GlobalOp) -> None:
-    """A global array: constant, zero, or provided from outside."""
+    """Lowers a global array: constant, zero, or provided from outside."""
     element = in_memory(c.types(op.type.element_type))
     count = 1
     for size in op.type.get_shape():
@@ -221,7 +221,7 @@ def convert_global(c: Converter, op: memref.GlobalOp) -> None:
 
 @TABLE.on(memref.GetGlobalOp)
 def convert_get_global(c: Converter, op: memref.GetGlobalOp) -> None:
-    """The address of a global."""
+    """Lowers the address of a global."""
     type_ = op.memref.type
     assert is_memref(type_)
     pointer = c.emit(llvm.AddressOfOp, (), PTR, {"global_name": SymbolRefAttr(op.name_.root_reference.data)})
@@ -233,7 +233,7 @@ def convert_get_global(c: Converter, op: memref.GetGlobalOp) -> None:
 
 @TABLE.on(memref.DimOp)
 def convert_dim(c: Converter, op: memref.DimOp) -> None:
-    """A size, by a constant dimension."""
+    """Lowers a size, by a constant dimension."""
     ref, dim = c.memref(op.source), c.index(op.index)
     if not isinstance(dim, int):
         raise error_at(op, "memref.dim with a dimension that is not constant cannot be lowered", "use arith.constant")
@@ -250,13 +250,13 @@ def convert_rank(c: Converter, op: memref.RankOp) -> None:
 
 @TABLE.on(memref.ExtractAlignedPointerAsIndexOp)
 def convert_extract_pointer(c: Converter, op: memref.ExtractAlignedPointerAsIndexOp) -> None:
-    """The base address as a number."""
+    """Lowers the base address to a number."""
     c.bind(op.aligned_pointer, c.emit(llvm.PtrToIntOp, (c.memref(op.source).base,), i64))
 
 
 @TABLE.on(memref.ExtractStridedMetaDataOp)
 def convert_extract_metadata(c: Converter, op: memref.ExtractStridedMetaDataOp) -> None:
-    """Base, offset, sizes and strides, each for itself."""
+    """Lowers base, offset, sizes and strides, each for itself."""
     ref = c.memref(op.source)
     c.bind(op.base_buffer, MemRefValue(ref.base, 0, (), (), ref.element))
     c.bind(op.offset, c.i64(ref.offset))
@@ -267,7 +267,7 @@ def convert_extract_metadata(c: Converter, op: memref.ExtractStridedMetaDataOp) 
 
 @TABLE.on(memref.CastOp, memref.MemorySpaceCastOp)
 def convert_memref_cast(c: Converter, op: memref.CastOp | memref.MemorySpaceCastOp) -> None:
-    """The same memref; what either type knows is known."""
+    """Lowers a cast of a memref; facts of both types are kept."""
     if not is_memref(op.dest.type):
         raise error_at(op, f"unranked {op.dest.type} cannot be lowered", "use a memref of known rank")
     ref = c.memref(op.source)
@@ -289,7 +289,7 @@ def convert_assume_alignment(c: Converter, op: memref.AssumeAlignmentOp) -> None
 
 
 def loop_nest(c: Converter, sizes: Sequence[Index], body: Callable[[list[SSAValue]], None]) -> None:
-    """Loops from 0 to each size around `body(indices)`, which may not open blocks that it does not close."""
+    """Emits loops from 0 to each size around `body(indices)`, which must close the blocks it opens."""
     loops: list[tuple[Block, SSAValue, Block]] = []
     indices: list[SSAValue] = []
     for size in sizes:
@@ -328,7 +328,7 @@ def convert_copy(c: Converter, op: memref.CopyOp) -> None:
 
 @TABLE.on(UnrealizedConversionCastOp)
 def convert_unrealized_cast(c: Converter, op: UnrealizedConversionCastOp) -> None:
-    """Between a memref and the pointer to its first element."""
+    """Lowers a cast between a memref and the pointer to its first element."""
     if len(op.inputs) == len(op.outputs) == 1:
         source, result = op.inputs[0], op.outputs[0]
         if isinstance(source.type, llvm.LLVMPointerType) and is_memref(result.type):
@@ -352,14 +352,14 @@ def convert_unrealized_cast(c: Converter, op: UnrealizedConversionCastOp) -> Non
 
 
 def _mixed(c: Converter, static: DenseArrayBase[IntegerType], dynamic: Sequence[SSAValue]) -> list[Index]:
-    """A list of numbers, some written in the op and some operands."""
+    """Returns a list of numbers, some written in the op and some operands."""
     values = iter(c.indices(dynamic))
     return [next(values) if number == DYNAMIC_INDEX else int(number) for number in static.get_values()]
 
 
 @TABLE.on(memref.ReinterpretCastOp)
 def convert_reinterpret_cast(c: Converter, op: memref.ReinterpretCastOp) -> None:
-    """Another offset, sizes and strides over the same buffer."""
+    """Sets another offset, sizes and strides over the same buffer."""
     ref = c.memref(op.source)
     (offset,) = _mixed(c, op.static_offsets, op.offsets)
     sizes = tuple(_mixed(c, op.static_sizes, op.sizes))
@@ -369,7 +369,7 @@ def convert_reinterpret_cast(c: Converter, op: memref.ReinterpretCastOp) -> None
 
 @TABLE.on(memref.SubviewOp)
 def convert_subview(c: Converter, op: memref.SubviewOp) -> None:
-    """A window; dimensions of size 1 that the result type lacks are dropped."""
+    """Lowers a window; dimensions of size 1 that the result type lacks are dropped."""
     ref = c.memref(op.source)
     offsets = _mixed(c, op.static_offsets, op.offsets)
     sizes = _mixed(c, op.static_sizes, op.sizes)
@@ -389,7 +389,7 @@ def convert_subview(c: Converter, op: memref.SubviewOp) -> None:
 
 
 def _kept_dimensions(op: memref.SubviewOp, sizes: Sequence[Index]) -> list[int]:
-    """The dimensions of a subview that its result type has: all but as many ones as the rank shrinks by."""
+    """Returns the dimensions of a subview that its result type keeps: dropped ones are of size 1."""
     assert is_memref(op.result.type)
     shape = op.result.type.get_shape()
     kept: list[int] = []
@@ -406,7 +406,7 @@ def _kept_dimensions(op: memref.SubviewOp, sizes: Sequence[Index]) -> list[int]:
 
 @TABLE.on(memref.ViewOp)
 def convert_view(c: Converter, op: memref.ViewOp) -> None:
-    """Bytes from some address on, as a memref of another type."""
+    """Lowers bytes from some address on, as a memref of another type."""
     ref, type_ = c.memref(op.source), op.result.type
     assert is_memref(type_)
     base = c.gep(ref.base, c.add(ref.offset, c.index(op.byte_shift)), i8)
@@ -437,7 +437,7 @@ def convert_collapse_shape(c: Converter, op: memref.CollapseShapeOp) -> None:
 
 @TABLE.on(memref.ExpandShapeOp)
 def convert_expand_shape(c: Converter, op: memref.ExpandShapeOp) -> None:
-    """Dimensions split into several."""
+    """Splits dimensions into several."""
     ref = c.memref(op.src)
     sizes = _mixed(c, op.static_output_shape, op.output_shape)
     strides: list[Index] = [1] * len(sizes)
@@ -450,7 +450,7 @@ def convert_expand_shape(c: Converter, op: memref.ExpandShapeOp) -> None:
 
 
 def _groups(reassociation: Attribute) -> list[list[int]]:
-    """The dimensions of each group."""
+    """Returns the dimensions of each group."""
     assert isinstance(reassociation, ArrayAttr)
     return [
         [number.value.data for number in group.data if isinstance(number, IntegerAttr)]

@@ -43,7 +43,7 @@ def high_product(c: Converter, op: vector_ext.CastOp) -> SSAValue | None:
 
 
 def _product(c: Converter, a: SSAValue, b: SSAValue) -> SSAValue:
-    """The upper halves of the products of two vectors of words."""
+    """Returns the upper halves of the products of two vectors of words."""
     count = lanes(a.type)
     even, odd = (
         c.emit(llvm.MulOp, (_extended(c, a, first), _extended(c, b, first)), vector_type(i64, count // 2), WRAPS)
@@ -54,7 +54,7 @@ def _product(c: Converter, a: SSAValue, b: SSAValue) -> SSAValue:
 
 
 def _splat(value: SSAValue) -> int | None:
-    """The number that a constant vector repeats."""
+    """Returns the number that a constant vector repeats."""
     constant = value.owner
     if not isinstance(constant, arith.ConstantOp) or not isinstance(constant.value, DenseIntOrFPElementsAttr):
         return None
@@ -74,7 +74,7 @@ def _words(c: Converter, value: SSAValue, type_: VectorType) -> SSAValue | None:
 
 
 def _extended(c: Converter, value: SSAValue, first: int) -> SSAValue:
-    """Every second lane from `first` on in 64 bits, written as LLVM knows the operands of a `pmuldq`."""
+    """Returns every second lane from `first` on in 64 bits, in the form that LLVM knows for `pmuldq`."""
     count = lanes(value.type)
     if first:
         value = c.shuffle(value, value, [place | 1 for place in range(count)])

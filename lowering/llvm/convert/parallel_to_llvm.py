@@ -66,7 +66,7 @@ CONSTANT_OPS: frozenset[type] = frozenset((llvm.ConstantOp, llvm.AddressOfOp, ll
 
 
 def find_captures(c: Converter, op: scf.ParallelOp) -> Captures:
-    """Everything that the loop's body uses and that is converted already: it is defined outside."""
+    """Collects the values that the loop's body uses from outside, which are converted already."""
     captures = Captures()
     ops = all_ops(op)
     # The bounds of inner dimensions are needed inside, those of the first one are not.
@@ -139,7 +139,7 @@ def iteration_count(c: Converter, lower: Index, upper: Index, step: Index) -> In
 
 
 def root_of(pointer: SSAValue) -> SSAValue:
-    """The pointer that address arithmetic started from."""
+    """Returns the pointer that address arithmetic started from."""
     while isinstance(owner := pointer.owner, llvm.GEPOp):
         pointer = owner.ptr
     return pointer
@@ -208,7 +208,7 @@ class ParallelBody:
         serial_loops(c, self.op, 1, begin, end)
 
     def function(self, c: Converter, name: str, entry: Block) -> llvm.FuncOp:
-        """A private function that starts at `entry` and returns a status."""
+        """Returns a private function that starts at `entry` and returns a status."""
         type_ = llvm.LLVMFunctionType(list(entry.arg_types), i32)
         function = make_function(name, type_, "internal", Region(entry), {"no_unwind": UnitAttr()})
         function.location = self.op.location

@@ -87,7 +87,7 @@ def convert_for(c: Converter, op: scf.ForOp) -> None:
 
 @TABLE.on(scf.WhileOp)
 def convert_while(c: Converter, op: scf.WhileOp) -> None:
-    """before(args): condition ? after(values) : exit(values); after ends with a jump to before."""
+    """Lowers before(args): condition ? after(values) : exit(values); after jumps to before."""
     before_source, after_source = op.before_region.block, op.after_region.block
     before, after, leave = c.new_block(op.arguments), c.new_block(after_source.args), c.new_block(op.res)
     c.branch(before, c.flatten(op.arguments))
@@ -136,7 +136,7 @@ def _join_regions(c: Converter, op: Operation, branches: list[tuple[Region, Bloc
 
 @TABLE.on(scf.IfOp)
 def convert_if(c: Converter, op: scf.IfOp) -> None:
-    """then and else, each jumping to what follows."""
+    """Lowers then and else, each jumping to the ops after."""
     join = c.new_block(op.output)
     then = c.new_block()
     branches = [(op.true_region, then)]
@@ -151,7 +151,7 @@ def convert_if(c: Converter, op: scf.IfOp) -> None:
 
 @TABLE.on(scf.IndexSwitchOp)
 def convert_index_switch(c: Converter, op: scf.IndexSwitchOp) -> None:
-    """One region by the value of an index."""
+    """Lowers regions chosen by the value of an index."""
     join = c.new_block(op.output)
     default = c.new_block()
     regions = [(region, c.new_block()) for region in op.case_regions]
@@ -164,7 +164,7 @@ def convert_index_switch(c: Converter, op: scf.IndexSwitchOp) -> None:
 
 @TABLE.on(scf.ExecuteRegionOp)
 def convert_execute_region(c: Converter, op: scf.ExecuteRegionOp) -> None:
-    """The region's blocks in place; its yields jump to what follows."""
+    """Inlines the region's blocks; its yields jump to the ops after."""
     join = c.new_block(op.outs)
     source_entry = op.region.blocks.first
     if source_entry is None:

@@ -70,7 +70,7 @@ def lanes(type_: Attribute) -> int:
 
 
 def with_element(type_: Attribute, element: Attribute) -> Attribute:
-    """`element` in the shape of `type_`."""
+    """Returns `element` in the shape of `type_`."""
     return _shaped(type_, element) if is_vector(type_) else element
 
 
@@ -80,14 +80,14 @@ def _shaped(type_: VectorType[Attribute], element: Attribute) -> Attribute:
 
 
 def float_width(type_: Attribute) -> int:
-    """Bits of a float type (or of a vector's element), 0 when it is none."""
+    """Returns the bits of a float type (or of a vector's element), 0 for another."""
     element = element_of(type_)
     return element.bitwidth if isinstance(element, FLOAT_TYPES) else 0
 
 
 @memoized
 def byte_size(type_: Attribute) -> int:
-    """The distance in bytes between two elements of this LLVM register type in memory."""
+    """Returns the distance in bytes between two elements of this LLVM register type in memory."""
     match type_:
         case IntegerType():
             return (type_.width.data + 7) // 8
@@ -132,7 +132,7 @@ class TypeConverter:
         """Whether any of the types that were converted holds bf16."""
 
     def __call__(self, type_: Attribute, where: SSAValue | None = None) -> Attribute:
-        """The LLVM type; raises `MirError` at `where` when LLVM has no such type."""
+        """Returns the LLVM type; raises `MirError` at `where` when LLVM has no such type."""
         known = self._known.get(id(type_))
         if known is None:
             known = self._known[id(type_)] = type_, self._convert(type_, where)
@@ -176,7 +176,7 @@ def static_strides(type_: MemRefType) -> tuple[int | None, ...]:
 
 
 def static_offset(type_: MemRefType) -> int | None:
-    """The layout's offset in elements, None where dynamic."""
+    """Returns the layout's offset in elements, None where dynamic."""
     if isinstance(type_.layout, StridedLayoutAttr):
         offset = type_.layout.offset
         return None if isinstance(offset, NoneAttr) else offset.data

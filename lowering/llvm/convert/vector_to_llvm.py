@@ -47,7 +47,7 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
 
 
 def _check_unit_stride(c: Converter, ref: MemRefValue, source: SSAValue) -> None:
-    """A vector is loaded from and stored to neighbouring elements."""
+    """Checks that a vector is loaded from and stored to adjacent elements."""
     if ref.strides and ref.strides[-1] != 1:
         raise error_at(
             c.location,
@@ -58,7 +58,7 @@ def _check_unit_stride(c: Converter, ref: MemRefValue, source: SSAValue) -> None
 
 
 def _rows(shape: Sequence[int]) -> list[tuple[int, ...]]:
-    """The positions of the rows of a vector: every index of all dimensions but the last."""
+    """Returns the positions of the rows of a vector: every index of all dimensions but the last."""
     rows: list[tuple[int, ...]] = [()]
     for size in shape[:-1]:
         rows = [(*row, i) for row in rows for i in range(size)]
@@ -66,7 +66,7 @@ def _rows(shape: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def _row_address(c: Converter, ref: MemRefValue, indices: Sequence[Index], row: tuple[int, ...]) -> SSAValue:
-    """The address of a row: the trailing dimensions of the memref are the vector's."""
+    """Returns the address of a row: the trailing dimensions of the memref are the vector's."""
     shifted = list(indices)
     first = len(indices) - len(row) - 1
     for dim, step in enumerate(row):
@@ -87,7 +87,7 @@ def _masked_width(c: Converter, op: Operation, element: Attribute, shape: Sequen
 
 
 def _first_lanes(c: Converter, count: int, width: int) -> SSAValue:
-    """The mask of the first `count` of `width` lanes."""
+    """Returns the mask of the first `count` of `width` lanes."""
     type_ = vector_type(i1, width)
     return c.constant_attr(
         DenseIntOrFPElementsAttr.from_list(type_, [int(lane < count) for lane in range(width)]), type_
@@ -96,7 +96,7 @@ def _first_lanes(c: Converter, count: int, width: int) -> SSAValue:
 
 @TABLE.on(vector.LoadOp)
 def convert_load(c: Converter, op: vector.LoadOp) -> None:
-    """Neighbouring elements; row by row for a vector of several dimensions."""
+    """Loads adjacent elements; row by row for a vector of several dimensions."""
     base, *places = operands_of(op)
     result = op.results[0]
     ref, shape = c.memref(base), _shape(result)
@@ -117,7 +117,7 @@ def convert_load(c: Converter, op: vector.LoadOp) -> None:
 
 @TABLE.on(vector.StoreOp)
 def convert_store(c: Converter, op: vector.StoreOp) -> None:
-    """Neighbouring elements; row by row for a vector of several dimensions."""
+    """Stores adjacent elements; row by row for a vector of several dimensions."""
     source, base, *places = operands_of(op)
     ref, shape, value = c.memref(base), _shape(source), c.value(source)
     _check_unit_stride(c, ref, base)
@@ -152,7 +152,7 @@ def _lane_address(c: Converter, address: SSAValue, lane: int, element: Attribute
 
 
 def _masked_load(c: Converter, ref: MemRefValue, address: SSAValue, mask: SSAValue, otherwise: SSAValue) -> SSAValue:
-    """A load of the lanes whose mask is set."""
+    """Emits a load of the lanes whose mask is set."""
     other = to_memory(c, otherwise)
     parts = _masked_parts(c, ref, other)
     pieces: list[SSAValue] = []
@@ -177,7 +177,7 @@ def _joined(c: Converter, pieces: Sequence[SSAValue]) -> SSAValue:
 
 
 def _masked_store(c: Converter, ref: MemRefValue, address: SSAValue, mask: SSAValue, value: SSAValue) -> None:
-    """A store of the lanes whose mask is set."""
+    """Stores the lanes whose mask is set."""
     stored = to_memory(c, value)
     parts = _masked_parts(c, ref, stored)
     for part in parts:
@@ -202,7 +202,7 @@ def convert_masked_load(c: Converter, op: vector.MaskedLoadOp) -> None:
 
 @TABLE.on(vector.MaskedStoreOp)
 def convert_masked_store(c: Converter, op: vector.MaskedStoreOp) -> None:
-    """Neighbouring elements where the mask is set."""
+    """Stores adjacent elements where the mask is set."""
     ref = c.memref(op.base)
     _check_unit_stride(c, ref, op.base)
     _masked_store(c, ref, ref.address(c, c.indices(op.indices)), c.value(op.mask), c.value(op.value_to_store))
@@ -233,7 +233,7 @@ def _bounds_mask(c: Converter, ref: MemRefValue, index: Index, width: int, where
 
 
 def lanes_below(c: Converter, limit: Index, width: int) -> SSAValue:
-    """The mask of `width` lanes whose number is below `limit`."""
+    """Returns the mask of `width` lanes whose number is below `limit`."""
     numbers = vector_type(i64, width)
     steps = c.constant_attr(DenseIntOrFPElementsAttr.from_list(numbers, list(range(width))), numbers)
     return c.icmp("slt", steps, c.broadcast(c.i64(limit), numbers))
@@ -246,7 +246,7 @@ def _transfer_mask(
     indices: list[Index],
     value: SSAValue,
 ) -> SSAValue | None:
-    """The lanes that a transfer touches, None for all."""
+    """Returns the lanes that a transfer touches, None for all."""
     shape = _shape(value)
     in_bounds = _identity_in_bounds(op, shape)
     if in_bounds and op.mask is None:
@@ -279,7 +279,7 @@ def convert_transfer_read(c: Converter, op: vector.TransferReadOp) -> None:
 
 @TABLE.on(vector.TransferWriteOp)
 def convert_transfer_write(c: Converter, op: vector.TransferWriteOp) -> None:
-    """A store that leaves out what is out of bounds."""
+    """Lowers a store that omits lanes out of bounds."""
     ref, indices, shape = c.memref(op.source), c.indices(op.indices), _shape(op.vector)
     _check_unit_stride(c, ref, op.source)
     mask, value = _transfer_mask(c, op, ref, indices, op.vector), c.value(op.vector)
@@ -293,7 +293,7 @@ def convert_transfer_write(c: Converter, op: vector.TransferWriteOp) -> None:
 
 @TABLE.on(vector.CreateMaskOp)
 def convert_create_mask(c: Converter, op: vector.CreateMaskOp) -> None:
-    """The lanes below a number."""
+    """Lowers the mask of the lanes below a number."""
     shape = _shape(op.mask_vector)
     if len(shape) != 1:
         raise error_at(op, f"a mask of type {op.mask_vector.type} cannot be lowered", "make one mask per row")
@@ -301,7 +301,7 @@ def convert_create_mask(c: Converter, op: vector.CreateMaskOp) -> None:
 
 
 def lane_addresses(c: Converter, ref: MemRefValue, indices: Sequence[SSAValue], lane_indices: SSAValue) -> SSAValue:
-    """The address of each lane of a gather or scatter, as a vector of pointers."""
+    """Returns the address of each lane of a gather or scatter, as a vector of pointers."""
     numbers = vector_type(i64, lanes(lane_indices.type))
     offsets = resize_integer(c, lane_indices, numbers, True)
     if (stride := ref.strides[-1]) != 1:
@@ -335,7 +335,7 @@ def convert_scatter(c: Converter, op: vector_ext.ScatterOp) -> None:
 
 @TABLE.on(vector.BroadcastOp)
 def convert_broadcast(c: Converter, op: vector.BroadcastOp) -> None:
-    """A scalar into every lane; a vector along new and size-1 dimensions."""
+    """Broadcasts a scalar into every lane; a vector along new and size-1 dimensions."""
     result = op.results[0]
     type_ = c.type_of(result)
     assert is_vector(type_)
@@ -359,12 +359,12 @@ def convert_broadcast(c: Converter, op: vector.BroadcastOp) -> None:
 
 @TABLE.on(vector.FMAOp)
 def convert_fma(c: Converter, op: vector.FMAOp) -> None:
-    """lhs * rhs + acc, rounded once."""
+    """Lowers lhs * rhs + acc, rounded once."""
     c.bind(op.res, in_f32(c, c.operands(op), lambda values: c.compute("fma", values, values[0].type)))
 
 
 def _row_range(shape: Sequence[int], position: Sequence[int]) -> range:
-    """The lanes of the part of a vector at `position`, an index per leading dimension."""
+    """Returns the lanes of the part of a vector at `position`, an index per leading dimension."""
     size = 1
     for dim in shape[len(position) :]:
         size *= dim
@@ -375,7 +375,7 @@ def _row_range(shape: Sequence[int], position: Sequence[int]) -> range:
 
 
 def _static_position(position: list[SSAValue | int], where: vector.ExtractOp | vector.InsertOp) -> list[int] | None:
-    """The position when all of it is known; None when it is one dynamic lane of a vector of one dimension."""
+    """Returns the position if constant; None for one dynamic lane of a vector of one dimension."""
     known = [index for index in position if isinstance(index, int)]
     if len(known) == len(position):
         return known
@@ -387,7 +387,7 @@ def _static_position(position: list[SSAValue | int], where: vector.ExtractOp | v
 
 @TABLE.on(vector.ExtractOp)
 def convert_extract(c: Converter, op: vector.ExtractOp) -> None:
-    """A lane, or a part of a vector of several dimensions."""
+    """Extracts a lane, or a part of a vector of several dimensions."""
     source = c.value(op.vector)
     position = op.get_mixed_position()
     static = _static_position(position, op)
@@ -405,7 +405,7 @@ def convert_extract(c: Converter, op: vector.ExtractOp) -> None:
 
 @TABLE.on(vector.InsertOp)
 def convert_insert(c: Converter, op: vector.InsertOp) -> None:
-    """A vector with a lane, or a part, replaced."""
+    """Replaces a lane, or a part, of a vector."""
     source, target = c.value(op.source), c.value(op.dest)
     position = op.get_mixed_position()
     static = _static_position(position, op)
@@ -425,7 +425,7 @@ def convert_insert(c: Converter, op: vector.InsertOp) -> None:
 
 @TABLE.on(vector.ShuffleOp)
 def convert_shuffle(c: Converter, op: vector.ShuffleOp) -> None:
-    """Rows of two vectors in a new order."""
+    """Lowers rows of two vectors in a new order."""
     lhs, rhs = c.operands(op)
     shape = _shape(operands_of(op)[0])
     row = lanes(lhs.type) // shape[0] if shape else 1
@@ -440,7 +440,7 @@ def convert_shuffle(c: Converter, op: vector.ShuffleOp) -> None:
 
 @TABLE.on(vector.BitcastOp)
 def convert_bitcast(c: Converter, op: vector.BitcastOp) -> None:
-    """The same bits as lanes of another type."""
+    """Lowers a bitcast to lanes of another type."""
     c.bind(op.result, c.emit(llvm.BitcastOp, (c.value(op.source),), c.type_of(op.result)))
 
 
@@ -484,7 +484,7 @@ def convert_reduction(c: Converter, op: vector.ReductionOp) -> None:
 
 
 def _combine(c: Converter, kind: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-    """Two scalars combined as a reduction combines lanes."""
+    """Combines two scalars as a reduction combines lanes."""
     if (op := COMBINERS.get(kind)) is not None:
         properties: dict[str, Attribute] = dict(WRAPS) if kind in ("add", "mul") else {}
         return c.emit(op, (lhs, rhs), lhs.type, properties)

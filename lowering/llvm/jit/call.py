@@ -164,7 +164,7 @@ class NativeFunction:
         return MirError(diagnostic_of(self.messages.get(code, f"{self.name} failed with status {code}")))
 
     def _accept(self, given: Any, spec: ArraySpec, sizes: dict[str, int]) -> NDArray[Any]:
-        """`given` as a numpy array that fits, or an error that says why it does not."""
+        """Returns `given` as a numpy array that fits. Raises the error that says why it does not."""
         where = f"{self.name}: parameter '{spec.name}'"
         array: Any = given
         if not isinstance(array, np.ndarray):
@@ -209,7 +209,7 @@ class NativeFunction:
                 )
 
     def _check_overlap(self, native: Sequence[Any], sizes: Mapping[str, int]) -> None:
-        """Compiled code takes it that outputs share no memory with other arguments."""
+        """Checks that outputs share no memory with other arguments, as compiled code assumes."""
         for one, other, plan, other_plan in self._pairs:
             start, other_start = native[one], native[other]
             if start < other_start + (other_plan.nbytes or other_plan.extent(sizes)) and other_start < start + (
@@ -240,7 +240,7 @@ _DATA = _data_field()
 
 
 def address_of(array: NDArray[Any]) -> int:
-    """The address of an array's first element."""
+    """Returns the address of an array's first element."""
     if _DATA is None:
         return int(array.__array_interface__["data"][0])
     return _word(id(array) + _DATA).value
@@ -265,7 +265,7 @@ class _Plan:
     """Bytes of an array whose sizes are all known, otherwise 0."""
 
     def extent(self, sizes: Mapping[str, int]) -> int:
-        """Bytes of the array when named sizes have these values."""
+        """Returns the bytes of the array when named sizes have these values."""
         return (
             math.prod(sizes[size] if isinstance(size, str) else size for size in self.spec.shape) * self.dtype.itemsize
         )
@@ -303,7 +303,7 @@ def _scalar_type(name: str, dtype: np.dtype[Any]) -> type[ctypes._SimpleCData[An
 
 
 def _scalar(function: str, plan: _Plan, given: Any) -> int | float | bool:
-    """A Python number that fits the parameter."""
+    """Returns a Python number that fits the parameter."""
     kind = plan.dtype.kind
     if isinstance(given, np.ndarray | np.generic):
         if given.ndim:
@@ -331,7 +331,7 @@ _LOCATED = re.compile(r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): error: (?P<
 
 
 def diagnostic_of(text: str) -> Diagnostic:
-    """The diagnostic that a message of `converter.MESSAGES` was made from."""
+    """Returns the diagnostic that a message of `converter.MESSAGES` was made from."""
     found = _LOCATED.fullmatch(text)
     if found is None:
         return Diagnostic(text)

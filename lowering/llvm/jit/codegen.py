@@ -53,12 +53,12 @@ class Request(NamedTuple):
     """Processor time after which the compilation is given up; 0 for no such limit."""
 
     def encode(self) -> bytes:
-        """The request as one line."""
+        """Returns the request as one line."""
         return "\t".join(str(int(field) if isinstance(field, bool) else field) for field in self).encode()
 
     @staticmethod
     def decode(line: bytes) -> Request:
-        """The inverse of `encode`."""
+        """Inverts `encode`."""
         kind, triple, cpu, features, level, vectorize, jit, seconds = line.decode().split("\t")
         return Request(kind, triple, cpu, features, int(level), vectorize == "1", jit == "1", int(seconds))
 
@@ -91,7 +91,7 @@ def initialize(all_targets: bool) -> None:
 
 
 def target_machine(triple: str, cpu: str, features: str, level: int, jit: bool) -> llvm.TargetMachine:
-    """LLVM's code generator for a processor. Raises Refused for a triple that it has none for."""
+    """Returns LLVM's code generator for a processor. Raises Refused for an unknown triple."""
     try:
         found = llvm.Target.from_triple(triple)
     except RuntimeError as error:
@@ -107,7 +107,7 @@ class _Machines(threading.local):
         self.known: dict[tuple[str, str, str, int, bool], llvm.TargetMachine] = {}
 
     def of(self, request: Request) -> llvm.TargetMachine:
-        """The machine for a request: it remembers what the processor's features mean."""
+        """Returns the machine for a request: it remembers what the processor's features mean."""
         key = request.triple, request.cpu, request.features, request.level, request.jit
         machine = self.known.get(key)
         if machine is None:
@@ -205,7 +205,7 @@ _UNLOCKED: list[ctypes.CDLL] = []
 
 
 def _library() -> ctypes.CDLL:
-    """llvmlite's library, which is loaded already."""
+    """Returns llvmlite's library, which is loaded already."""
     if not _UNLOCKED:
         library = ctypes.CDLL(ffi.lib._name)  # pyright: ignore[reportPrivateUsage]
         for name in ("LLVMPY_RunNewModulePassManager", "LLVMPY_TargetMachineEmitToMemory"):
@@ -238,7 +238,7 @@ ANSWER = struct.Struct("<?QQddd")
 
 
 def received(connection: socket.socket, count: int) -> bytearray:
-    """So many bytes; fewer only where the other end was closed."""
+    """Receives `count` bytes; fewer only where the other end was closed."""
     data = bytearray(count)
     view, have = memoryview(data), 0
     while have < count:
@@ -250,7 +250,7 @@ def received(connection: socket.socket, count: int) -> bytearray:
 
 
 def answered(line: bytes, text: bytes, compile: Callable[[Request, str], Made]) -> bytes:
-    """A request as a worker answers it."""
+    """Answers a request of a worker."""
     try:
         made, seconds = compile(Request.decode(line), text.decode())
         return ANSWER.pack(True, len(made), 0, *seconds) + made

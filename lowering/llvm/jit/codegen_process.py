@@ -127,7 +127,7 @@ class _Processes:
     busy: set[_Worker] = field(default_factory=set[_Worker])
 
     def start(self) -> socket.socket:
-        """The channel to the server, which is started where it is not there. Raises Unavailable."""
+        """Returns the channel to the server, which is started where it is not there. Raises Unavailable."""
         with self.lock:
             if self.unavailable:
                 raise Unavailable(self.unavailable)
@@ -141,7 +141,7 @@ class _Processes:
             return self.channel
 
     def take(self) -> _Worker:
-        """A worker for one compilation. Raises Unavailable."""
+        """Returns a worker for one compilation. Raises Unavailable."""
         with self.lock:
             if self.idle:
                 worker = self.idle.pop()
@@ -174,7 +174,7 @@ class _Processes:
         worker.close()
 
     def lose(self, channel: socket.socket) -> None:
-        """The server at the other end of the channel is gone: the next to need one starts another."""
+        """Forgets the server, whose end of the channel is gone; a later request starts another."""
         with self.lock:
             if self.channel is not channel:
                 return
@@ -188,7 +188,7 @@ class _Processes:
                 self.unavailable = _ENDED
 
     def forget(self) -> None:
-        """In a fork of this process: its server serves the fork, too; its workers are not for it."""
+        """Forgets the workers in a fork of this process; its server serves the fork, too."""
         self.lock = threading.Lock()
         self.server = 0
         for worker in (*self.idle, *self.busy):
@@ -202,7 +202,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _started() -> tuple[socket.socket, int]:
-    """A new server: the channel to it, and its process."""
+    """Starts a server; returns the channel to it, and its process."""
     if not sys.executable or not hasattr(os, "fork"):
         raise OSError("this Python starts no other")
     import llvmlite
@@ -228,7 +228,7 @@ def start() -> None:
 
 
 def channel_file() -> int | None:
-    """The number of the file over which this process reaches its server; None where there is none."""
+    """Returns the number of the file over which this process reaches its server; None where there is none."""
     return None if _PROCESSES.channel is None else _PROCESSES.channel.fileno()
 
 
@@ -348,7 +348,7 @@ _DEFINITION = re.compile(r'^define [^@\n]*@(?:"([^"\n]+)"|([-\w.$]+))\(', re.MUL
 
 
 def _functions(text: str) -> str:
-    """The functions of a text, as messages name them; those that every program has are not told of."""
+    """Returns the functions of a text, as messages name them, without those that every program has."""
     names = [source_name(quoted or plain) for quoted, plain in _DEFINITION.findall(text)]
     own = [name for name in names if not name.startswith("mirstack_")]
     more = f" and {len(own) - 1} more" if len(own) > 1 else ""

@@ -43,12 +43,12 @@ class Target:
         return self.triple is None
 
     def describe(self) -> str:
-        """Triple, cpu, features and level as one line: a part of a cache's key."""
+        """Returns triple, cpu, features and level as one line: a part of a cache's key."""
         triple, cpu, features = self.resolved()
         return f"{triple} {cpu} {features} O{self.opt_level}"
 
     def resolved(self) -> tuple[str, str, str]:
-        """Triple, cpu and features, with this machine's where None is given and the triple is this machine's."""
+        """Returns triple, cpu and features, with this machine's for None if the triple is this machine's."""
         assumed = assumed_cpu() if self.is_host and self.cpu in (None, "native") else None
         return _resolved(replace(self, cpu=assumed) if assumed else self)
 
@@ -113,12 +113,12 @@ def emit_object(text: str, target: Target = HOST) -> bytes:
 
 
 def emit_assembly(text: str, target: Target = HOST) -> str:
-    """IR text to optimized assembly text."""
+    """Compiles IR text to optimized assembly text."""
     return compile_apart(_request("assembly", target, False), text).data.decode()
 
 
 def emit_optimized_ir(text: str, target: Target = HOST) -> str:
-    """IR text after LLVM's optimizations."""
+    """Returns IR text after LLVM's optimizations."""
     return compile_apart(_request("ir", target, False), text).data.decode()
 
 
@@ -137,7 +137,7 @@ class _Engines:
         self._left = 0
 
     def next(self) -> llvm.LLJIT:
-        """The engine for one more library."""
+        """Returns the engine for one more library."""
         if self._engine is None or self._left == 0:
             machine = codegen.target_machine(*HOST.resolved(), HOST.opt_level, True)
             self._engine = llvm.create_lljit_compiler(machine, suppress_errors=True)

@@ -41,14 +41,14 @@ class ObjectPool:
         self._span = current_span()
 
     def submit(self, text: str) -> Future[bytes]:
-        """The object file of this LLVM IR text, in time. Its `result()` raises what `emit_object` raises."""
+        """Starts compiling LLVM IR text; `result()` returns or raises as `emit_object` does."""
         future: Future[bytes] = Future()
         self._jobs.put((-len(text), next(self._numbers), text, future))
         self._start()
         return future
 
     def hurry(self) -> None:
-        """Nothing is submitted for now: whoever did so waits, and leaves its processor to one more thread."""
+        """Notes that the submitter waits, and leaves its processor to one more thread."""
         self._most = self._threads_in_all
         self._start()
 

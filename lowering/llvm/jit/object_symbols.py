@@ -24,7 +24,7 @@ class Symbol:
 
 
 def symbols_of(data: bytes) -> list[Symbol]:
-    """The global symbols of an object file; raises `MirError` when `data` is none that is understood."""
+    """Returns an object file's global symbols. Raises `MirError` for `data` in no known format."""
     if data[:5] == b"\x7fELF\x02":
         return _elf_symbols(data)
     if len(data) >= 32 and struct.unpack_from("<I", data)[0] == _MACHO_MAGIC:

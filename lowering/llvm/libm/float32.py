@@ -86,7 +86,7 @@ TWO_OVER_PI = tuple(
 
 
 def _split_exponent(x: Float) -> tuple[Float, Float]:
-    """x = n ln 2 + r in f32, |r| <= ln 2 / 2: a number whose lowest bits are those of n, and r."""
+    """Reduces x = n ln 2 + r in f32, |r| <= ln 2 / 2; returns n in low bits, and r."""
     shifted = mul_add(x, 1.4426950408889634, MAGIC_F32)
     n = shifted - MAGIC_F32
     return shifted, mul_add(n, -LN2_LOW, mul_add(n, -LN2_HIGH, x))
@@ -108,7 +108,7 @@ def _scaled(less: Float, shifted: Float, tiny: Bool) -> Float:
 
 
 def exp(x: Float) -> Float:
-    """e**x."""
+    """Computes e**x."""
 
     def near() -> Float:
         shifted, r = _split_exponent(x)
@@ -124,7 +124,7 @@ def exp(x: Float) -> Float:
 
 
 def exp2(x: Float) -> Float:
-    """2**x."""
+    """Computes 2**x."""
     x = x.at_least(-160.0).at_most(128.0)
     shifted = x + MAGIC_F32
     r = x - (shifted - MAGIC_F32)
@@ -132,7 +132,7 @@ def exp2(x: Float) -> Float:
 
 
 def expm1(x: Float) -> Float:
-    """e**x - 1, accurate near 0."""
+    """Computes e**x - 1, accurate near 0."""
     x = x.at_least(-20.0).at_most(89.0)
     shifted, r = _split_exponent(x)
     less = mul_add(r * r, polynomial(r, EXPM1), r)
@@ -142,7 +142,7 @@ def expm1(x: Float) -> Float:
 
 
 def _expm1_below(x: Float) -> tuple[Float, Float, Float]:
-    """e**x - 1, e**x and e**x + 1 for -20 <= x <= 0."""
+    """Computes e**x - 1, e**x and e**x + 1 for -20 <= x <= 0."""
     shifted, r = _split_exponent(x)
     less = mul_add(r * r, polynomial(r, EXPM1_SHORT), r)
     scale = _power_of_two(shifted)
@@ -150,7 +150,7 @@ def _expm1_below(x: Float) -> tuple[Float, Float, Float]:
 
 
 def tanh(x: Float) -> Float:
-    """(e**x - e**-x) / (e**x + e**-x)."""
+    """Computes (e**x - e**-x) / (e**x + e**-x)."""
     magnitude = abs(x)
     bounded = magnitude.at_most(9.1)
     less, power, above = _expm1_below(-(bounded + bounded))
@@ -161,7 +161,7 @@ def tanh(x: Float) -> Float:
 
 
 def sigmoid(x: Float) -> Float:
-    """1 / (1 + e**-x)."""
+    """Computes 1 / (1 + e**-x)."""
 
     def near() -> Float:
         shifted, r = _split_exponent(-x)
@@ -194,7 +194,7 @@ def _inverse_of_sum(less: Float, power: Float, total: Float, unit: Float | float
 
 
 def erf(x: Float) -> Float:
-    """2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x."""
+    """Computes 2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x."""
     return _erf(x, lambda y, rest: mul_add(y, ERF_FIRST, rest))
 
 
@@ -225,7 +225,7 @@ def _erf(x: Float, sum_of: Callable[[Float, Float], Float]) -> Float:
 
 
 def log(x: Float) -> Float:
-    """The natural logarithm; -inf at 0, NaN below."""
+    """Computes the natural logarithm; -inf at 0, NaN below."""
     tiny = x < 1.1754943508222875e-38
     scaled = tiny.choose(x * 8388608.0, x)
     offset = scaled.bits() - 0x3F3504F3  # the bits of sqrt(1/2)
@@ -240,14 +240,14 @@ def log(x: Float) -> Float:
 
 
 def _log_limits(x: Float, result: Float) -> Float:
-    """A logarithm's values at 0, infinity and below 0."""
+    """Computes a logarithm's values at 0, infinity and below 0."""
     result = x.equals(INF).choose(INF, result)
     result = x.equals(0.0).choose(-INF, result)
     return (x.compare("ult", 0.0)).choose(NAN, result)
 
 
 def log_wide(x: Float) -> Float:
-    """The natural logarithm of a normal f64."""
+    """Computes the natural logarithm of a normal f64."""
     offset = x.bits() - 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2)
     mantissa = ((offset & 0x000FFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD).as_float_bits()
     n = ((offset >> 52) + 0x4338000000000000).as_float_bits() - MAGIC_F64
@@ -259,7 +259,7 @@ def log_wide(x: Float) -> Float:
 
 
 def exp2_wide(x: Float) -> Float:
-    """2**x in f64 for any x that an f32's power may need."""
+    """Computes 2**x in f64 for any x that an f32's power may need."""
     x = x.at_least(-1000.0).at_most(1000.0)
     shifted = x + MAGIC_F64
     r = x - (shifted - MAGIC_F64)
@@ -268,29 +268,29 @@ def exp2_wide(x: Float) -> Float:
 
 
 def log2(x: Float) -> Float:
-    """The logarithm to base 2."""
+    """Computes the logarithm to base 2."""
     return (log_wide(x.widen()) * (1.0 / math.log(2.0))).narrow()
 
 
 def log10(x: Float) -> Float:
-    """The logarithm to base 10."""
+    """Computes the logarithm to base 10."""
     return (log_wide(x.widen()) * (1.0 / math.log(10.0))).narrow()
 
 
 def log1p(x: Float) -> Float:
-    """log(1 + x), accurate near 0."""
+    """Computes log(1 + x), accurate near 0."""
     wide = x.widen()
     near = mul_add(wide * wide, mul_add(wide, 1 / 3, -0.5), wide)
     return (abs(x) < 1e-4).choose(_keep_sign(x, near.narrow()), log_wide(wide + 1.0).narrow())
 
 
 def _keep_sign(x: Float, result: Float) -> Float:
-    """-0 where x is -0: sums lose it."""
+    """Returns -0 where x is -0: sums lose it."""
     return x.equals(0.0).choose(x, result)
 
 
 def powf(x: Float, y: Float) -> Float:
-    """x**y, with the limits of C's pow."""
+    """Computes x**y, with the limits of C's pow."""
     magnitude = abs(x)
     whole_y = y.unary("trunc").equals(y)
     half = y * 0.5
@@ -310,13 +310,13 @@ def powf(x: Float, y: Float) -> Float:
 
 
 def cbrt(x: Float) -> Float:
-    """The cube root."""
+    """Computes the cube root."""
     wide = abs(x).widen()
     return exp2_wide(log_wide(wide) * (1.0 / (3.0 * math.log(2.0)))).narrow().with_sign_of(x)
 
 
 def rsqrt(x: Float) -> Float:
-    """1 / sqrt(x)."""
+    """Computes 1 / sqrt(x)."""
     return 1.0 / x.sqrt()
 
 
@@ -324,7 +324,7 @@ def rsqrt(x: Float) -> Float:
 
 
 def _quarter_turns(x: Float) -> tuple[Int, Float]:
-    """x = (n + r) pi / 2 with |r| <= 1/2: n modulo 4 and r, in f64, for any f32."""
+    """Reduces x = (n + r) pi / 2 with |r| <= 1/2; returns n modulo 4 and r, in f64, for any f32."""
     wide = x.widen()
     pieces: list[Float] = []
     for piece in TWO_OVER_PI:
@@ -359,13 +359,13 @@ def _sin_cos_near(x: Float) -> tuple[Int, Float, Float]:
 
 
 def _signed(n: Int, bit: int, value: Float) -> Float:
-    """`value`, negated where the bit of n is set."""
+    """Negates `value` where the bit of n is set."""
     width = 64 if value.is_wide() else 32
     return (value.bits() ^ ((n & bit) << (width - bit.bit_length()))).as_float_bits()
 
 
 def sin(x: Float) -> Float:
-    """The sine of x radians."""
+    """Computes the sine of x radians."""
 
     def near() -> Float:
         n, sine, cosine = _sin_cos_near(x)
@@ -381,7 +381,7 @@ def sin(x: Float) -> Float:
 
 
 def cos(x: Float) -> Float:
-    """The cosine of x radians."""
+    """Computes the cosine of x radians."""
 
     def near() -> Float:
         n, sine, cosine = _sin_cos_near(x)
@@ -397,7 +397,7 @@ def cos(x: Float) -> Float:
 
 
 def tan(x: Float) -> Float:
-    """The tangent of x radians."""
+    """Computes the tangent of x radians."""
     n, r = _quarter_turns(x)
     sine, cosine = _sin_cos(r)
     odd = (n & 1).compare("ne", 0)
@@ -405,7 +405,7 @@ def tan(x: Float) -> Float:
 
 
 def _atan_wide(x: Float) -> Float:
-    """The arctangent of an f64 from 0 to infinity: reduced to at most tan(pi/8) by two quotients."""
+    """Computes the arctangent of an f64 from 0 to infinity: reduced to at most tan(pi/8) by two quotients."""
     beyond = x > 1.0
     x = beyond.choose(1.0 / x, x)
     upper = x > 0.41421356237309503
@@ -417,12 +417,12 @@ def _atan_wide(x: Float) -> Float:
 
 
 def atan(x: Float) -> Float:
-    """The angle whose tangent is x."""
+    """Computes the angle whose tangent is x."""
     return _atan_wide(abs(x).widen()).narrow().with_sign_of(x)
 
 
 def _atan2_wide(y: Float, x: Float) -> Float:
-    """The angle of the point (x, y), in f64."""
+    """Computes the angle of the point (x, y), in f64."""
     up, right = abs(y), abs(x)
     both_zero = up.equals(0.0) & right.equals(0.0)
     both_infinite = up.equals(INF) & right.equals(INF)
@@ -434,19 +434,19 @@ def _atan2_wide(y: Float, x: Float) -> Float:
 
 
 def atan2(y: Float, x: Float) -> Float:
-    """The angle of the point (x, y)."""
+    """Computes the angle of the point (x, y)."""
     return _atan2_wide(y.widen(), x.widen()).narrow()
 
 
 def asin(x: Float) -> Float:
-    """The angle whose sine is x; NaN beyond 1."""
+    """Computes the angle whose sine is x; NaN beyond 1."""
     wide = abs(x).widen()
     root = ((1.0 - wide) * (1.0 + wide)).sqrt()
     return _keep_sign(x, _atan_wide(wide / root).narrow().with_sign_of(x))
 
 
 def acos(x: Float) -> Float:
-    """The angle whose cosine is x; NaN beyond 1."""
+    """Computes the angle whose cosine is x; NaN beyond 1."""
     wide = x.widen()
     return _atan2_wide(((1.0 - wide) * (1.0 + wide)).sqrt(), wide).narrow()
 
@@ -457,7 +457,7 @@ LOG2_E = 1.0 / math.log(2.0)
 
 
 def sinh(x: Float) -> Float:
-    """(e**x - e**-x) / 2."""
+    """Computes (e**x - e**-x) / 2."""
     wide = x.widen()
     square = wide * wide
     small = mul_add(wide * square, polynomial(square, SINH), wide)
@@ -466,13 +466,13 @@ def sinh(x: Float) -> Float:
 
 
 def cosh(x: Float) -> Float:
-    """(e**x + e**-x) / 2."""
+    """Computes (e**x + e**-x) / 2."""
     power = exp2_wide(x.widen() * LOG2_E)
     return ((power + 1.0 / power) * 0.5).narrow()
 
 
 def asinh(x: Float) -> Float:
-    """The inverse of sinh."""
+    """Computes the inverse of sinh."""
     wide = abs(x).widen()
     square = wide * wide
     small = mul_add(wide * square, -1 / 6, wide)
@@ -481,13 +481,13 @@ def asinh(x: Float) -> Float:
 
 
 def acosh(x: Float) -> Float:
-    """The inverse of cosh; NaN below 1."""
+    """Computes the inverse of cosh; NaN below 1."""
     wide = x.widen()
     return (x < 1.0).choose(NAN, log_wide(wide + ((wide - 1.0) * (wide + 1.0)).sqrt()).narrow())
 
 
 def atanh(x: Float) -> Float:
-    """The inverse of tanh; NaN beyond 1."""
+    """Computes the inverse of tanh; NaN beyond 1."""
     wide = x.widen()
     small = mul_add(wide * wide * wide, 1 / 3, wide)
     large = log_wide((1.0 + wide) / (1.0 - wide)) * 0.5

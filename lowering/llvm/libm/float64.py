@@ -18,7 +18,7 @@ EXP = tuple(1.0 / math.factorial(k) for k in range(2, 14))
 
 
 def exp(x: Float) -> Float:
-    """e**x."""
+    """Computes e**x."""
     bounded = x.at_least(-750.0).at_most(710.0)
     shifted = mul_add(bounded, 1.0 / math.log(2.0), MAGIC_F64)
     n = shifted - MAGIC_F64

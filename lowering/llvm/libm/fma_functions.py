@@ -146,7 +146,7 @@ NEAR = {23: 4096.0, 52: 2.0**20}
 
 
 def width_of(x: Float) -> Width:
-    """The numbers for the width of x."""
+    """Returns the numbers for the width of x."""
     return F64 if x.is_wide() else F32
 
 
@@ -185,7 +185,7 @@ def _log(u: Float, rest: Float | None = None) -> _Log:
 
 
 def _natural(u: Float, rest: Float | None = None, more: Float | None = None) -> Float:
-    """The natural logarithm of (u + rest) * 2**more."""
+    """Computes the natural logarithm of (u + rest) * 2**more."""
     high, low = width_of(u).ln2
     parts = _log(u, rest)
     n = parts.n if more is None else parts.n + more
@@ -193,27 +193,27 @@ def _natural(u: Float, rest: Float | None = None, more: Float | None = None) -> 
 
 
 def _normal(x: Float) -> tuple[Float, Float]:
-    """x times a power of 2 that makes it normal, and the exponent that was added."""
+    """Scales x by a power of 2 that makes it normal; returns it and the exponent that was added."""
     w = width_of(x)
     tiny = x < w.least
     return tiny.choose(x * 2.0 ** (w.fraction + 1), x), tiny.pick(x, w.fraction + 1.0, 0.0)
 
 
 def _log_limits(x: Float, result: Float) -> Float:
-    """A logarithm's values at 0, infinity and below 0."""
+    """Computes a logarithm's values at 0, infinity and below 0."""
     result = x.equals(INF).choose(INF, result)
     result = x.equals(0.0).choose(-INF, result)
     return x.compare("ult", 0.0).choose(NAN, result)
 
 
 def log(x: Float) -> Float:
-    """The natural logarithm; -inf at 0, NaN below."""
+    """Computes the natural logarithm; -inf at 0, NaN below."""
     u, added = _normal(x)
     return _log_limits(x, _natural(u, more=-added))
 
 
 def _to_base(x: Float, factor: Numbers, unit: Numbers) -> Float:
-    """The logarithm times `factor`, of which `unit` is that of 2."""
+    """Computes the logarithm times `factor`, of which `unit` is that of 2."""
     u, added = _normal(x)
     parts = _log(u)
     n = parts.n - added
@@ -226,23 +226,23 @@ def _to_base(x: Float, factor: Numbers, unit: Numbers) -> Float:
 
 
 def log2(x: Float) -> Float:
-    """The logarithm to base 2."""
+    """Computes the logarithm to base 2."""
     return _to_base(x, width_of(x).log2_e, (1.0, 0.0))
 
 
 def log10(x: Float) -> Float:
-    """The logarithm to base 10."""
+    """Computes the logarithm to base 10."""
     return _to_base(x, width_of(x).log10_e, width_of(x).log10_2)
 
 
 def _one_more(y: Float) -> tuple[Float, Float]:
-    """1 + y for y > -1, and what is rounded away of it."""
+    """Computes 1 + y for y > -1, and its rounding error."""
     u = y + 1.0
     return u, y.at_most(1.0) - (u - y.at_least(1.0))
 
 
 def log1p(x: Float) -> Float:
-    """log(1 + x), accurate near 0."""
+    """Computes log(1 + x), accurate near 0."""
     u, rest = _one_more(x)
     result = _natural(u, rest)
     result = x.equals(INF).choose(INF, x.equals(-1.0).choose(-INF, result))
@@ -254,7 +254,7 @@ def log1p(x: Float) -> Float:
 
 
 def _exponentials(x: Float) -> tuple[Float, Float]:
-    """x = n ln 2 + r for an x from 0 on: a number whose lowest bits are those of n, and r."""
+    """Reduces x = n ln 2 + r for an x from 0 on; returns n in low bits, and r."""
     w = width_of(x)
     shifted = mul_add(x, 1.0 / math.log(2.0), w.magic)
     n = shifted - w.magic
@@ -262,7 +262,7 @@ def _exponentials(x: Float) -> tuple[Float, Float]:
 
 
 def _powers(shifted: Float) -> tuple[Float, Float]:
-    """The sum and the difference of 2**n and 2**-n, of n in the low bits of `shifted`, divided by 4."""
+    """Computes (2**n + 2**-n) / 4 and (2**n - 2**-n) / 4, of n in the low bits of `shifted`."""
     w = width_of(shifted)
     up = ((shifted.bits() << w.fraction) + (w.bias - 2 << w.fraction)).as_float_bits()
     # What is far below the other does not count, and would be out of range.
@@ -272,7 +272,7 @@ def _powers(shifted: Float) -> tuple[Float, Float]:
 
 
 def sinh(x: Float) -> Float:
-    """(e**x - e**-x) / 2: of x = n ln 2 + r, n is 0 up to 1, where nothing but sinh(r) counts."""
+    """Computes (e**x - e**-x) / 2: for x = n ln 2 + r below 1, n is 0 and the result sinh(r)."""
     w = width_of(x)
     bounded = abs(x).at_most(w.sinh_end)
     shifted, r = _exponentials(bounded)
@@ -286,7 +286,7 @@ def sinh(x: Float) -> Float:
 
 
 def cosh(x: Float) -> Float:
-    """(e**x + e**-x) / 2."""
+    """Computes (e**x + e**-x) / 2."""
     w = width_of(x)
     shifted, r = _exponentials(abs(x).at_most(w.sinh_end))
     total, difference = _powers(shifted)
@@ -297,7 +297,7 @@ def cosh(x: Float) -> Float:
 
 
 def _below(x: Float) -> tuple[Float, Float, Float]:
-    """e**x - 1, e**x and e**x + 1 for -40 <= x <= 0."""
+    """Computes e**x - 1, e**x and e**x + 1 for -40 <= x <= 0."""
     w = width_of(x)
     shifted, r = _exponentials(x)
     less = mul_add(r * r, polynomial(r, w.exp), r)
@@ -306,7 +306,7 @@ def _below(x: Float) -> tuple[Float, Float, Float]:
 
 
 def tanh(x: Float) -> Float:
-    """(e**x - e**-x) / (e**x + e**-x)."""
+    """Computes (e**x - e**-x) / (e**x + e**-x)."""
     bounded = abs(x).at_most(19.1)
     less, power, above = _below(-(bounded + bounded))
     # Beyond 1/2 it is what is left of 1.
@@ -316,7 +316,7 @@ def tanh(x: Float) -> Float:
 
 
 def asinh(x: Float) -> Float:
-    """The inverse of sinh: log(1 + y) for y = |x| + x**2 / (1 + sqrt(1 + x**2))."""
+    """Computes the inverse of sinh: log(1 + y) for y = |x| + x**2 / (1 + sqrt(1 + x**2))."""
     w = width_of(x)
     magnitude = abs(x)
     square = magnitude * magnitude
@@ -326,7 +326,7 @@ def asinh(x: Float) -> Float:
 
 
 def acosh(x: Float) -> Float:
-    """The inverse of cosh; NaN below 1: log(1 + y) for y = t + sqrt(2 t + t**2) and t = x - 1."""
+    """Computes the inverse of cosh; NaN below 1: log(1 + y) for y = t + sqrt(2 t + t**2) and t = x - 1."""
     w = width_of(x)
     t = x - 1.0
     square = mul_add(t, t, t + t)
@@ -339,14 +339,14 @@ def acosh(x: Float) -> Float:
 
 
 def _log_of_sum(x: Float, y: Float, low: Float, large: Bool) -> Float:
-    """log(1 + y + low); for a large x, which may be infinite, log(2 x)."""
+    """Computes log(1 + y + low); for a large x, which may be infinite, log(2 x)."""
     u, rest = _one_more(y)
     result = _natural(large.choose(x, u), large.choose(0.0, rest + low), large.pick(x, 1.0, 0.0))
     return x.equals(INF).choose(INF, result)
 
 
 def atanh(x: Float) -> Float:
-    """The inverse of tanh; NaN beyond 1: log(1 + y) / 2 for y = 2 |x| + 2 x**2 / (1 - |x|)."""
+    """Computes the inverse of tanh; NaN beyond 1: log(1 + y) / 2 for y = 2 |x| + 2 x**2 / (1 - |x|)."""
     magnitude = abs(x)
     twice = magnitude + magnitude
     more = twice * magnitude / (1.0 - magnitude)
@@ -378,7 +378,7 @@ def _is_odd(n: Int) -> Bool:
 
 
 def tan_near(x: Float) -> Float:
-    """The tangent of x radians in f32, of |x| below 4096."""
+    """Computes the tangent of x radians in f32, of |x| below 4096."""
     n, r, low = _reduced(x)
     square = r * r
     tail = mul_add(r * square, polynomial(square, TAN), mul_add(low, square, low))
@@ -396,7 +396,7 @@ def near(x: Float) -> Bool:
 
 
 def _sin_cos(r: Float, low: Float) -> tuple[Float, Float]:
-    """In f64, of r + low."""
+    """Computes sine and cosine of r + low in f64."""
     square = r * r
     half = square * 0.5
     top = 1.0 - half
@@ -406,26 +406,26 @@ def _sin_cos(r: Float, low: Float) -> tuple[Float, Float]:
 
 
 def _signed(n: Int, value: Float) -> Float:
-    """`value`, negated where the second bit of n is set."""
+    """Negates `value` where the second bit of n is set."""
     return (value.bits() ^ ((n & 2) << 62)).as_float_bits()
 
 
 def sin_near(x: Float) -> Float:
-    """The sine of x radians in f64, of |x| below 2**20."""
+    """Computes the sine of x radians in f64, of |x| below 2**20."""
     n, r, low = _reduced(x)
     sine, cosine = _sin_cos(r, low)
     return x.equals(0.0).choose(x, _signed(n, _is_odd(n).choose(cosine, sine)))
 
 
 def cos_near(x: Float) -> Float:
-    """The cosine of x radians in f64, of |x| below 2**20."""
+    """Computes the cosine of x radians in f64, of |x| below 2**20."""
     n, r, low = _reduced(x)
     sine, cosine = _sin_cos(r, low)
     return _signed(n + 1, _is_odd(n).choose(sine, cosine))
 
 
 def tan_near_wide(x: Float) -> Float:
-    """The tangent of x radians in f64, of |x| below 2**20."""
+    """Computes the tangent of x radians in f64, of |x| below 2**20."""
     n, r, low = _reduced(x)
     sine, cosine = _sin_cos(r, low)
     odd = _is_odd(n)
@@ -463,7 +463,7 @@ def _arc(x: Float) -> tuple[Bool, Float, Float]:
 
 
 def asin(x: Float) -> Float:
-    """The angle whose sine is x; NaN beyond 1. Above 1/2, pi/2 less twice that of sqrt((1 - |x|) / 2)."""
+    """Computes the arc sine; NaN beyond 1. Above 1/2, pi/2 less twice that of sqrt((1 - |x|) / 2)."""
     beyond, z, more = _arc(x)
     high, low = (2 * part for part in width_of(x).quarter_pi)
     twice = z + z

@@ -59,7 +59,7 @@ class Int:
     value: SSAValue
 
     def same(self, other: Int | int) -> SSAValue:
-        """`other` as a value of this type."""
+        """Returns `other` as a value of this type."""
         return other.value if isinstance(other, Int) else self.b.constant(other, self.value.type)
 
     def _op(
@@ -96,7 +96,7 @@ class Int:
         return self._op(llvm.XOrOp, other)
 
     def compare(self, predicate: str, other: Int | int) -> Bool:
-        """An integer compare by LLVM's predicate name."""
+        """Computes an integer compare by LLVM's predicate name."""
         return Bool(self.b, self.b.icmp(predicate, self.value, self.same(other)))
 
     def choose(self, cond: Bool, other: Int | int) -> Int:
@@ -104,7 +104,7 @@ class Int:
         return Int(self.b, self.b.select(cond.value, self.value, self.same(other)))
 
     def as_float_bits(self) -> Float:
-        """The float whose bits these are."""
+        """Computes the float whose bits these are."""
         element = element_of(self.value.type)
         assert isinstance(element, IntegerType)
         type_ = with_element(self.value.type, f64 if element.width.data == 64 else f32)
@@ -119,7 +119,7 @@ class Float:
     value: SSAValue
 
     def same(self, other: Float | float) -> SSAValue:
-        """`other` as a value of this type."""
+        """Returns `other` as a value of this type."""
         return other.value if isinstance(other, Float) else self.b.constant(float(other), self.value.type)
 
     def _op(self, op: type[llvm.AbstractFloatArithOp], lhs: Float | float, rhs: Float | float) -> Float:
@@ -156,7 +156,7 @@ class Float:
         return self.unary("fabs")
 
     def compare(self, predicate: str, other: Float | float) -> Bool:
-        """A float compare by LLVM's predicate name; the ordered ones are false for NaN."""
+        """Computes a float compare by LLVM's predicate name; the ordered ones are false for NaN."""
         return Bool(self.b, self.b.fcmp(predicate, self.value, self.same(other)))
 
     def __lt__(self, other: Float | float) -> Bool:
@@ -177,23 +177,23 @@ class Float:
         return self.compare("uno", self)
 
     def at_least(self, bound: float) -> Float:
-        """The larger of this and `bound`; NaN stays."""
+        """Computes the larger of this and `bound`; NaN stays."""
         return (self < bound).choose(bound, self)
 
     def at_most(self, bound: float) -> Float:
-        """The smaller of this and `bound`; NaN stays."""
+        """Computes the smaller of this and `bound`; NaN stays."""
         return (self > bound).choose(bound, self)
 
     def unary(self, name: str) -> Float:
-        """An LLVM intrinsic of one operand."""
+        """Computes an LLVM intrinsic of one operand."""
         return Float(self.b, self.b.compute(name, (self.value,), self.value.type))
 
     def sqrt(self) -> Float:
-        """The square root, rounded to nearest."""
+        """Computes the square root, rounded to nearest."""
         return self.unary("sqrt")
 
     def nearest(self) -> Float:
-        """The nearest whole number, ties to even."""
+        """Computes the nearest whole number, ties to even."""
         return self.unary("rint")
 
     def with_sign_of(self, other: Float) -> Float:
@@ -201,16 +201,16 @@ class Float:
         return Float(self.b, self.b.compute("copysign", (self.value, other.value), self.value.type))
 
     def bits(self) -> Int:
-        """The bits as an integer."""
+        """Computes the bits as an integer."""
         type_ = with_element(self.value.type, IntegerType(float_width(self.value.type)))
         return Int(self.b, self.b.emit(llvm.BitcastOp, (self.value,), type_))
 
     def widen(self) -> Float:
-        """As f64."""
+        """Converts to f64."""
         return Float(self.b, self.b.emit(llvm.FPExtOp, (self.value,), with_element(self.value.type, f64)))
 
     def narrow(self) -> Float:
-        """As f32, rounded to nearest."""
+        """Converts to f32, rounded to nearest."""
         return Float(self.b, self.b.emit(llvm.FPTruncOp, (self.value,), with_element(self.value.type, f32)))
 
     def is_wide(self) -> bool:
@@ -218,7 +218,7 @@ class Float:
         return isinstance(element_of(self.value.type), Float64Type)
 
     def to_int(self, width: int) -> Int:
-        """Toward zero, as an integer of `width` bits; it must fit."""
+        """Converts toward zero to an integer of `width` bits; it must fit."""
         type_ = with_element(self.value.type, IntegerType(width))
         return Int(self.b, self.b.emit(llvm_ext.FPToSIOp, (self.value,), type_))
 
@@ -249,12 +249,12 @@ def usually(condition: Bool, usual: Callable[[], Float], otherwise: Callable[[],
 
 
 def mul_add(x: Float, y: Float | float, z: Float | float) -> Float:
-    """x * y + z, rounded once where the processor can."""
+    """Computes x * y + z, rounded once where the processor can."""
     return Float(x.b, x.b.compute("fmuladd", (x.value, x.same(y), x.same(z)), x.value.type))
 
 
 def polynomial(x: Float, coefficients: Sequence[float]) -> Float:
-    """coefficients[0] + coefficients[1] * x + …, after Horner."""
+    """Computes coefficients[0] + coefficients[1] * x + …, after Horner."""
     total = Float(x.b, x.same(coefficients[-1]))
     for coefficient in reversed(coefficients[:-1]):
         total = mul_add(total, x, coefficient)

@@ -32,7 +32,7 @@ Table = tuple[int, ...]
 
 
 def bits(x: float) -> int:
-    """The bits of x, rounded to f32."""
+    """Computes the bits of x, rounded to f32."""
     return int(struct.unpack("<i", struct.pack("<f", x))[0])
 
 
@@ -68,7 +68,7 @@ sigmoids just below 1/8 and smaller ones just below a power of two, where an err
 
 @cache
 def powers(count: int) -> Table:
-    """2**(j / count)."""
+    """Returns 2**(j / count)."""
     return tuple(bits(2.0 ** (j / count)) for j in range(count))
 
 
@@ -85,7 +85,7 @@ def scaled_powers(count: int) -> tuple[Table, Table]:
 
 @cache
 def falling(count: int) -> tuple[float, ...]:
-    """e**-r times the scale = the scale + r times this, for |r| up to half of ln 2 / count."""
+    """Fits e**-r times the scale = the scale + r times this, for |r| up to half of ln 2 / count."""
     end = math.log(2.0) / count / 2
     return tuple(
         interpolated(lambda r: SCALE * math.expm1(-r) / r if r else -SCALE, -end, end, 2 if count >= 16 else 3)
@@ -100,7 +100,7 @@ ERF_END = 3.95
 
 @cache
 def erf_pieces(count: int, step: float, degree: int) -> tuple[Table, ...]:
-    """erf(k * step + u) by powers of u, for the k to which x is nearest; less u for k = 0."""
+    """Fits erf(k * step + u) by powers of u, for the k to which x is nearest; less u for k = 0."""
     half = step / 2
     first = interpolated(lambda u: math.erf(u) / u - 1.0, 0.0, half, degree - 1)
     pieces = [[0.0, *first]]
@@ -153,7 +153,7 @@ def tanh_pieces(count: int, step: float, terms: int) -> tuple[Table, Table]:
 
 
 def _neighbours(x: float, count: int) -> list[float]:
-    """x, rounded to f32, and so many numbers before and after that; x is above 0."""
+    """Returns x, above 0, rounded to f32, and `count` numbers before and after it."""
     return [_value(bits(x) + k) for k in range(-count, count + 1)]
 
 
@@ -186,7 +186,7 @@ def _rounded_off(x: float) -> float:
 
 @cache
 def log_polynomial() -> tuple[float, ...]:
-    """log(1 + r) = r + r**2 times this, for the r that the table leaves."""
+    """Fits log(1 + r) = r + r**2 times this, for the r that the table leaves."""
     most = 0.045
     return tuple(interpolated(lambda r: (math.log1p(r) - r) / (r * r), -most, most, 3))
 
@@ -212,7 +212,7 @@ def tabled(target: Target, type_: Attribute) -> Mapping[str, Function]:
 
 
 def _in_lanes(whole: int, function: Function) -> Function:
-    """A function on vectors of some lanes for vectors of fewer."""
+    """Returns a function on vectors of some lanes for vectors of fewer."""
 
     def filled(x: Float) -> Float:
         count = lanes(x.value.type)
@@ -226,7 +226,7 @@ def _in_lanes(whole: int, function: Function) -> Function:
 
 
 def _by_register(like: Float, name: str, operands: Sequence[SSAValue], width: int) -> Float:
-    """An instruction on registers of some lanes, for operands that are one or more of them, or numbers."""
+    """Applies an instruction of one register to operands of one or more registers, or numbers."""
     b, type_ = like.b, like.value.type
     count = lanes(type_)
     register = VectorType(element_of(type_), [width])
@@ -241,7 +241,7 @@ def _by_register(like: Float, name: str, operands: Sequence[SSAValue], width: in
 
 
 def _wide(like: Float, name: str, operands: Sequence[SSAValue]) -> Float:
-    """An instruction of AVX-512 on all lanes, rounding as usual."""
+    """Computes an instruction of AVX-512 on all lanes, rounding as usual."""
     b = like.b
     return _by_register(like, f"x86.avx512.{name}.ps.512", (*operands, b.constant(-1, i16), b.constant(4, i32)), 16)
 
@@ -253,7 +253,7 @@ class _Pieces:
     count: int
 
     def pick(self, table: Table, piece: Int, like: Float) -> Float:
-        """For each lane the element of a table of which its lowest bits are the number."""
+        """Looks up the element of a table, for each lane, by the lane's lowest bits."""
         type_ = VectorType(i32, [self.count])
         table_bits = like.b.constant_attr(DenseIntOrFPElementsAttr.from_list(type_, table), type_)
         values = Int(like.b, table_bits).as_float_bits().value
@@ -265,27 +265,27 @@ SIXTEEN, EIGHT = _Pieces(16), _Pieces(8)
 
 
 def _times_power(x: Float, exponent: Float) -> Float:
-    """x times 2 to the whole part, rounded down, of the exponent."""
+    """Multiplies x by 2 to the whole part, rounded down, of the exponent."""
     return _wide(x, "mask.scalef", (x.value, exponent.value, x.value))
 
 
 def _exponent(x: Float) -> Float:
-    """The exponent of x as a float; infinite for 0 and infinity."""
+    """Computes the exponent of x as a float; infinite for 0 and infinity."""
     return _wide(x, "mask.getexp", (x.value, x.value))
 
 
 def _mantissa(x: Float) -> Float:
-    """x times the power of 2 that brings it between 3/4 and 3/2; 1 for 0 and infinity, NaN below 0."""
+    """Scales x by a power of 2 to between 3/4 and 3/2; 1 for 0 and infinity, NaN below 0."""
     return _wide(x, "mask.getmant", (x.value, x.b.constant(0b1011, i32), x.value))
 
 
 def _nearer_zero(x: Float, bound: float) -> Float:
-    """x, or the bound with the sign of x where that is nearer to 0; the bound for NaN."""
+    """Returns x, or the bound with its sign where that is nearer to 0; the bound for NaN."""
     return _wide(x, "mask.range", (x.value, x.same(bound), x.b.constant(0b0010, i32), x.value))
 
 
 def _nearest(x: Float, step: float) -> tuple[Int, Float]:
-    """k for the k * step that is nearest to an x of at least 0, in the low bits, and x less that."""
+    """Returns, for x from 0 on, the k of the nearest k * step in the low bits, and x less that."""
     magic = 1.5 * 2.0**23
     shifted = mul_add(x, 1.0 / step, magic)
     return shifted.bits(), mul_add(shifted - magic, -step, x)
@@ -303,7 +303,7 @@ def _split(x: Float, count: int) -> tuple[Int, Float, Float]:
 
 
 def exp(x: Float) -> Float:
-    """e**x = 2**n e**r, |r| <= ln 2 / 32. Where n is so large that r is not computed well, r is bounded."""
+    """Computes e**x = 2**n e**r, |r| <= ln 2 / 32; r is bounded for an n too large to compute it well."""
     piece, n, r = _split(x, 16)
     r = _nearer_zero(r, 0.03)
     power = SIXTEEN.pick(powers(16), piece, x)
@@ -321,14 +321,14 @@ def sigmoid(x: Float) -> Float:
 
 
 def sigmoid_by_eighths(x: Float) -> Float:
-    """As `sigmoid`; w is put together from bits 2**24 times as large, as it may be denormal."""
+    """Computes the sigmoid; w, which may be denormal, is made from bits 2**24 times as large."""
     piece, _, r = _split(x.at_least(-104.0).at_most(60.0), 8)
     mantissa, rest = (EIGHT.pick(table, piece, x) for table in scaled_powers(8))
     return _sigmoid((((piece << 20) & -0x800000) + (24 << 23) + mantissa.bits()).as_float_bits() * 2.0**-24, rest, r, 8)
 
 
 def _sigmoid(w: Float, rest: Float, r: Float, count: int) -> Float:
-    """w / (w + e**-r), both scaled; `rest` is e**0."""
+    """Computes w / (w + e**-r), both scaled; `rest` is e**0."""
     return w / (w + mul_add(r, polynomial(r, falling(count)), rest))
 
 
@@ -337,7 +337,7 @@ def _sigmoid(w: Float, rest: Float, r: Float, count: int) -> Float:
 
 def _erf(pieces: _Pieces, step: float, degree: int) -> Function:
     def erf(x: Float) -> Float:
-        """2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x."""
+        """Computes 2 / sqrt(pi) times the integral of exp(-t**2) from 0 to x."""
         piece, u = _nearest(abs(x).at_most(ERF_END), step)
         constant, *tables, last = (pieces.pick(table, piece, x) for table in erf_pieces(pieces.count, step, degree))
         total = last
@@ -360,14 +360,14 @@ def tanh(x: Float) -> Float:
 
 
 def tanh_by_eighths(x: Float) -> Float:
-    """As `tanh`."""
+    """Computes tanh by tables of eighths."""
     step = 1.25
     piece, u = _nearest(abs(x).at_most(TANH_END), step)
     return _tanh(EIGHT, step, 4, piece, u).with_sign_of(x)
 
 
 def _tanh(pieces: _Pieces, step: float, terms: int, piece: Int, u: Float) -> Float:
-    """tanh(c + u) = t + (1 - t**2) u / (u coth(u) + t u) of t = tanh(c), for c in steps."""
+    """Computes tanh(c + u) = t + (1 - t**2) u / (u coth(u) + t u) of t = tanh(c), for c in steps."""
     middle, slope = (pieces.pick(table, piece, u) for table in tanh_pieces(pieces.count, step, terms))
     even = polynomial(u * u, cotangent(step, terms))
     divisor = mul_add(u, mul_add(u, even, middle), 1.0)
@@ -375,7 +375,7 @@ def _tanh(pieces: _Pieces, step: float, terms: int, piece: Int, u: Float) -> Flo
 
 
 def log(x: Float) -> Float:
-    """The natural logarithm; -inf at 0, NaN below."""
+    """Computes the natural logarithm; -inf at 0, NaN below."""
     mantissa = _mantissa(x)
     n = _exponent(x) - _exponent(mantissa)
     piece = (mantissa + 1.5 * 2.0**23 / LOG_PIECES).bits()

@@ -38,7 +38,7 @@ def line(
 
 
 def fastmath(op: Operation) -> str:
-    """The op's fastmath flags, each followed by a space."""
+    """Returns the op's fastmath flags, each followed by a space."""
     flags = op.properties.get("fastmathFlags")
     return "" if flags is None else _fastmath_words(flags)
 
@@ -67,7 +67,7 @@ def _ordering(op: llvm.LoadOp | llvm.StoreOp) -> tuple[str, str]:
 
 @memoized
 def _numbers(attr: Attribute) -> tuple[int, ...]:
-    """The numbers of an array, such as the places of lanes."""
+    """Returns the numbers of an array, such as the places of lanes."""
     return tuple(map(int, cast("DenseArrayBase[IntegerType]", attr).iter_values()))
 
 
@@ -82,7 +82,7 @@ _BINARY: dict[type[Operation], str] = {
 
 
 def _flags(op: Operation) -> str:
-    """Overflow, exact, disjoint and fastmath flags."""
+    """Returns the overflow, exact, disjoint and fastmath flags."""
     return "".join([_FLAGS[key](attr) for key, attr in op.properties.items() if key in _FLAGS]) if op.properties else ""
 
 
@@ -106,7 +106,7 @@ _FLAGS: dict[str, Callable[[Attribute], str]] = {
 
 @line(*_BINARY)
 def write_binary(w: FunctionWriter, op: Operation) -> None:
-    """`%r = add nsw i64 %a, %b`."""
+    """Writes `%r = add nsw i64 %a, %b`."""
     lhs, rhs = operands_of(op)
     w.result(op, f"{_BINARY[type(op)]} {_flags(op)}{w.typed(lhs)}, {w.name(rhs)}")
 
@@ -119,7 +119,7 @@ _PLAIN: dict[type[Operation], str] = {
 
 @line(*_PLAIN)
 def write_plain(w: FunctionWriter, op: Operation) -> None:
-    """`%r = select i1 %c, float %a, float %b`, `%r = extractelement <4 x float> %v, i64 %i`."""
+    """Writes `%r = select i1 %c, float %a, float %b`, `%r = extractelement <4 x float> %v, i64 %i`."""
     w.result(op, f"{_PLAIN[type(op)]} {_flags(op)}{w.all_typed(operands_of(op))}")
 
 
@@ -134,7 +134,7 @@ _PREDICATES: dict[type[Operation], Callable[[Any], str]] = {
 
 @line(*_PREDICATES)
 def write_comparison(w: FunctionWriter, op: Operation) -> None:
-    """`%r = icmp slt i64 %a, %b`, `%r = fcmp olt <4 x float> %a, %b`."""
+    """Writes `%r = icmp slt i64 %a, %b`, `%r = fcmp olt <4 x float> %a, %b`."""
     lhs, rhs = operands_of(op)
     w.result(op, f"{_PREDICATES[type(op)](op)} {w.typed(lhs)}, {w.name(rhs)}")
 
@@ -149,7 +149,7 @@ _CASTS: dict[type[Operation], str] = {
 
 @line(*_CASTS)
 def write_cast(w: FunctionWriter, op: Operation) -> None:
-    """`%r = sext i32 %a to i64`."""
+    """Writes `%r = sext i32 %a to i64`."""
     w.result(op, f"{_CASTS[type(op)]} {_flags(op)}{w.typed(operands_of(op)[0])} to {type_text(op.results[0].type)}")
 
 
@@ -172,7 +172,7 @@ CONSTANTS: dict[type, Callable[[Any], str]] = {
 
 @line(*CONSTANTS)
 def write_nothing(w: FunctionWriter, op: Operation) -> None:
-    """Constants have no line of their own."""
+    """Writes nothing: constants have no line of their own."""
 
 
 # Memory
@@ -180,7 +180,7 @@ def write_nothing(w: FunctionWriter, op: Operation) -> None:
 
 @line(llvm.LoadOp)
 def write_load(w: FunctionWriter, op: llvm.LoadOp) -> None:
-    """`%r = load float, ptr %p, align 4`."""
+    """Writes `%r = load float, ptr %p, align 4`."""
     atomic, order = _ordering(op)
     pointer, type_ = operands_of(op)[0], op.results[0].type
     w.result(op, f"load {atomic}{type_text(type_)}, {w.typed(pointer)}{order}{_alignment(op)}")
@@ -188,7 +188,7 @@ def write_load(w: FunctionWriter, op: llvm.LoadOp) -> None:
 
 @line(llvm.StoreOp)
 def write_store(w: FunctionWriter, op: llvm.StoreOp) -> None:
-    """`store float %v, ptr %p, align 4`."""
+    """Writes `store float %v, ptr %p, align 4`."""
     atomic, order = _ordering(op)
     volatile = "volatile " if "volatile_" in op.properties else ""
     text = f"  store {atomic}{volatile}{w.all_typed(operands_of(op))}{order}{_alignment(op)}"
@@ -199,13 +199,13 @@ def write_store(w: FunctionWriter, op: llvm.StoreOp) -> None:
 
 @line(llvm.AllocaOp)
 def write_alloca(w: FunctionWriter, op: llvm.AllocaOp) -> None:
-    """`%r = alloca float, i64 4, align 64`."""
+    """Writes `%r = alloca float, i64 4, align 64`."""
     w.result(op, f"alloca {type_text(op.elem_type)}, {w.typed(operands_of(op)[0])}{_alignment(op)}")
 
 
 @line(llvm.GEPOp)
 def write_gep(w: FunctionWriter, op: llvm.GEPOp) -> None:
-    """`%r = getelementptr inbounds float, ptr %p, i64 %i`."""
+    """Writes `%r = getelementptr inbounds float, ptr %p, i64 %i`."""
     pointer, *rest = operands_of(op)
     values = iter(rest)
     indices: list[str] = []
@@ -218,19 +218,19 @@ def write_gep(w: FunctionWriter, op: llvm.GEPOp) -> None:
 
 @line(llvm_ext.LaneAddressesOp)
 def write_lane_addresses(w: FunctionWriter, op: llvm_ext.LaneAddressesOp) -> None:
-    """`%r = getelementptr float, ptr %p, <4 x i64> %i`."""
+    """Writes `%r = getelementptr float, ptr %p, <4 x i64> %i`."""
     w.result(op, f"getelementptr {type_text(op.elem_type)}, {w.all_typed(operands_of(op))}")
 
 
 @line(llvm_ext.AtomicRMWOp)
 def write_atomic_rmw(w: FunctionWriter, op: llvm_ext.AtomicRMWOp) -> None:
-    """`%r = atomicrmw add ptr %p, i64 %v seq_cst`."""
+    """Writes `%r = atomicrmw add ptr %p, i64 %v seq_cst`."""
     w.result(op, f"atomicrmw {op.kind.data} {w.all_typed(operands_of(op))} {op.ordering.data}")
 
 
 @line(llvm_ext.CmpXchgOp)
 def write_cmpxchg(w: FunctionWriter, op: llvm_ext.CmpXchgOp) -> None:
-    """`%r = cmpxchg ptr %p, i64 %e, i64 %n seq_cst seq_cst`."""
+    """Writes `%r = cmpxchg ptr %p, i64 %e, i64 %n seq_cst seq_cst`."""
     weak = "weak " if op.weak is not None else ""
     orders = f"{op.success_ordering.data} {op.failure_ordering.data}"
     w.result(op, f"cmpxchg {weak}{w.all_typed(operands_of(op))} {orders}")
@@ -238,7 +238,7 @@ def write_cmpxchg(w: FunctionWriter, op: llvm_ext.CmpXchgOp) -> None:
 
 @line(llvm_ext.FenceOp)
 def write_fence(w: FunctionWriter, op: llvm_ext.FenceOp) -> None:
-    """`fence release`."""
+    """Writes `fence release`."""
     w.line(op, f"  fence {op.ordering.data}")
 
 
@@ -247,7 +247,7 @@ def write_fence(w: FunctionWriter, op: llvm_ext.FenceOp) -> None:
 
 @line(llvm.ShuffleVectorOp)
 def write_shuffle(w: FunctionWriter, op: llvm.ShuffleVectorOp) -> None:
-    """`%r = shufflevector <4 x float> %a, <4 x float> %b, <2 x i32> <i32 0, i32 4>`."""
+    """Writes `%r = shufflevector <4 x float> %a, <4 x float> %b, <2 x i32> <i32 0, i32 4>`."""
     w.result(op, f"shufflevector {w.all_typed(operands_of(op))}, {_mask(op.properties['mask'])}")
 
 
@@ -265,7 +265,7 @@ _AGGREGATES: dict[type[Operation], str] = {llvm.ExtractValueOp: "extractvalue", 
 
 @line(*_AGGREGATES)
 def write_aggregate(w: FunctionWriter, op: llvm.ExtractValueOp | llvm.InsertValueOp) -> None:
-    """`%r = extractvalue { i64, i1 } %s, 0`, `%r = insertvalue { i64, i1 } %s, i1 %x, 1`."""
+    """Writes `%r = extractvalue { i64, i1 } %s, 0`, `%r = insertvalue { i64, i1 } %s, i1 %x, 1`."""
     position = ", ".join(map(str, op.position.iter_values()))
     w.result(op, f"{_AGGREGATES[type(op)]} {w.all_typed(operands_of(op))}, {position}")
 
@@ -275,20 +275,20 @@ def write_aggregate(w: FunctionWriter, op: llvm.ExtractValueOp | llvm.InsertValu
 
 @line(llvm.BrOp)
 def write_br(w: FunctionWriter, op: llvm.BrOp) -> None:
-    """`br label %b`."""
+    """Writes `br label %b`."""
     w.line(op, f"  br label %{w.label(op.successors[0])}{w.loop_metadata(op)}")
 
 
 @line(llvm.CondBrOp)
 def write_cond_br(w: FunctionWriter, op: llvm.CondBrOp) -> None:
-    """`br i1 %c, label %a, label %b`."""
+    """Writes `br i1 %c, label %a, label %b`."""
     then, otherwise = (w.target(block, op, position) for position, block in enumerate(op.successors))
     w.line(op, f"  br {w.typed(operands_of(op)[0])}, {then}, {otherwise}{w.loop_metadata(op)}")
 
 
 @line(llvm_ext.SwitchOp)
 def write_switch(w: FunctionWriter, op: llvm_ext.SwitchOp) -> None:
-    """`switch i64 %x, label %d [ i64 1, label %a ]`."""
+    """Writes `switch i64 %x, label %d [ i64 1, label %a ]`."""
     type_ = type_text(op.value.type)
     cases = " ".join(
         f"{type_} {number}, {w.target(block, op, position)}"
@@ -299,13 +299,13 @@ def write_switch(w: FunctionWriter, op: llvm_ext.SwitchOp) -> None:
 
 @line(llvm.ReturnOp)
 def write_return(w: FunctionWriter, op: llvm.ReturnOp) -> None:
-    """`ret float %x`."""
+    """Writes `ret float %x`."""
     w.line(op, f"  ret {w.all_typed(operands_of(op)) or 'void'}")
 
 
 @line(llvm.UnreachableOp)
 def write_unreachable(w: FunctionWriter, op: llvm.UnreachableOp) -> None:
-    """`unreachable`."""
+    """Writes `unreachable`."""
     w.line(op, "  unreachable")
 
 
@@ -326,7 +326,7 @@ def _write_call(w: FunctionWriter, op: Operation, text: str) -> None:
 
 @line(llvm.CallOp)
 def write_call(w: FunctionWriter, op: llvm.CallOp) -> None:
-    """`%r = call float @f(float %x)`, or through a pointer."""
+    """Writes `%r = call float @f(float %x)`, or a call through a pointer."""
     args = list(op.args)
     kind = op.TailCallKind.data.value
     tail = f"{kind} " if kind != "none" else ""
@@ -368,7 +368,7 @@ def _intrinsic(w: FunctionWriter, op: Operation, name: str) -> None:
 
 @line(llvm.CallIntrinsicOp)
 def write_intrinsic(w: FunctionWriter, op: llvm.CallIntrinsicOp) -> None:
-    """A call of the intrinsic that the op names, at the op's types."""
+    """Writes a call of the intrinsic that the op names, at the op's types."""
     if op.op_bundle_operands:
         raise error_at(op, "an intrinsic call with operand bundles cannot be translated", "call it without them")
     check_intrinsic(op, op.intrin.data)
@@ -387,7 +387,7 @@ def write_named_intrinsic(w: FunctionWriter, op: Operation) -> None:
 
 @line(llvm.MaskedStoreOp)
 def write_masked_store(w: FunctionWriter, op: llvm.MaskedStoreOp) -> None:
-    """A store of the lanes whose mask is set."""
+    """Writes a store of the lanes whose mask is set."""
     value, pointer, mask = op.operands
     types: list[Attribute] = [value.type, pointer.type]
     name = "llvm.masked.store." + ".".join(map(mangled_type, types))
@@ -399,7 +399,7 @@ def write_masked_store(w: FunctionWriter, op: llvm.MaskedStoreOp) -> None:
 
 @line(llvm.InlineAsmOp)
 def write_inline_asm(w: FunctionWriter, op: llvm.InlineAsmOp) -> None:
-    """`call void asm sideeffect "pause", ""()`."""
+    """Writes `call void asm sideeffect "pause", ""()`."""
     if w.module.externs is not None:
         check_inline_asm(op, w.module.externs)
     effects = "sideeffect " if op.has_side_effects is not None else ""

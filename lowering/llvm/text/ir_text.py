@@ -38,7 +38,7 @@ _MANGLED_FLOATS = {"bfloat": "bf16", "half": "f16", "float": "f32", "double": "f
 
 @memoized
 def type_text(type_: Attribute) -> str:
-    """The type as LLVM IR writes it; raises `MirError` for a type that is not LLVM's."""
+    """Returns the type as LLVM IR writes it; raises `MirError` for a type that is not LLVM's."""
     match type_:
         case IntegerType():
             return f"i{type_.width.data}"
@@ -63,14 +63,14 @@ def type_text(type_: Attribute) -> str:
 
 
 def escaped(text: str) -> str:
-    """Text for between LLVM's double quotes."""
+    """Escapes text for between LLVM's double quotes."""
     return "".join(
         chr(byte) if 32 <= byte < 127 and byte not in (34, 92) else f"\\{byte:02X}" for byte in text_bytes(text)
     )
 
 
 def symbol(name: str) -> str:
-    """A symbol as LLVM writes it, in quotes where it must."""
+    """Returns a symbol as LLVM writes it, in quotes where it must."""
     plain = name.replace("_", "a").replace(".", "a").replace("$", "a").replace("-", "a")
     return name if plain.isascii() and plain.isalnum() and not name[:1].isdigit() else f'"{escaped(name)}"'
 
@@ -79,7 +79,7 @@ def symbol(name: str) -> str:
 
 
 def float_text(value: float, type_: Attribute) -> str:
-    """A float by its bits: exact, infinities and NaNs included."""
+    """Returns a float by its bits: exact, infinities and NaNs included."""
     match type_:
         case Float32Type() | Float64Type():
             # LLVM writes f32 as the f64 of the same value.
@@ -107,7 +107,7 @@ def _f16_bits(value: float) -> int:
 
 
 def bf16_bits(value: float) -> int:
-    """To nearest even by way of f32's bits."""
+    """Rounds to the nearest bf16, ties to even, by way of f32's bits."""
     bits = int(struct.unpack("<I", struct.pack("<f", _nearest_f32(value)))[0])
     if value != value:
         return (bits >> 16) | 0x40
@@ -115,7 +115,7 @@ def bf16_bits(value: float) -> int:
 
 
 def scalar_text(value: int | float, type_: Attribute) -> str:
-    """A number of a scalar type."""
+    """Returns a number of a scalar type."""
     if isinstance(type_, IntegerType):
         if type_.width.data == 1:
             return "true" if int(value) & 1 else "false"
@@ -124,7 +124,7 @@ def scalar_text(value: int | float, type_: Attribute) -> str:
 
 
 def constant_text(value: Attribute, type_: Attribute) -> str:
-    """The constant `value` of type `type_`, without the type."""
+    """Returns the constant `value` of type `type_`, without the type."""
     match value:
         case IntegerAttr():
             return scalar_text(value.value.data, type_)
@@ -147,7 +147,7 @@ def _number(value: object) -> int | float:
 
 
 def global_initializer(op: llvm.GlobalOp) -> str | None:
-    """Type and value of a global, None where it is defined elsewhere.
+    """Returns type and value of a global, None where it is defined elsewhere.
 
     Numbers are written as the bytes that they are in memory, which LLVM reads much faster than one by one.
     """
@@ -248,7 +248,7 @@ _BY_FIRST_OPERAND = "vector.reduce."
 
 
 def mangled_type(type_: Attribute) -> str:
-    """A type as a part of an intrinsic's name: `v4f32`, `p0`, `i64`."""
+    """Returns a type as a part of an intrinsic's name: `v4f32`, `p0`, `i64`."""
     if is_vector(type_):
         return f"v{type_.get_shape()[0]}{mangled_type(type_.element_type)}"
     if isinstance(type_, llvm.LLVMPointerType):

@@ -41,7 +41,7 @@ def translate(
     attributes: str = "",
     externs: Collection[str] | None = None,
 ) -> str:
-    """LLVM IR text of a module in the `llvm` dialect.
+    """Translates a module in the `llvm` dialect to LLVM IR text.
 
     `triple` names the target in the text; `debug` keeps each op's line (as `!dbg`) for debuggers and profilers;
     `attributes` are LLVM function attributes that every definition gets, such as `"prefer-vector-width"="512"`. `externs`
@@ -67,7 +67,7 @@ class ModuleWriter:
     files: dict[str, int] = field(default_factory=dict[str, int])
 
     def write(self, module: ModuleOp) -> str:
-        """The whole module."""
+        """Writes the whole module."""
         lines: list[str] = []
         if self.triple is not None:
             lines.append(f'target triple = "{self.triple}"')
@@ -100,12 +100,12 @@ class ModuleWriter:
         return "\n".join(lines) + "\n"
 
     def node(self, text: str) -> str:
-        """A new metadata node."""
+        """Adds a metadata node."""
         self.metadata.append(text)
         return f"!{len(self.metadata) - 1}"
 
     def loop_node(self, annotation: llvm_ext.LoopAnnotationAttr) -> str:
-        """A loop's own distinct node: its first operand is itself."""
+        """Returns a loop's own distinct node: its first operand is itself."""
         number = len(self.metadata)
         self.metadata.append("")
         parts = [f"!{number}"]
@@ -121,7 +121,7 @@ class ModuleWriter:
         return f"!{number}"
 
     def file_node(self, name: str) -> str:
-        """The `DIFile` and compile unit of a source file; returns the file's node."""
+        """Returns the `DIFile` and compile unit of a source file; returns the file's node."""
         number = self.files.get(name)
         if number is None:
             directory, _, base = name.rpartition("/")
@@ -131,7 +131,7 @@ class ModuleWriter:
         return f"!{number}"
 
     def subprogram(self, op: llvm.FuncOp) -> str | None:
-        """The function's debug scope, None when it has no source position."""
+        """Returns the function's debug scope, None when it has no source position."""
         position = source_position(op.location)
         if position is None:
             return None
@@ -148,7 +148,7 @@ class ModuleWriter:
         )
 
     def global_variable(self, op: llvm.GlobalOp) -> str:
-        """A global's line."""
+        """Writes a global's line."""
         linkage = op.linkage.linkage.data
         value = global_initializer(op)
         words = [f"@{symbol(op.sym_name.data)} =", linkage if value is None or linkage != "external" else ""]
@@ -165,7 +165,7 @@ class ModuleWriter:
         return text + (f", align {op.alignment.value.data}" if op.alignment is not None else "")
 
     def function(self, op: llvm.FuncOp, lines: list[str]) -> None:
-        """A declaration, or a definition with its blocks."""
+        """Writes a declaration, or a definition with its blocks."""
         type_ = op.function_type
         attrs = op.arg_attrs.data if op.arg_attrs is not None else ()
         writer = FunctionWriter(self, lines)
@@ -199,7 +199,7 @@ class ModuleWriter:
         lines.append("}")
 
     def intrinsic(self, name: str, operands: Sequence[SSAValue], result: Attribute | None) -> str:
-        """The mangled name of an intrinsic, which is declared if it was not."""
+        """Returns the mangled name of an intrinsic, which is declared if it was not."""
         types = [operand.type for operand in operands]
         mangled = name + intrinsic_suffixes(name, types, result)
         if mangled not in self.declared:
@@ -216,7 +216,7 @@ def is_declaration(op: llvm.FuncOp | llvm.GlobalOp) -> bool:
 
 
 def function_attributes(op: llvm.FuncOp) -> str:
-    """LLVM's attributes of a function: those that the op has properties for, and `passthrough`.
+    """Returns LLVM's attributes of a function: those of the op's properties, and `passthrough`.
 
     A function that was parsed has them among its attributes.
     """
@@ -262,14 +262,14 @@ class FunctionWriter:
     # Names
 
     def name(self, value: SSAValue) -> str:
-        """The value's name, or its text where it is a constant."""
+        """Returns the value's name, or its text where it is a constant."""
         known = self.names.get(value)
         if known is None:
             known = self.names[value] = self.new_name(value)
         return known
 
     def new_name(self, value: SSAValue) -> str:
-        """Constants are written where they are used; anything else gets a name of its own."""
+        """Returns a new name, or the text of a constant, which is written where it is used."""
         owner = value.owner
         constant = CONSTANTS.get(type(owner))
         if constant is not None:
@@ -278,15 +278,15 @@ class FunctionWriter:
         return f"%v{len(self.names)}" if hint is None or not hint.isascii() else f"%{hint}_{len(self.names)}"
 
     def typed(self, value: SSAValue) -> str:
-        """Type and name."""
+        """Returns type and name."""
         return f"{type_text(value.type)} {self.name(value)}"
 
     def all_typed(self, values: Sequence[SSAValue]) -> str:
-        """Types and names, with commas."""
+        """Returns types and names, with commas."""
         return ", ".join([f"{type_text(value.type)} {self.name(value)}" for value in values])
 
     def label(self, block: Block) -> str:
-        """The block's name."""
+        """Returns the block's name."""
         known = self.labels.get(block)
         if known is None:
             known = self.labels[block] = f"b{len(self.labels)}"
@@ -295,18 +295,18 @@ class FunctionWriter:
     # Lines
 
     def line(self, op: Operation, text: str) -> None:
-        """A line of the function, with its debug location when there is one to keep."""
+        """Writes a line of the function, with its debug location when there is one to keep."""
         if self.scope is not None:
             text += self.debug_location(op)
         self.lines.append(text)
 
     def result(self, op: Operation, text: str) -> None:
-        """A line that defines the op's only result."""
+        """Writes a line that defines the op's only result."""
         (result,) = op.results
         self.line(op, f"  {self.name(result)} = {text}")
 
     def debug_location(self, op: Operation) -> str:
-        """`, !dbg !n`: the op's line; a call without one takes the function's, for LLVM insists."""
+        """Returns `, !dbg !n`: the op's line; a call without one takes the function's, for LLVM insists."""
         location = op.location
         position = source_position(location)
         if position is None:
@@ -321,7 +321,7 @@ class FunctionWriter:
         return f", !dbg {node}"
 
     def blocks(self, op: llvm.FuncOp) -> None:
-        """Every block: label, phis, ops."""
+        """Writes every block: label, phis, ops."""
         entry = op.body.blocks.first
         for block in op.body.blocks:
             if (last := block.last_op) is not None and last.successors:
@@ -344,7 +344,7 @@ class FunctionWriter:
         self.lines += self.split_edges
 
     def phis(self, block: Block) -> None:
-        """One phi per block argument."""
+        """Writes one phi per block argument."""
         incoming = self.incoming.get(block, ())
         for argument in block.args:
             if not incoming:
@@ -374,11 +374,11 @@ class FunctionWriter:
             self.incoming.setdefault(target, []).append((source, operands))
 
     def target(self, block: Block, last: Operation, position: int) -> str:
-        """The label that edge `position` of a terminator jumps to."""
+        """Returns the label that edge `position` of a terminator jumps to."""
         return f"label %{self.split_labels.get((last, position)) or self.label(block)}"
 
     def loop_metadata(self, op: Operation) -> str:
-        """`, !llvm.loop !n` where the branch carries an annotation."""
+        """Returns `, !llvm.loop !n` where the branch carries an annotation."""
         annotation = op.attributes.get("loop_annotation")
         if not isinstance(annotation, llvm_ext.LoopAnnotationAttr):
             return ""
@@ -386,7 +386,7 @@ class FunctionWriter:
 
 
 def edges(op: Operation) -> list[tuple[Block, Sequence[SSAValue]]]:
-    """(target, values for its arguments) of each successor of a terminator."""
+    """Returns (target, values for its arguments) of each successor of a terminator."""
     match op:
         case llvm.BrOp():
             return [(op.successors[0], operands_of(op))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
 class LazyModule:
@@ -18,8 +18,16 @@ class LazyModule:
         return value
 
 
-np = LazyModule("numpy")
-_DIALECTS = __name__.rsplit(".", 4)[0]
-te = LazyModule(f"{_DIALECTS}.te.builder")
-numeric = LazyModule(f"{_DIALECTS}.numeric")
-elementary = LazyModule(f"{_DIALECTS}.elementary")
+if TYPE_CHECKING:
+    import numpy as np
+
+    from .... import elementary, numeric
+    from ....te import builder as te
+else:
+    _DIALECTS = __name__.rsplit(".", 4)[0]
+    np = LazyModule("numpy")
+    te = LazyModule(f"{_DIALECTS}.te.builder")
+    numeric = LazyModule(f"{_DIALECTS}.numeric")
+    elementary = LazyModule(f"{_DIALECTS}.elementary")
+
+__all__ = ["elementary", "np", "numeric", "te"]

@@ -1,7 +1,9 @@
-"""Layouts: strings such as NCHW, NHWC, NCHW16c, OIHW16i16o.
+"""Parses layouts such as NCHW, NHWC, NCHW16c, OIHW16i16o, and defines `layout_transform`.
 
 A capital letter is an axis; a number with the small letter is an inner block of that axis, so that in NCHW16c the axis C
 is split into C (outer) and 16c (inner). The *logical* shape has one dimension for each capital letter.
+
+    layout_transform: data (N,C,H,W), src_layout="NCHW", dst_layout="NCHW16c" -> (N,C/16,H,W,16)
 """
 
 from __future__ import annotations
@@ -18,15 +20,13 @@ from xdsl.ir import Attribute
 
 from .....support.text import natural
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ._lazy import te
 from .numpy_meanings import Array
 from .relations import divide_dims, is_multiple, multiply_dims, rank_must_be, same_dim, shape_of, tensor_type
 from .sources import TVM
 
 if TYPE_CHECKING:
-    from ....te import builder as te
     from ....te.builder import Tensor
-else:
-    from ._lazy import te
 
 Dims: TypeAlias = "Sequence[Any]"
 """Dimensions: integers (`?` as ANY), or TE expressions."""

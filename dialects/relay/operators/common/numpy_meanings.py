@@ -1,6 +1,6 @@
-"""numpy meanings that many operators share: functions numpy lacks, and arithmetic as the IR does it.
+"""Defines numpy meanings that many operators share: functions numpy lacks, the IR's arithmetic.
 
-Every meaning computes in the dtype that it is given; integers wrap around, as they do in native code.
+Every meaning computes in the dtype of its arguments; integers wrap around, as they do in native code.
 """
 
 from __future__ import annotations
@@ -8,13 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from ._lazy import elementary, np, numeric
 
-    from .... import elementary, numeric
-else:
-    from ._lazy import elementary, np, numeric
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 Array: TypeAlias = "NDArray[Any]"
 

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Attribute
 
+from ._lazy import te
 from .te_computes import Dim, constant, is_one
 
 if TYPE_CHECKING:
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ._lazy import te
 
 Rule = Literal["equal", "stretch", "expand", "within"]
 """The two sizes are equal; equal or one of them is 1; equal or the first is 1; the first is not above the second."""

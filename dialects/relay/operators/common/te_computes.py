@@ -1,4 +1,4 @@
-"""TE computations that many operators share.
+"""Defines TE computations that many operators share.
 
 Shapes come from the input tensors, so that sizes known only at run time stay symbolic. A dimension is an int or a TE
 expression.
@@ -10,12 +10,11 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
+from ._lazy import te
+
 if TYPE_CHECKING:
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
     from ...operator import Attrs, Compute
-else:
-    from ._lazy import te
 
 Dim: TypeAlias = "int | Expr"
 

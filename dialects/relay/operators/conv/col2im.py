@@ -12,13 +12,11 @@ from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from ..common._lazy import te
 from ..common.layout_strings import Layout
 
 if TYPE_CHECKING:
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import te
 
 FEW_FILTERS = 8
 """Filters below which vectors run along places instead."""

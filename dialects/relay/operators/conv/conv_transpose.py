@@ -5,9 +5,10 @@ data (N,C,H,W), weight (C,O,kh,kw) -> (N,O,H',W')    H' = (H-1)*stride - padding
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...operator import Attrs, AttrSpec, OpPattern, Relation, attr, define
+from ..common._lazy import np
 from ..common.layout_strings import checked_layout, laid_out, layout, logical_sizes
 from ..common.numpy_meanings import Array, matmul, numpy_type
 from ..common.relations import add_dims, at_most, dtype_attr, is_multiple, multiply_dims, same_dim, show_argument
@@ -15,12 +16,6 @@ from ..common.sources import TVM_NN
 from ..common.te_computes import wide_dtype
 from .convolution import SPATIAL, check_window, conv_attributes, must_have_taps, spatial_padding
 from .te_conv_transpose import output_padding, transposed_compute
-
-if TYPE_CHECKING:
-    import numpy as np
-
-else:
-    from ..common._lazy import np
 
 
 def _grown(size: int, kernel: int, stride: int, dilation: int, padding: int, extra: int) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import TensorType
 
 from ...operator import Attrs, AttrSpec, OpPattern, Relation, attr, define
+from ..common._lazy import np, te
 from ..common.layout_strings import Layout, checked_layout, laid_out, layout, logical_sizes
 from ..common.numpy_meanings import Array, matmul, numpy_type
 from ..common.relations import (
@@ -30,12 +31,7 @@ from ..common.sources import TVM_NN
 from ..common.te_computes import constant, from_half, is_one, sums_of_products
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import np, te
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 """The spatial axes of a convolution or pooling, by their number."""

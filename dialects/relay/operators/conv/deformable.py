@@ -11,6 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np, numeric, te
 from ..common.layout_strings import checked_layout, laid_out, layout, logical_sizes
 from ..common.numpy_meanings import Array, arange_along, matmul, numpy_type
 from ..common.relations import divide_dims, dtype_attr, is_multiple, multiply_dims, same_dim, show_argument
@@ -27,13 +28,7 @@ from .convolution import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from .... import numeric
-    from ....te import builder as te
     from ....te.builder import Tensor
-else:
-    from ..common._lazy import np, numeric, te
 
 
 def _deformable_relation(rel: Relation) -> None:

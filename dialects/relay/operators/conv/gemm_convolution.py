@@ -1,7 +1,9 @@
-"""Convolutions as products of matrices, the weight cut into tiles by an operator of its own.
+"""Defines convolutions as products of matrices, the weight cut into tiles by an operator of its own.
 
-A weight (height, width, in, out) is a matrix of K = height · width · in rows and N = out columns. Filled up with zeros, to
-multiples of 4 · tile_K rows and of tile_N columns, it becomes tiles (N / tile_N, K / tile_K, tile_K, tile_N); of 8-bit
+    data (N,H,W,C), tiles of the weight -> (N,H',W',O)
+
+A weight (height, width, in, out) is a matrix of K = height * width * in rows and N = out columns. Filled up with zeros, to
+multiples of 4 * tile_K rows and of tile_N columns, it becomes tiles (N / tile_N, K / tile_K, tile_K, tile_N); of 8-bit
 integers the tiles themselves are transposed.
 """
 
@@ -11,6 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np, te
 from ..common.layout_strings import checked_layout, laid_out, layout, logical_sizes
 from ..common.numpy_meanings import Array, numpy_type
 from ..common.relations import (
@@ -28,12 +31,7 @@ from ..common.te_computes import compute_of, divisor
 from .convolution import check_window, conv_attributes, convolve, places_must_be, spatial_padding, window_count
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import np, te
 
 
 def _is_byte(dtype: str) -> bool:

@@ -1,11 +1,12 @@
-"""Transposed convolutions as tensor expressions: convolutions, which schedules know.
+"""Defines TE computes of transposed convolutions: as convolutions, which schedules know.
 
-With strides the data would be mostly zeros, put between its elements. Instead, the elements of the result whose places agree
-modulo the strides (a phase) are a convolution without strides by every strides-th tap of the kernel (Shi et al., "Is the
+With strides the data would be mostly zeros, inserted between its elements. Instead, the elements of the result whose indices
+agree modulo the strides (a phase) are a convolution without strides by every strides-th tap of the kernel (Shi et al., "Is the
 deconvolution layer the same as a convolutional layer?", 2016).
 
-The inserted zeros are not terms of the sums: an infinite weight makes NaN only of what it meets. Where they are multiplied all the same, since
-convolutions are quick, the few results that come out NaN are summed up again without them (`_Transposed.without_zeros`).
+The inserted zeros are not terms of the sums: an infinite weight makes NaN only of the elements that it multiplies. Where zeros
+are multiplied after all, since convolutions are quick, the few NaN results are recomputed without them
+(`_Transposed.without_zeros`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs
+from ..common._lazy import te
 from ..common.layout_strings import layout
 from ..common.te_computes import in_dtype, wide_dtype
 from ..sorting.te_sort import is_large, loops
@@ -23,10 +25,7 @@ from .col2im import te_conv_transposed, te_conv_transposed_place
 from .convolution import SPATIAL, spatial_padding
 
 if TYPE_CHECKING:
-    from ....te import builder as te
     from ....te.builder import Buffer, IRBuilder, Tensor
-else:
-    from ..common._lazy import te
 
 MOST_PHASES = 4
 """Phases that are convolutions of their own at most: each is code of its own."""

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ...operator import Attrs, Operator, OpPattern, Relation, define
+from ..common._lazy import elementary, np, numeric, te
 from ..common.numpy_meanings import Array, floor_divide, is_float, keep_dtype, trunc_divide
 from ..common.relations import TypeRelation, broadcast, broadcast_arguments, compare, same_dtype, tensor_type
 from ..common.sources import NUMPY, TVM, C
@@ -17,13 +18,7 @@ from ..common.te_computes import broadcast as te_broadcast
 from ..common.te_computes import constant, divide_integers
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from .... import elementary, numeric
-    from ....te import builder as te
     from ....te.builder import Expr
-else:
-    from ..common._lazy import elementary, np, numeric, te
 
 
 def binary(

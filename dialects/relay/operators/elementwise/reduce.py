@@ -10,6 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs, Operator, OpPattern, Relation, attr, define
+from ..common._lazy import np, numeric, te
 from ..common.numpy_meanings import Array, half_in_float32, normal_axes, trunc_divide
 from ..common.relations import ANY, TypeRelation, axes_of, can_expand, same_dtype, shape_of, show_argument, tensor_type
 from ..common.sources import NUMPY, TVM
@@ -29,13 +30,7 @@ from ..common.te_computes import (
 from ..common.te_computes import broadcast as te_broadcast
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from .... import numeric
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import np, numeric, te
 
 MOST_PLACES = (1 << 31) - 1
 """The result of argmax and argmin is int32."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...operator import Attrs, Operator, OpPattern, Relation, attr, define
+from ..common._lazy import np, numeric, te
 from ..common.numpy_meanings import Array, as_float, erf, is_float, keep_dtype, numpy_type, round_half_away
 from ..common.relations import (
     TypeRelation,
@@ -21,13 +22,7 @@ from ..common.sources import NUMPY, ONNX, TVM, C
 from ..common.te_computes import elementwise
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from .... import numeric
-    from ....te import builder as te
     from ....te.builder import Expr
-else:
-    from ..common._lazy import np, numeric, te
 
 
 def unary(

@@ -12,6 +12,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np, numeric, te
 from ..common.numpy_meanings import Array, half_in_float32, is_float
 from ..common.relations import (
     add_dims,
@@ -32,13 +33,7 @@ from ..indexing.gather import must_have_elements
 from .resize import cubic_weights
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from .... import numeric
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import np, numeric, te
 
 # Of a grid from -1 to 1: slightly less than 2 wide, so that its last point is inside the image.
 EXTENT = 2.0 - 1e-7

@@ -1,4 +1,9 @@
-"""Operators on images: resizing by interpolation, upsampling, crops, deformable convolution, dilation."""
+"""Defines resizing of images by interpolation, upsampling, and crops.
+
+resize2d:        data (N,C,H,W), size=[h,w] -> (N,C,h,w)
+upsampling:      data (N,C,H,W), scale_h=2, scale_w=2 -> (N,C,2*H,2*W)
+crop_and_resize: data (N,C,H,W), boxes (R,4), box_indices (R), crop_size=[h,w] -> (R,C,h,w)
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs, AttrSpec, OpPattern, Relation, attr, define
+from ..common._lazy import np, te
 from ..common.layout_strings import checked_layout, laid_out, layout, logical_sizes
 from ..common.numpy_meanings import Array
 from ..common.relations import ANY, dtype_attr, rank_must_be, same_dim, shape_of, show_argument, size_of
@@ -27,12 +33,7 @@ from .source_pixels import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from ....te import builder as te
     from ....te.builder import Tensor
-else:
-    from ..common._lazy import np, te
 
 METHODS = ("nearest_neighbor", "linear", "cubic")
 COORDINATES = (

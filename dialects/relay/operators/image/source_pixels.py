@@ -8,14 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import gcd
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from ..common._lazy import np
 from ..common.numpy_meanings import Array, round_half_away
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    from ..common._lazy import np
 
 # Keeps a floor from falling below an integer that is reached up to rounding.
 EPSILON = 1e-5

@@ -1,4 +1,10 @@
-"""Operators that read and write by computed indices: take, gather, scatter, one_hot, masks."""
+"""Defines operators that read by computed indices, one_hot, and masks of sequences.
+
+take:      data (4,5), indices (2,3), axis=1 -> (4,2,3)
+gather:    data (4,5), indices (4,2), axis=1 -> (4,2)
+gather_nd: data (4,5), indices (2,n) -> (n)
+one_hot:   indices (n), on_value (), off_value (), depth=5 -> (n,5)
+"""
 
 from __future__ import annotations
 
@@ -9,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Attribute
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np, numeric, te
 from ..common.numpy_meanings import Array, along, arange_along
 from ..common.relations import (
     ANY,
@@ -28,13 +35,7 @@ from ..elementwise.unary import convert
 from .te_scatter import known_length
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from .... import numeric
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import np, numeric, te
 
 
 def indices_must_be_integers(rel: Relation, index: int) -> None:

@@ -14,6 +14,7 @@ from xdsl.ir import Attribute
 
 from .....support.text import counted
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np, te
 from ..common.numpy_meanings import Array, arange_along
 from ..common.relations import ANY, axis_of, rank_must_be, same_dim, shape_of, show_argument, tensor_type
 from ..common.result_sizes import Requirement, ResultShapes, with_sizes
@@ -22,12 +23,7 @@ from . import te_scatter as computes
 from .gather import indices_must_be_integers, same_but_axis
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from ....te import builder as te
     from ....te.builder import Tensor
-else:
-    from ..common._lazy import np, te
 
 UPDATES = ("update", "add", "mul", "min", "max", "mean")
 

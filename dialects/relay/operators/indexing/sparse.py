@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np, te
 from ..common.numpy_meanings import Array
 from ..common.relations import (
     ANY,
@@ -35,12 +36,7 @@ from ..elementwise.unary import LEAST_RIGHT, te_multiply_high
 from .gather import from_end, indexed, indices_must_be_integers, must_have_elements, numpy_from_end
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from ....te import builder as te
     from ....te.builder import Buffer, Expr, Tensor
-else:
-    from ..common._lazy import np, te
 
 DOCUMENTATION = "https://tvm.apache.org/docs/v0.16.0/reference/api/python/relay/index.html"
 

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from .....support.diagnostics import error_at
 from ...operator import Attrs
+from ..common._lazy import te
 from ..common.result_sizes import Requirement, ResultShapes, numbers
 from ..common.te_computes import Dim, constant, is_one, signed_index
 from ..sorting.te_sort import is_large, loops
 
 if TYPE_CHECKING:
-    from ....te import builder as te
     from ....te.builder import Buffer, Expr, Tensor
-else:
-    from ..common._lazy import te
 
 
 def known_length(x: Tensor, axis: int) -> int:

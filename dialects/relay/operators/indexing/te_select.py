@@ -9,16 +9,14 @@ from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute
 
 from ...operator import Attrs
+from ..common._lazy import te
 from ..common.result_sizes import ResultShapes, result_shape
 from ..common.te_computes import Dim
 from ..sorting.radix_sort import te_order, te_sorted
 from ..sorting.te_sort import comes_first, loops
 
 if TYPE_CHECKING:
-    from ....te import builder as te
     from ....te.builder import Buffer, Expr, Tensor
-else:
-    from ..common._lazy import te
 
 
 TOGETHER = 16

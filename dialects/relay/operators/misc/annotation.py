@@ -1,4 +1,4 @@
-"""Operators that say something to the compiler and compute nothing, and those of explicit memory."""
+"""Defines annotations for the compiler, which compute nothing, and operators of explicit memory."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs, AttrSpec, OpPattern, Relation, attr, define
 from ...types import AdtType
+from ..common._lazy import np
 from ..common.numpy_meanings import Array, numpy_type
 from ..common.relations import check_dims, dtype_attr, identity_of_any, rank_must_be, tensor_type, tuple_type
 from ..common.sources import ARXIV, TVM, TVM_DIALECT
 from ..common.te_computes import elementwise
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ....te.builder import Tensor
-else:
-    from ..common._lazy import np
 
 
 def _copies(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import pi, prod
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from xdsl.ir import Attribute
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np
 from ..common.numpy_meanings import Array, numpy_type
 from ..common.relations import (
     at_most,
@@ -30,11 +31,6 @@ from ..common.relations import (
 )
 from . import te_random as computes
 from .te_random import CONSTANT, PATH_BIT, ROTATIONS, SPLIT_BIT
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    from ..common._lazy import np
 
 SOURCE = "https://doi.org/10.1145/2063384.2063405"
 WORDS = (1 << 64) - 1

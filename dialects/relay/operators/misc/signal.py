@@ -1,4 +1,8 @@
-"""Signals: Fourier transforms, whole and of windows that slide along."""
+"""Defines Fourier transforms, of whole vectors and of sliding windows.
+
+dft:  re_data (2,8), im_data (2,8) -> ((2,8), (2,8))
+stft: data (N,length), window (win_length) -> (N, n_fft/2+1, frames, 2)
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from math import pi, sqrt
 from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np, te
 from ..common.numpy_meanings import Array, is_float
 from ..common.relations import (
     ANY,
@@ -23,12 +28,7 @@ from ..common.relations import (
 from ..common.te_computes import constant
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import np, te
 
 
 def _float_must_be(rel: Relation, index: int) -> None:

@@ -8,14 +8,12 @@ from math import pi, prod
 from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs
+from ..common._lazy import te
 from ..common.te_computes import Dim, flat_index
 from ..sorting.te_sort import te_running
 
 if TYPE_CHECKING:
-    from ....te import builder as te
     from ....te.builder import Buffer, Expr, IRBuilder, Tensor
-else:
-    from ..common._lazy import te
 
 ROTATIONS = ((14, 16), (52, 57), (23, 40), (5, 37), (25, 33), (46, 12), (58, 22), (32, 32))
 """By how many bits Threefry4x64 rotates, by the round modulo 8 and the pair of words."""

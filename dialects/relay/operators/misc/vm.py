@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np
 from ..common.numpy_meanings import Array, numpy_type
 from ..common.relations import ANY, dtype_attr, rank_must_be, same_dim, shape_of, show_argument, size_of, tensor_type
 from ..common.result_sizes import ResultShapes, number, result_shape
@@ -14,11 +15,7 @@ from ..common.te_computes import compute_of
 from ..shape.reshape import te_reshape
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ....te.builder import Tensor
-else:
-    from ..common._lazy import np
 
 
 def _shape_relation(rel: Relation) -> None:

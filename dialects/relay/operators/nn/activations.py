@@ -1,4 +1,9 @@
-"""Activations, softmax, bias and the small layers of neural networks."""
+"""Defines activations, softmax, bias and the small layers of neural networks.
+
+softmax, relu, prelu: data (N,C,H,W) -> (N,C,H,W)
+bias_add:             data (N,C,H,W), bias (C), axis=1 -> (N,C,H,W)
+batch_flatten:        data (N,C,H,W) -> (N, C*H*W)
+"""
 
 from __future__ import annotations
 
@@ -9,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ArrayAttr
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import elementary, np, numeric, te
 from ..common.numpy_meanings import Array, along
 from ..common.relations import axis_of, identity, rank_at_least, shape_of, size_of, tensor_type, tuple_type
 from ..common.sources import ARXIV, ONNX, TVM_NN
@@ -17,13 +23,7 @@ from ..elementwise.reduce import te_reduce
 from ..elementwise.unary import unary
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from .... import elementary, numeric
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import elementary, np, numeric, te
 
 unary("nn.relu", lambda x: numeric.larger(x, np.zeros((), x.dtype)), lambda x: te.max(x, te.const(0, x.dtype)), "Each element, at least 0.", source=ONNX.format("Relu"))  # fmt: skip
 

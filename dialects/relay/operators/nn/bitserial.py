@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np, te
 from ..common.layout_strings import layout
 from ..common.numpy_meanings import Array, numpy_type
 from ..common.relations import (
@@ -31,12 +32,7 @@ from ..common.te_computes import compute_of
 from ..conv.convolution import check_window, convolve, places_must_be, spatial_padding, window_count
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import np, te
 
 SOURCE = "https://arxiv.org/abs/1810.11066"
 WORDS = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}

@@ -1,4 +1,9 @@
-"""Products of matrices: dense layers, matmul, batches of matrices, packed weights."""
+"""Defines products of matrices: dense layers, matmul, batches of matrices, packed weights.
+
+dense:        data (…,K), weight (N,K) -> (…,N)
+matmul:       tensor_a (M,K), tensor_b (K,N) -> (M,N)
+batch_matmul: tensor_a (B,M,K), tensor_b (B,N,K), transpose_b=True -> (B,M,N)
+"""
 
 from __future__ import annotations
 
@@ -9,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Attribute
 
 from ...operator import Attrs, Large, OpPattern, Relation, attr, define
+from ..common._lazy import te
 from ..common.numpy_meanings import Array, matmul, numpy_type
 from ..common.relations import (
     ANY,
@@ -27,10 +33,7 @@ from ..common.sources import TVM_NN
 from ..common.te_computes import Dim, broadcast_dims, constant, from_half, is_one, sums_of_products
 
 if TYPE_CHECKING:
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import te
 
 UNITS = attr("units", None, "int", printed=True)
 OUT_DTYPE = attr("out_dtype", None, "str")

@@ -11,6 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np, numeric, te
 from ..common.layout_strings import checked_layout, laid_out, layout, logical_sizes
 from ..common.numpy_meanings import Array, numpy_type
 from ..common.relations import divide_dims, dtype_attr, is_multiple, same_dim, same_dtype, show_argument
@@ -19,13 +20,7 @@ from ..conv.convolution import check_window, conv_attributes, spatial_padding, t
 from .pooling import POOL_ATTRIBUTES, window_views
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from .... import numeric
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import np, numeric, te
 
 DOCUMENTATION = "https://tvm.apache.org/docs/v0.16.0/reference/api/python/relay/nn.html"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import elementary, np, te
 from ..common.numpy_meanings import Array
 from ..common.relations import (
     ANY,
@@ -28,13 +29,7 @@ from ..common.te_computes import divide
 from ..indexing.gather import from_end
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from .... import elementary
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import elementary, np, te
 
 DOCUMENTATION = "https://tvm.apache.org/docs/v0.16.0/reference/api/python/relay/nn.html"
 

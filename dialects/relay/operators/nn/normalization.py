@@ -1,4 +1,8 @@
-"""Normalizations at inference: batch, layer, instance and group norm, lrn, l2_normalize."""
+"""Defines normalizations at inference: batch, layer, instance and group norm, lrn, l2_normalize.
+
+batch_norm: data (N,C,H,W), gamma (C), beta (C), moving_mean (C), moving_var (C) -> ((N,C,H,W), (C), (C))
+layer_norm: data (N,C), gamma (C), beta (C) -> (N,C)
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import ArrayAttr
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import elementary, np, te
 from ..common.numpy_meanings import Array, along, normal_axes, widened
 from ..common.relations import (
     axes_of,
@@ -24,13 +29,7 @@ from ..common.te_computes import elementwise, in_wide_dtype
 from ..elementwise.reduce import te_mean, te_reduce
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from .... import elementary
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import elementary, np, te
 
 AFFINE = (attr("epsilon", 1e-5), attr("center", True), attr("scale", True))
 

@@ -1,4 +1,8 @@
-"""Padding: around a tensor by a value, by its edge, by reflection."""
+"""Defines padding by a value, by the edge or by reflection, and moves between space, batch and depth.
+
+pad:            data (2,3), pad_value (), pad_width=[[0,0],[1,2]] -> (2,6)
+space_to_depth: data (N,C,H,W), block_size=2 -> (N, C*4, H/2, W/2)
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np, te
 from ..common.numpy_meanings import Array
 from ..common.relations import (
     ANY,
@@ -25,12 +30,7 @@ from ..common.te_computes import Dim, constant, unflatten
 from ..elementwise.unary import convert
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from ....te import builder as te
     from ....te.builder import Tensor
-else:
-    from ..common._lazy import np, te
 
 MODES = ("constant", "edge", "reflect")
 

@@ -1,4 +1,9 @@
-"""Pooling of one, two and three dimensions: maximum and average, by windows, global and adaptive."""
+"""Defines maximum and average pooling of one to three dimensions: by windows, global and adaptive.
+
+max_pool2d:          data (N,C,H,W) -> (N,C,H',W')    H' = (H + padding - (pool_size-1)*dilation - 1) / stride + 1
+adaptive_avg_pool2d: data (N,C,H,W), output_size=[h,w] -> (N,C,h,w)
+global_avg_pool2d:   data (N,C,H,W) -> (N,C,1,1)
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs, AttrSpec, OpPattern, Relation, attr, define
+from ..common._lazy import np, numeric, te
 from ..common.layout_strings import checked_layout, laid_out, layout, logical_sizes
 from ..common.numpy_meanings import Array, numpy_type
 from ..common.sources import TVM_NN
@@ -14,13 +20,7 @@ from ..common.te_computes import divide, in_wide_dtype, lowest, te_largest, wide
 from ..conv.convolution import SPATIAL, check_window, places_must_be, spatial_padding, te_pad, window_count, windows
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from .... import numeric
-    from ....te import builder as te
     from ....te.builder import Tensor
-else:
-    from ..common._lazy import np, numeric, te
 
 
 def _places(attrs: Attrs, size: Any, axis: int, rank: int) -> Any:

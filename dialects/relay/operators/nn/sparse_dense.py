@@ -12,6 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np, te
 from ..common.layout_strings import checked_layout, layout, logical_sizes
 from ..common.numpy_meanings import Array
 from ..common.relations import (
@@ -32,12 +33,7 @@ from ..indexing.gather import indices_must_be_integers
 from ..sorting.te_sort import loops
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from ....te import builder as te
     from ....te.builder import Buffer, Expr, Tensor
-else:
-    from ..common._lazy import np, te
 
 _SPARSE = ("sparse_data", "sparse_indices", "sparse_indptr")
 

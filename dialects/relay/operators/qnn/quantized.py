@@ -10,11 +10,12 @@ request another rounding (as TVM's lowering for a machine without SSE 4.1 does).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import TupleType
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np, numeric
 from ..common.layout_strings import layout
 from ..common.numpy_meanings import Array, along, matmul, numpy_type, round_half_away
 from ..common.relations import (
@@ -38,13 +39,6 @@ from ..nn.pooling import POOL_ATTRIBUTES, POOL_RELATION, average_windows
 from ..shape.transform import concatenate_relation
 from . import te_qnn as computes
 from .te_qnn import means_count_padding
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from .... import numeric
-else:
-    from ..common._lazy import np, numeric
 
 
 def quantization(rel: Relation, index: int, size: int | None = None) -> None:

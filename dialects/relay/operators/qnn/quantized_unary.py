@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import elementary, np, te
 from ..common.numpy_meanings import Array, erf, round_half_away
 from ..common.relations import axis_of
 from ..common.sources import ARXIV, NUMPY, ONNX, TVM, C
@@ -14,13 +15,7 @@ from . import te_qnn_unary as computes
 from .quantized import dequantize, multiplier_and_shift, quantization, quantize, requantize, saturate
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from .... import elementary
-    from ....te import builder as te
     from ....te.builder import Expr
-else:
-    from ..common._lazy import elementary, np, te
 
 TVM_QNN = "https://tvm.apache.org/docs/v0.16.0/reference/api/python/relay/qnn.html#tvm.relay.qnn.{}"
 

@@ -6,16 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np, te
 from ..common.numpy_meanings import Array, along, round_half_away
 from ..common.relations import dtype_of, is_number, same_dim, shape_of, show_argument
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import np, te
 
 CODES = {1: "int8", 2: "uint8", 3: "int32"}
 """The numbers that represent dtypes; any other number leaves the data as it is."""

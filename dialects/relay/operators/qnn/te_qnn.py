@@ -1,4 +1,4 @@
-"""TE computes of quantized operators, in the integer arithmetic of their numpy meanings (`qnn`)."""
+"""Defines TE computes of quantized operators, in the integers of their meanings (`quantized`)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from math import frexp
 from typing import TYPE_CHECKING, Any, cast
 
 from ...operator import Attrs
+from ..common._lazy import te
 from ..common.layout_strings import layout
 from ..common.te_computes import broadcast_dims, broadcast_index, compute_of, is_one
 
 if TYPE_CHECKING:
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import te
 
 FRACTION_BITS = 31
 """Of a fixed-point multiplier."""

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ..common._lazy import te
 from ..common.te_computes import Reducer
 from .te_qnn import Target, dequantized, element, multiply_fixed, quantized, requantized, saturate
 
 if TYPE_CHECKING:
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import te
 
 
 def te_unary(xs: Sequence[Tensor], function: Callable[[Expr], Expr], name: str) -> Tensor:

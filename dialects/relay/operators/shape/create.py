@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Attribute
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np, te
 from ..common.numpy_meanings import Array, is_float, numpy_type
 from ..common.relations import ANY, check_dims, dtype_attr, rank_must_be, shape_of, tensor_type
 from ..common.result_sizes import Requirement, ResultShapes, result_shape
@@ -19,12 +20,7 @@ from ..common.sources import NUMPY, TVM
 from ..elementwise.unary import convert
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from ....te import builder as te
     from ....te.builder import Tensor
-else:
-    from ..common._lazy import np, te
 
 SHAPE_AND_DTYPE = (attr("shape", None, "ints", printed=True), attr("dtype", None, "str"))
 

@@ -1,14 +1,18 @@
-"""Operators whose result's shape is the value of an argument; the type relation knows the rank only."""
+"""Defines operators whose result's shape is the value of an argument; the type has only its rank.
+
+dyn.reshape: data (2,3), newshape (2) -> (?,?)
+dyn.full:    fill_value (), shape (3) -> (?,?,?)
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from xdsl.ir import Attribute
 
 from .....support.text import counted
 from ...operator import Attrs, AttrSpec, Compute, Extents, Meaning, OpPattern, Relation, attr, define
+from ..common._lazy import np
 from ..common.layout_strings import checked_layout, laid_out, layout, logical_sizes
 from ..common.numpy_meanings import Array, numpy_type
 from ..common.relations import ANY, axis_of, dtype_attr, rank_must_be, shape_of, show_argument, tensor_type
@@ -23,11 +27,6 @@ from . import dyn_extents as extents
 from . import te_dyn as computes
 from .reshape import new_shape
 from .strided_slice import SLICE, check_axes, numpy_slice
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    from ..common._lazy import np
 
 
 def length_of(rel: Relation, index: int, why: str = "which is the result's rank") -> int:

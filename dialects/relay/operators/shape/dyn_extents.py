@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.ir import Attribute
 
 from ...operator import Attrs, Extents
+from ..common._lazy import te
 from ..common.layout_strings import layout
 from ..common.result_sizes import Requirement, ResultShapes, number, numbers, reshaped_to, same_elements, stretches_to
 from ..common.te_computes import Dim
 from ..indexing.te_scatter import te_bounds, te_nonzero, te_slice_of
 
 if TYPE_CHECKING:
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import te
 
 
 def _wide(dim: Dim) -> Expr:

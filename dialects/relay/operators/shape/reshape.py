@@ -1,4 +1,9 @@
-"""Operators that keep the elements in row-major order and change the shape."""
+"""Defines operators that keep the elements in row-major order and change the shape.
+
+reshape:     data (2,3,4), newshape=[-1,4] -> (6,4)
+squeeze:     data (2,1,3), axis=[1] -> (2,3)
+expand_dims: data (2,3), axis=1, num_newaxis=2 -> (2,1,1,3)
+"""
 
 from __future__ import annotations
 
@@ -6,18 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np, te
 from ..common.relations import ANY, axes_of, axis_of, same_dim, shape_of, show_argument, size_of, tensor_type
 from ..common.result_sizes import ResultShapes, same_elements
 from ..common.sources import NUMPY, TVM
 from ..common.te_computes import flat_index, is_one, unflatten
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import np, te
 
 
 class _DoesNotFit(Exception):

@@ -1,4 +1,8 @@
-"""Slices by numbers: strided_slice and its kin."""
+"""Defines slices by numbers.
+
+strided_slice: data (5,6), begin=[1,0], end=[5,6], strides=[2,3] -> (2,2)
+slice_like:    data (5,6), slice_like (2,3) -> (2,3)
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Attribute
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np, te
 from ..common.numpy_meanings import Array
 from ..common.relations import ANY, axes_of, shape_of, show_argument, tensor_type
 from ..common.result_sizes import Requirement, ResultShapes
@@ -15,12 +20,7 @@ from ..common.sources import TVM
 from ..common.te_computes import constant
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import np, te
 
 Bounds = tuple[int, int | None, int]
 """First index, end (None: as far as there are elements), step, as Python's slices take them before clamping."""

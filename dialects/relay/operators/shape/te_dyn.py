@@ -1,6 +1,6 @@
-"""TE computes of operators whose shape is an argument, where the program states what that shape is.
+"""Defines TE computes of operators whose shape is an argument and known at run time.
 
-A kernel's memory is planned before it runs: what has a dimension known only at run time is refused by `static_shape`.
+A kernel's memory is planned before it runs: `static_shape` refuses dimensions that are known only at run time.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Attribute
 
 from ...operator import Attrs, Compute
+from ..common._lazy import te
 from ..common.layout_strings import layout
 from ..common.result_sizes import result_shape
 from ..common.te_computes import compute_of, constant, divisor
@@ -23,10 +24,7 @@ from .reshape import te_reshape
 from .transform import te_stretch
 
 if TYPE_CHECKING:
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import te
 
 
 def reshaped(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> list[Tensor]:

@@ -1,4 +1,12 @@
-"""Operators that move elements: transposition, joining and splitting, repetition, slices, stretching."""
+"""Defines operators that move elements: transpose, concatenate, split, tile, broadcast_to, …
+
+transpose:   data (2,3,4), axes=[0,2,1] -> (2,4,3)
+concatenate: (data (2,3), data (2,5)), axis=1 -> (2,8)
+stack:       (data (2,3), data (2,3)), axis=1 -> (2,2,3)
+split:       data (2,6), indices_or_sections=[1,3], axis=1 -> ((2,1), (2,2), (2,3))
+tile:        data (2,3), reps=[2,2] -> (4,6)
+collapse_sum_like: data (2,3,4), collapse_type (3,1) -> (3,1)
+"""
 
 from __future__ import annotations
 
@@ -11,6 +19,7 @@ from xdsl.ir import Attribute
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
 from ...text import type_text
+from ..common._lazy import np, te
 from ..common.numpy_meanings import Array, numpy_type, widened
 from ..common.relations import (
     ANY,
@@ -35,12 +44,7 @@ from ..common.te_computes import broadcast_index, constant, elementwise, in_dtyp
 from .create import SHAPE_AND_DTYPE, check_shape
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import np, te
 
 
 def _order(attrs: Attrs, rank: int) -> list[int]:

@@ -16,15 +16,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from ..common._lazy import te
 from ..common.te_computes import constant, unflatten
 
 if TYPE_CHECKING:
-    from ....te import builder as te
     from ....te.builder import Buffer, Expr, IRBuilder, Tensor
 
     Pairs = Sequence[tuple[int, int]]
-else:
-    from ..common._lazy import te
 
 VECTOR = 64
 """Bytes of a vector."""

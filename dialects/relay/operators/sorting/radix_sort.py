@@ -1,10 +1,10 @@
-"""TE computes of sorting: the order of the elements along an axis, and the elements in it.
+"""Defines TE computes of sorting: the indices of the elements in order along an axis, or the elements.
 
-Elements are compared by keys, unsigned integers that are ordered as the elements are: those of floats are their bits, turned so that
-negative numbers come in front, with one key for both zeros and the largest one for every NaN; in descending order keys are inverted.
-Long axes are sorted by the digits of the keys, the lowest first (H. H. Seward, 1954; Knuth, "The Art of Computer Programming", vol. 3,
-5.2.5); in short ones each element's rank is how many come before it, counted for the lanes of vectors at once. Both keep equal
-elements in their order.
+Elements are compared by keys, unsigned integers that are ordered as the elements are: those of floats are their bits, changed
+so that negative numbers come first, with one key for both zeros and the largest one for every NaN; in descending order keys are
+inverted. Long axes are sorted by the digits of the keys, the lowest first (H. H. Seward, 1954; Knuth, "The Art of Computer
+Programming", vol. 3, 5.2.5); in short ones each element's rank is the number of elements before it, counted for the lanes of
+vectors at once. Both keep equal elements in their order.
 """
 
 from __future__ import annotations
@@ -15,17 +15,15 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from ..common._lazy import te
 from ..common.te_computes import Dim, constant, unflatten
 from .bitonic_sort import LaneKeys, columns_of, element_bits, te_network
 from .bitonic_sort import cost as network_cost
 
 if TYPE_CHECKING:
-    from ....te import builder as te
     from ....te.builder import Buffer, Expr, IRBuilder, Tensor
 
     Stored = Callable[[Buffer, tuple[Expr, ...], Expr], Expr]
-else:
-    from ..common._lazy import te
 
 MOST_RANKED = 112
 """Elements of an axis up to which each is compared with each."""

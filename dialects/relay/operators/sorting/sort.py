@@ -1,4 +1,8 @@
-"""Sorting, searching and running sums; einsum."""
+"""Defines sorting, searching, running sums, einsum and triangles of matrices.
+
+topk:   data (4,9), k=3, ret_type="both" -> ((4,3), (4,3))
+einsum: (data (2,3), data (3,4)), equation="ij,jk->ik" -> (2,4)
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.ir import Attribute
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np, te
 from ..common.numpy_meanings import Array, arange_along, is_float, numpy_type, widened
 from ..common.relations import (
     ANY,
@@ -32,12 +37,7 @@ from ..indexing.te_select import argwhere_extents, te_argwhere, te_unique, uniqu
 from . import te_sort as computes
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from ....te import builder as te
     from ....te.builder import Tensor
-else:
-    from ..common._lazy import np, te
 
 
 def _sort_relation(dtype: bool) -> Callable[[Relation], None]:

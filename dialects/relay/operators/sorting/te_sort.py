@@ -8,16 +8,14 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs
+from ..common._lazy import te
 from ..common.te_computes import Dim, constant, unflatten
 from .bitonic_sort import LaneKeys, columns_of, te_network_first
 from .bitonic_sort import cost as network_cost
 from .radix_sort import MOST_RANKED, THREADED, order_cost, selection_cost, te_order, te_selected, te_sorted
 
 if TYPE_CHECKING:
-    from ....te import builder as te
     from ....te.builder import Buffer, Expr, IRBuilder, Tensor
-else:
-    from ..common._lazy import te
 
 MOST_STEPS = 30
 """Of a binary search among int32 many elements."""

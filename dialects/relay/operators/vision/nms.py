@@ -7,9 +7,10 @@ non_max_suppression: data (N,boxes,6), valid_count (N), indices (N,boxes), … -
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np
 from ..common.numpy_meanings import Array
 from ..common.relations import (
     ANY,
@@ -26,11 +27,6 @@ from ..common.relations import (
 )
 from ..sorting.sort import order
 from . import te_nms as computes
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    from ..common._lazy import np
 
 DOCUMENTATION = "https://tvm.apache.org/docs/v0.16.0/reference/api/python/relay/vision.html"
 

@@ -11,6 +11,7 @@ from math import floor, sqrt
 from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np, numeric, te
 from ..common.layout_strings import checked_layout, laid_out, layout, logical_sizes
 from ..common.numpy_meanings import Array, round_half_away
 from ..common.relations import (
@@ -32,13 +33,7 @@ from . import te_rois as computes
 from .nms import DOCUMENTATION, overlap
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from .... import numeric
-    from ....te import builder as te
     from ....te.builder import Buffer, Expr, Tensor
-else:
-    from ..common._lazy import np, numeric, te
 
 
 def _pairs(rel: Relation, *names: str) -> None:

@@ -1,4 +1,4 @@
-"""TE computes of choosing among boxes: non-maximum suppression in its forms, valid boxes first."""
+"""Defines TE computes of selecting boxes: non-maximum suppression in its forms, valid boxes first."""
 
 from __future__ import annotations
 
@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs
+from ..common._lazy import te
 from ..common.te_computes import divisor
 from ..sorting.radix_sort import te_order
 from ..sorting.te_sort import loops
 
 if TYPE_CHECKING:
-    from ....te import builder as te
     from ....te.builder import Buffer, Expr, IRBuilder, Tensor
-else:
-    from ..common._lazy import te
 
 LEAST = float("-inf")
 """A score below every other: boxes without a score sort last, in their order."""

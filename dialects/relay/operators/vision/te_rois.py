@@ -1,4 +1,4 @@
-"""TE computes of regions of interest: their pooling, and proposing them."""
+"""Defines TE computes of regions of interest: their pooling, and proposals."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from xdsl.ir import Attribute
 
 from ...operator import Attrs
+from ..common._lazy import te
 from ..common.layout_strings import Layout, layout
 from ..common.te_computes import constant, flat_index, lowest, unflatten, wide_dtype
 from ..sorting.radix_sort import te_order
@@ -17,10 +18,7 @@ from ..sorting.te_sort import is_large, loops
 from .te_nms import area
 
 if TYPE_CHECKING:
-    from ....te import builder as te
     from ....te.builder import Buffer, Expr, Tensor
-else:
-    from ..common._lazy import te
 
 SAMPLES = 4
 """About how many pixels or samples an element of the result is made of."""

@@ -12,13 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..common._lazy import te
 from .winograd_matrices import Matrix, Transforms
 
 if TYPE_CHECKING:
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import te
 
 
 def combination(row: Sequence[float], term: Callable[[int], Any], dtype: str) -> Any:

@@ -13,6 +13,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np, te
 from ..common.numpy_meanings import Array, numpy_type
 from ..common.relations import ANY, at_most, dtype_attr, rank_must_be, shape_of, show_argument, tensor_type
 from ..conv.convolution import SPATIAL, check_window, conv_attributes, spatial_padding, window_count
@@ -20,12 +21,7 @@ from .te_winograd import te_conv_2d, te_weight_2d, transposed
 from .winograd_matrices import Matrix, taps_fit, transforms
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from ....te import builder as te
     from ....te.builder import Expr, Tensor
-else:
-    from ..common._lazy import np, te
 
 SOURCE = "https://arxiv.org/abs/1509.09308"
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from xdsl.dialects.builtin import AnyFloat
 
 from ...operator import Attrs, OpPattern, Relation, attr, define
+from ..common._lazy import np
 from ..common.numpy_meanings import Array
 from ..common.relations import ANY, rank_must_be, shape_of, show_argument, tensor_type
 from ..conv.convolution import check_window, spatial_padding, window_count
@@ -23,11 +24,7 @@ from .winograd_convolution import SOURCE, check_tile, turned
 from .winograd_matrices import taps_fit, transforms
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ....te.builder import Tensor
-else:
-    from ..common._lazy import np
 
 PRODUCTS = "nn.contrib_conv2d_winograd_products"
 OUTPUT = "nn.contrib_conv2d_winograd_output_transform"

@@ -221,7 +221,9 @@ class CallReader(ValueReader):
     def _unknown_name(self, token: int, name: str) -> None:
         if self.scopes.find(f"%{name}") is self.poison:
             return  # `let y = …` was reported.
-        known = [*self.constructors, *all_operators(), "call_tir", "ref", "ref_read", "ref_write"]
+        # The operators are in the order in which their files were loaded; the shortest name is meant.
+        operators = sorted([*all_operators(), "call_tir", "ref", "ref_read", "ref_write"], key=lambda k: (len(k), k))
+        known = [*self.constructors, *operators]
         last = name.rpartition(".")[2]
         better = next((k for k in known if k != name and k.rpartition(".")[2] == last), None)
         hint = f"; did you mean '{better}'?" if better else suggest(name, known)

@@ -11,121 +11,22 @@ from typing import TYPE_CHECKING
 from typing import Any as AnyValue  # `Any` is the dimension of that name here.
 
 if TYPE_CHECKING:
-    from .adt import (
-        Clause as Clause,
-    )
-    from .adt import (
-        Constructor as Constructor,
-    )
-    from .adt import (
-        Match as Match,
-    )
-    from .adt import (
-        Pattern as Pattern,
-    )
-    from .adt import (
-        PatternConstructor as PatternConstructor,
-    )
-    from .adt import (
-        PatternTuple as PatternTuple,
-    )
-    from .adt import (
-        PatternVar as PatternVar,
-    )
-    from .adt import (
-        PatternWildcard as PatternWildcard,
-    )
-    from .adt import (
-        TypeData as TypeData,
-    )
-    from .expr import (
-        Call as Call,
-    )
-    from .expr import (
-        Constant as Constant,
-    )
-    from .expr import (
-        Expr as Expr,
-    )
-    from .expr import (
-        Function as Function,
-    )
-    from .expr import (
-        GlobalVar as GlobalVar,
-    )
-    from .expr import (
-        If as If,
-    )
-    from .expr import (
-        Let as Let,
-    )
-    from .expr import (
-        RefCreate as RefCreate,
-    )
-    from .expr import (
-        RefRead as RefRead,
-    )
-    from .expr import (
-        RefWrite as RefWrite,
-    )
-    from .expr import (
-        RelayExpr as RelayExpr,
-    )
-    from .expr import (
-        Tuple as Tuple,
-    )
-    from .expr import (
-        TupleGetItem as TupleGetItem,
-    )
-    from .expr import (
-        TupleWrapper as TupleWrapper,
-    )
-    from .expr import (
-        Var as Var,
-    )
-    from .expr import (
-        bind as bind,
-    )
-    from .expr import (
-        const as const,
-    )
-    from .expr import (
-        var as var,
-    )
-    from .expr_functor import ExprFunctor as ExprFunctor
-    from .expr_functor import ExprMutator as ExprMutator
-    from .expr_functor import ExprVisitor as ExprVisitor
-    from .text import astext as astext
-    from .text import fromtext as fromtext
-    from .text import parse as parse
-    from .text import parse_expr as parse_expr
-    from .ty import (
-        Any as Any,
-    )
-    from .ty import (
-        FuncType as FuncType,
-    )
-    from .ty import (
-        GlobalTypeVar as GlobalTypeVar,
-    )
-    from .ty import (
-        TensorType as TensorType,
-    )
-    from .ty import (
-        TupleType as TupleType,
-    )
-    from .ty import (
-        Type as Type,
-    )
-    from .ty import (
-        TypeCall as TypeCall,
-    )
-    from .ty import (
-        TypeVar as TypeVar,
-    )
-    from .ty import (
-        scalar_type as scalar_type,
-    )
+    # isort: off
+    # fmt: off
+    from .adt import Clause as Clause, Constructor as Constructor, Match as Match, Pattern as Pattern
+    from .adt import PatternConstructor as PatternConstructor, PatternTuple as PatternTuple
+    from .adt import PatternVar as PatternVar, PatternWildcard as PatternWildcard, TypeData as TypeData
+    from .expr import Call as Call, Constant as Constant, Expr as Expr, Function as Function, GlobalVar as GlobalVar
+    from .expr import If as If, Let as Let, RefCreate as RefCreate, RefRead as RefRead, RefWrite as RefWrite
+    from .expr import RelayExpr as RelayExpr, Tuple as Tuple, TupleGetItem as TupleGetItem
+    from .expr import TupleWrapper as TupleWrapper, Var as Var, bind as bind, const as const, var as var
+    from .expr_functor import ExprFunctor as ExprFunctor, ExprMutator as ExprMutator, ExprVisitor as ExprVisitor
+    from .text import astext as astext, fromtext as fromtext, parse as parse, parse_expr as parse_expr
+    from .ty import Any as Any, FuncType as FuncType, GlobalTypeVar as GlobalTypeVar, TensorType as TensorType
+    from .ty import TupleType as TupleType, Type as Type, TypeCall as TypeCall, TypeVar as TypeVar
+    from .ty import scalar_type as scalar_type
+    # fmt: on
+    # isort: on
 
 _MODULES = ("adt", "analysis", "dataflow_pattern", "expr", "expr_functor", "op", "transform", "ty")
 

@@ -6,7 +6,7 @@ call each other as deep as the program is; the first `visit` therefore runs in a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar, cast
 
 from ...support.deep_stack import in_deep_stack
@@ -29,6 +29,7 @@ from .expr import (
     Var,
     place_error,
 )
+from .graph import parts, rebuild
 
 R = TypeVar("R")
 
@@ -150,31 +151,22 @@ class ExprVisitor(ExprFunctor[None]):
     """Visits every node of an expression; override the methods of the kinds that matter."""
 
     def visit_tuple(self, tup: Tuple) -> None:
-        for field in tup.fields:
-            self.visit(field)
+        self._visit_all(tup.fields)
 
     def visit_call(self, call: Call) -> None:
-        self.visit(call.op)
-        for arg in call.args:
-            self.visit(arg)
+        self._visit_all((call.op, *call.args))
 
     def visit_var(self, var: Var) -> None:
         pass
 
     def visit_let(self, let: Let) -> None:
-        self.visit(let.var)
-        self.visit(let.value)
-        self.visit(let.body)
+        self._visit_all((let.var, let.value, let.body))
 
     def visit_function(self, fn: Function) -> None:
-        for param in fn.params:
-            self.visit(param)
-        self.visit(fn.body)
+        self._visit_all((*fn.params, fn.body))
 
     def visit_if(self, if_: If) -> None:
-        self.visit(if_.cond)
-        self.visit(if_.true_branch)
-        self.visit(if_.false_branch)
+        self._visit_all(parts(if_))
 
     def visit_global_var(self, gvar: GlobalVar) -> None:
         pass
@@ -189,22 +181,23 @@ class ExprVisitor(ExprFunctor[None]):
         pass
 
     def visit_ref_create(self, ref: RefCreate) -> None:
-        self.visit(ref.value)
+        self._visit_all(parts(ref))
 
     def visit_ref_read(self, ref: RefRead) -> None:
-        self.visit(ref.ref)
+        self._visit_all(parts(ref))
 
     def visit_ref_write(self, ref: RefWrite) -> None:
-        self.visit(ref.ref)
-        self.visit(ref.value)
+        self._visit_all(parts(ref))
 
     def visit_tuple_getitem(self, op: TupleGetItem) -> None:
-        self.visit(op.tuple_value)
+        self._visit_all(parts(op))
 
     def visit_match(self, match: Match) -> None:
-        self.visit(match.data)
-        for clause in match.clauses:
-            self.visit(clause.rhs)
+        self._visit_all(parts(match))
+
+    def _visit_all(self, nodes: Iterable[Node]) -> None:
+        for node in nodes:
+            self.visit(node)
 
 
 class ExprMutator(ExprFunctor[Any]):
@@ -246,29 +239,22 @@ class ExprMutator(ExprFunctor[Any]):
         return const
 
     def visit_if(self, if_: If) -> Any:
-        old = (if_.cond, if_.true_branch, if_.false_branch)
-        new = [self.visit(part) for part in old]
-        return if_ if _same(new, old) else If(new[0], new[1], new[2], if_.span)
+        return rebuild(if_, self.visit)
 
     def visit_tuple(self, tup: Tuple) -> Any:
-        fields = [self.visit(field) for field in tup.fields]
-        return tup if _same(fields, tup.fields) else Tuple(fields, tup.span)
+        return rebuild(tup, self.visit)
 
     def visit_tuple_getitem(self, op: TupleGetItem) -> Any:
-        value = self.visit(op.tuple_value)
-        return op if value is op.tuple_value else TupleGetItem(value, op.index, op.span)
+        return rebuild(op, self.visit)
 
     def visit_ref_create(self, ref: RefCreate) -> Any:
-        value = self.visit(ref.value)
-        return ref if value is ref.value else RefCreate(value, ref.span)
+        return rebuild(ref, self.visit)
 
     def visit_ref_read(self, ref: RefRead) -> Any:
-        cell = self.visit(ref.ref)
-        return ref if cell is ref.ref else RefRead(cell, ref.span)
+        return rebuild(ref, self.visit)
 
     def visit_ref_write(self, ref: RefWrite) -> Any:
-        cell, value = self.visit(ref.ref), self.visit(ref.value)
-        return ref if _same((cell, value), (ref.ref, ref.value)) else RefWrite(cell, value, ref.span)
+        return rebuild(ref, self.visit)
 
     def visit_match(self, match: Match) -> Any:
         data = self.visit(match.data)

@@ -8,34 +8,30 @@ from typing import TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
-class Local:
-    """`%x`."""
-
-    at: int
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """`%xs...`."""
-
-    at: int
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Attr:
-    """`$a`."""
-
-    at: int
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
 class Wildcard:
     """`_`."""
 
     at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name; each kind is a class of its own."""
+
+    at: int
+    name: str
+
+
+class Local(Name):
+    """`%x`."""
+
+
+class Run(Name):
+    """`%xs...`."""
+
+
+class Attr(Name):
+    """`$a`."""
 
 
 @dataclass(frozen=True, slots=True)

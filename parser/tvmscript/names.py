@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from keyword import iskeyword
 
 from xdsl.ir import SSAValue
 
 from ...support.diagnostics import MirError, error_at
+
+_CONSTANTS = frozenset(["True", "False", "None"])
 
 
 class Names:
@@ -73,36 +76,11 @@ class Names:
                     self.of.pop(value, None)
 
 
-_WORDS = frozenset(
-    [
-        "and",
-        "as",
-        "assert",
-        "class",
-        "def",
-        "elif",
-        "else",
-        "for",
-        "if",
-        "in",
-        "lambda",
-        "not",
-        "or",
-        "pass",
-        "return",
-        "while",
-        "with",
-        "import",
-        "from",
-        "try",
-        "raise",
-    ]
-)
-
-
 def is_name(text: str) -> bool:
     """Returns whether the grammar reads the text as one name. Dots are in TVM's names too (`B.rf`)."""
-    return all(part.isidentifier() and part not in _WORDS for part in text.split(".")) and not text.startswith("T.")
+    return all(
+        part.isidentifier() and (not iskeyword(part) or part in _CONSTANTS) for part in text.split(".")
+    ) and not text.startswith("T.")
 
 
 def sanitized(text: str) -> str:

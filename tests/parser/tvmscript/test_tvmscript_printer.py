@@ -23,7 +23,7 @@ from mirstack.parser import parse_mir, print_mir
 from mirstack.support.diagnostics import MirError
 from tvmscript_text import body_of
 from xdsl.dialects import test
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 BUFFER = BufferType.get((8,), F32)
@@ -160,3 +160,15 @@ def test_what_has_no_text_is_refused() -> None:
         p.text()
     with pytest.raises(MirError, match=r"'test.op' has no .mir text"):
         print_mir(ModuleOp([test.TestOp()]))
+
+
+def test_no_name_is_a_word_of_python() -> None:
+    """A loop variable called `yield` gets a name that the grammar reads."""
+    module = parse_mir(
+        "@T.prim_func\ndef f(A: T.Buffer((8,), 'float32')):\n    for i in range(8):\n        A[i] = 1.0\n"
+    )
+    for op in module.walk():
+        if isinstance(op, ForOp):
+            op.properties["var_name"] = StringAttr("yield")
+    text = print_mir(module)
+    assert "for v_yield in range(8):" in text and print_mir(parse_mir(text)) == text

@@ -65,7 +65,7 @@ def _interpreted(source: SourceText | ModuleOp, entry: str | None) -> Executable
 def _native(
     source: SourceText | ModuleOp, entry: str | None, options: Options, observers: Sequence[Observer], cache: bool
 ) -> Executable:
-    """Returns the executable of an entry, by way of the cache."""
+    """Returns the native executable of an entry: from the cache, or compiled and then cached."""
     from ..llvm.jit.codegen_process import start as start_codegen
     from .cache.keys import context_key
     from .cache.programs import CachedProgram, wait_for_writing
@@ -76,55 +76,48 @@ def _native(
     wait_for_writing()
     store = Store.open() if cache and not observers else None
     context = None if store is None else context_key(options)
-    place = None
     with timed("look up"):
-        if store is not None and context is not None:
-            if isinstance(source, SourceText):
-                place = CachedProgram.of_text(source.text, source.name, source.directory, context, entry, store)
-            else:
-                place = CachedProgram.of_module(source, context, entry, store)
+        place = None if store is None or context is None else CachedProgram.of(source, context, entry, store)
         known = None if place is None else place.load()
     if known is not None:
         return load_program(known, options)
-    # It readies itself while Python reads and lowers.
+
+    # It starts up while Python reads and lowers.
     start_codegen()
+    from .compile_program import compile_program
+
     warnings = len(Sources.current().warnings)
     weights: list[ArrayBox] = []
     if isinstance(source, SourceText):
         with timed("parse"):
-            module = source.parse()
+            source = source.parse()
         # Weights that were read for this program alone. The module is a cycle, which only a collection frees.
-        weights = _side_weights(module)
-    else:
-        module = source
-
-    def give_up_weights() -> None:
-        for box in weights:
-            box.give_up()
-
-    from .compile_program import compile_program
-
-    # Before what is not reached goes: declarations of tensor intrinsics are not.
-    apply_ready_schedules(module)
-    function = find_entry(module, entry)
-    name = name_of(function)
-    module = only_reachable(module, name)
+        weights = _side_weights(source)
+    # Before functions that are not reached are dropped, such as declarations of tensor intrinsics.
+    apply_ready_schedules(source)
+    function = find_entry(source, entry)
+    options = replace(options, entry=name_of(function))
+    module = only_reachable(source, options.entry)
     check_functions(module, runs=True)
-    options = replace(options, entry=name)
     kernels = None
     if not observers:
         from .cache.kernels import KernelCache
 
         kernels = KernelCache(None if context is None else store, context or b"")
-    program = compile_program(module, find_entry(module, name), entry_kind(function), options, observers, kernels)
+    program = compile_program(module, function, entry_kind(function), options, observers, kernels)
     executable = load_program(program, options)
-    # What was warned of is warned of again the next time.
+
+    def give_up_weights() -> None:
+        for box in weights:
+            box.give_up()
+
+    # A program with warnings is not cached: it warns again the next time.
     if place is None or len(Sources.current().warnings) > warnings:
         give_up_weights()
         return executable
     place.save(program, give_up_weights)
     if current_span() is not None:
-        # Who measures sees all of it.
+        # A measurement includes the writing.
         wait_for_writing()
     return executable
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from operator import attrgetter
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -21,6 +21,7 @@ from ....dialects.array import ArrayBox, numpy_dtype
 from ....support.external_names import names_one
 from ....support.stopwatch import current_span, in_background, timed
 from ..program import KernelProgram, Program, RelayProgram
+from ..source import SourceText
 from .keys import digest
 from .store import Buffer, Store
 
@@ -36,9 +37,6 @@ HASHED_TOGETHER = 1 << 20
 
 _SIDE_FILE = re.compile(r'constants\s*=\s*"([^"\n]+)"')
 
-Source = Callable[[bytes], "ArrayBox | None"]
-"""Gives the array of the source that has a digest."""
-
 
 class CachedProgram:
     """The cache entry of one source with some options; `entry` None means the default one."""
@@ -51,35 +49,28 @@ class CachedProgram:
         self._key = digest(context, json.dumps(entry), text, arrays)
 
     @staticmethod
-    def of_module(module: ModuleOp, context: bytes, entry: str | None, store: Store) -> CachedProgram | None:
-        """Returns the entry of a module, or None where it names what code from outside defines.
+    def of(source: SourceText | ModuleOp, context: bytes, entry: str | None, store: Store) -> CachedProgram | None:
+        """Returns the entry of a source, or None where it names what code from outside defines.
 
-        The key is the module's generic text, with the places in the source, which messages show.
+        The key of a module is its generic text, with the places in the source, which messages show. A `.mir` text is not parsed;
+        it has no entry where a side file that it may name cannot be read.
         """
+        if isinstance(source, SourceText):
+            return None if names_one(source.text) else CachedProgram._of_text(source, context, entry, store)
         from .module_text import module_text
 
-        text, boxes = module_text(module)
-        if names_one(text):
-            return None
-        return CachedProgram(store, context, entry, f"mlir {text}", boxes)
+        text, boxes = module_text(source)
+        return None if names_one(text) else CachedProgram(store, context, entry, f"mlir {text}", boxes)
 
     @staticmethod
-    def of_text(
-        text: str, name: str, directory: Path | None, context: bytes, entry: str | None, store: Store
-    ) -> CachedProgram | None:
-        """Returns the entry of a `.mir` text, which is not parsed.
-
-        Returns None where a side file that it may name cannot be read, or where it names what code from outside defines.
-        """
+    def _of_text(source: SourceText, context: bytes, entry: str | None, store: Store) -> CachedProgram | None:
         from ....parser.relay.side_file import SideFile
 
-        if names_one(text):
-            return None
         boxes: list[ArrayBox] = []
         listed: list[str] = []
-        for side in sorted(set(_SIDE_FILE.findall(text))) if directory is not None else ():
-            path = directory / side  # type: ignore[operator]
-            if not path.is_file():
+        for side in sorted(set(_SIDE_FILE.findall(source.text))):
+            path = None if source.directory is None else source.directory / side
+            if path is None or not path.is_file():
                 continue
             try:
                 file = SideFile(path)
@@ -88,25 +79,64 @@ class CachedProgram:
             except (OSError, ValueError):
                 return None
             listed.append(json.dumps([side, names]))
-        return CachedProgram(store, context, entry, "\n".join(["mir", name, *listed, text]), boxes)
+        return CachedProgram(store, context, entry, "\n".join(["mir", source.name, *listed, source.text]), boxes)
 
     def load(self) -> Program | None:
-        """The program, if it is there."""
-        return load_program(self.store, self._key, self._arrays.get)
+        """Returns the program; None where it, or an array that it needs, is not there."""
+        payload = self.store.read(KIND, self._key)
+        if payload is None:
+            return None
+        try:
+            start = 8 + int.from_bytes(payload[:8], "little")
+            head: dict[str, Any] = json.loads(bytes(payload[8:start]))
+            body = payload[start:]
+            objects = [bytes(_segment(body, place)) for place in head["objects"]]
+            description = json.loads(head["program"])
+            if not head["relay"]:
+                return KernelProgram.of_json(description, objects)
+            constants = _constants(self.store, head["constants"], body, self._arrays)
+            return None if constants is None else RelayProgram.of_json(description, constants, objects)
+        except (KeyError, TypeError, ValueError):
+            return None
 
     def save(self, program: Program, done: Callable[[], None]) -> None:
         """Writes the program to the cache while it runs, then calls `done`; `wait_for_writing` waits for it."""
-        description, span = described(program), current_span()
+        # Types may be nested deep, and so does this recurse.
+        description, span = json.dumps(program.to_json(), separators=(",", ":")), current_span()
 
         def write() -> None:
             with in_background(span, "cache, beside"), timed("keep"):
-                save_program(self.store, self._key, program, description, self._arrays.get)
+                self._write(program, description)
             done()
 
         thread = threading.Thread(target=write, name="mirstack-cache")
         # Python waits for it before it ends.
         thread.start()
         _WRITING.append(thread)
+
+    def _write(self, program: Program, description: str) -> None:
+        """Writes the program, described as JSON; arrays that the source has are there again when it is loaded."""
+        segments = _Segments()
+        head: dict[str, Any] = {
+            "program": description,
+            "relay": isinstance(program, RelayProgram),
+            "objects": [segments.add(data) for data in program.objects],
+        }
+        constants: list[list[Any]] = []
+        for box in program.constants if isinstance(program, RelayProgram) else ():
+            data = box.array.reshape(-1).view("uint8").data
+            about: list[Any] = [box.dtype, list(box.shape), box.digest.hex()]
+            if box.digest not in self._arrays:
+                if len(data) <= SMALL_BYTES:
+                    about.append(segments.add(data))
+                elif not self.store.has(ARRAY, box.digest):
+                    self.store.write(ARRAY, box.digest, [data], box.contents)
+            constants.append(about)
+        head["constants"] = constants
+        text = json.dumps(head, separators=(",", ":")).encode()
+        text += b" " * (-(8 + len(text)) % _ALIGNMENT)
+        self.store.write(KIND, self._key, [len(text).to_bytes(8, "little"), text, *segments.parts])
+        self.store.trim()
 
 
 _WRITING: list[threading.Thread] = []
@@ -125,71 +155,18 @@ def _hash(boxes: Sequence[ArrayBox]) -> None:
     large = [box for box in boxes if box.array.nbytes >= HASHED_TOGETHER]
     if len(large) > 1:
         with ThreadPoolExecutor() as pool:
-            list(pool.map(_digest, large))
-
-
-def _digest(box: ArrayBox) -> bytes:
-    return box.digest
-
-
-def described(program: Program) -> str:
-    """Returns a program without its objects and constants as JSON; recurses as deep as its types."""
-    return json.dumps(program.to_json(), separators=(",", ":"))
-
-
-def save_program(store: Store, key: bytes, program: Program, description: str, source: Source) -> None:
-    """Writes a program to the cache; `source` has the arrays that are there again when it is loaded."""
-    segments = _Segments()
-    head: dict[str, Any] = {
-        "program": description,
-        "relay": isinstance(program, RelayProgram),
-        "objects": [segments.add(data) for data in program.objects],
-    }
-    constants: list[list[Any]] = []
-    for box in program.constants if isinstance(program, RelayProgram) else ():
-        data = box.array.reshape(-1).view("uint8").data
-        about: list[Any] = [box.dtype, list(box.shape), box.digest.hex()]
-        if source(box.digest) is None:
-            if len(data) <= SMALL_BYTES:
-                about.append(segments.add(data))
-            elif not store.has(ARRAY, box.digest):
-                store.write(ARRAY, box.digest, [data], box.contents)
-        constants.append(about)
-    head["constants"] = constants
-    text = json.dumps(head, separators=(",", ":")).encode()
-    text += b" " * (-(8 + len(text)) % _ALIGNMENT)
-    store.write(KIND, key, [len(text).to_bytes(8, "little"), text, *segments.parts])
-    store.trim()
-
-
-def load_program(store: Store, key: bytes, source: Source) -> Program | None:
-    """The program under a key; None where it, or an array that it needs, is not there."""
-    payload = store.read(KIND, key)
-    if payload is None:
-        return None
-    try:
-        start = 8 + int.from_bytes(payload[:8], "little")
-        head: dict[str, Any] = json.loads(bytes(payload[8:start]))
-        body = payload[start:]
-        objects = [bytes(_segment(body, place)) for place in head["objects"]]
-        description = json.loads(head["program"])
-        if not head["relay"]:
-            return KernelProgram.of_json(description, objects)
-        constants = _constants(store, head["constants"], body, source)
-        return None if constants is None else RelayProgram.of_json(description, constants, objects)
-    except (KeyError, TypeError, ValueError):
-        return None
+            list(pool.map(attrgetter("digest"), large))
 
 
 def _constants(
-    store: Store, listed: Sequence[Sequence[Any]], body: memoryview, source: Source
+    store: Store, listed: Sequence[Sequence[Any]], body: memoryview, arrays: Mapping[bytes, ArrayBox]
 ) -> list[ArrayBox] | None:
     import numpy as np
 
     boxes: list[ArrayBox] = []
     for dtype, shape, name, *place in listed:
         key = bytes.fromhex(name)
-        box = None if place else source(key)
+        box = None if place else arrays.get(key)
         if box is None:
             data = _segment(body, place[0]) if place else store.read(ARRAY, key)
             if data is None:

@@ -148,6 +148,12 @@ def _link(op: Operation, block: Block | None, before: Operation | None, after: O
         after._prev_op = op
 
 
+def insert_ops_before(ops: Iterable[Operation], place: Operation) -> None:
+    """Inserts detached ops before `place`, in its block, in order."""
+    for op in ops:
+        insert_op_before(op, place)
+
+
 def detach(op: Operation) -> None:
     """Takes an op out of its block."""
     block, before, following = op.parent, op._prev_op, op._next_op

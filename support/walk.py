@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 
 
 def walk_ops(root: Operation) -> Iterator[Operation]:
@@ -74,6 +74,12 @@ def op_around(op: Operation) -> Operation | None:
     block = op.parent
     region = None if block is None else block.parent
     return None if region is None else region.parent
+
+
+def owner_op(value: SSAValue) -> Operation | None:
+    """Returns the op that defines a value, or whose region has it as an argument."""
+    owner = value.owner
+    return owner.parent_op() if isinstance(owner, Block) else owner
 
 
 def enclosing(op: Operation, until: Operation | None = None) -> Iterator[Operation]:

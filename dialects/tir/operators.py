@@ -106,9 +106,9 @@ class ExprBuilder:
     What a user's operands do not allow raises MirError at `location`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, location: LocationAttr = UNKNOWN_LOC) -> None:
         self.ops: list[Operation] = []
-        self.location: LocationAttr = UNKNOWN_LOC
+        self.location = location
 
     def error(self, message: str, *notes: str) -> MirError:
         """An error at the current location, to be raised."""

@@ -14,6 +14,7 @@ from xdsl.passes import ModulePass
 
 from ...dialects import tir
 from ...dialects.schedule import ScriptOp
+from ...support.edit import insert_op_before
 from ...support.target import Target, named
 from ...support.text import take_name
 from ..option_range import require_range
@@ -98,9 +99,7 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target, s
 
 def _start_again(sch: Schedule, function: tir.PrimFuncOp, spare: tir.PrimFuncOp, length: int) -> list[tir.BlockOp]:
     """Restores a copy of the function, made when its trace was so long; returns its blocks."""
-    module = function.parent
-    assert module is not None
-    module.insert_op_before(spare, function)
+    insert_op_before(spare, function)
     function.detach()
     while len(sch.trace) > length:
         sch.trace.pop()

@@ -1,4 +1,4 @@
-"""Copies of a loop's body, and what has to stand outside of it before."""
+"""Clones of a loop's body, and what must be hoisted out of it before."""
 
 from __future__ import annotations
 
@@ -8,9 +8,17 @@ from xdsl.builder import Builder
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
-from ...dialects.tir.operators import as_const
-from ...support.edit import block_of_ops, builder_before, clone_nested, detach, erase_op, insert_op_before
-from ...support.walk import all_ops, ops_in
+from ...dialects.tir.operators import ExprBuilder, Value, as_const
+from ...support.edit import (
+    block_of_ops,
+    builder_before,
+    clone_nested,
+    detach,
+    erase_op,
+    insert_op_before,
+    insert_ops_before,
+)
+from ...support.walk import all_ops, ops_in, owner_op
 from .rewriting import acts_until_end
 
 
@@ -22,7 +30,7 @@ def hoist_views(loop: tir.ForOp) -> None:
     ops = all_ops(loop)
     inside = set(ops)
     for op in ops:
-        if _is_view(op) and not any(_owner(operand) in inside for operand in op.operands):
+        if _is_view(op) and not any(owner_op(operand) in inside for operand in op.operands):
             inside.discard(op)
             detach(op)
             insert_op_before(op, loop)
@@ -36,19 +44,6 @@ def _is_view(op: Operation) -> bool:
     if kind is tir.ConstOp or kind is tir.BufferGetOp:
         return any(type(use.operation) is tir.DeclBufferOp for use in op.results[0].uses)
     return kind is tir.VarOp
-
-
-def _owner(value: SSAValue) -> Operation | None:
-    """Returns the op that defines a value, or whose region has it as an argument."""
-    owner = value.owner
-    return owner.parent_op() if isinstance(owner, Block) else owner
-
-
-def _insert(ops: Iterable[Operation], anchor: Operation) -> None:
-    home = anchor.parent
-    assert home is not None
-    for op in ops:
-        home.insert_op_before(op, anchor)
 
 
 def copy_ops(ops: Iterable[Operation], values: Mapping[SSAValue, SSAValue]) -> list[Operation]:
@@ -101,6 +96,16 @@ def add_to_variable(loop: tir.ForOp, amount: Callable[[Builder], SSAValue]) -> N
         op.operands = [value if operand is loop.loop_var else operand for operand in op.operands]
 
 
+def replace_at_uses(ops: Iterable[Operation], variable: SSAValue, compute: Callable[[ExprBuilder], Value]) -> None:
+    """Replaces a variable in each of `ops` that uses it by a value computed right before the op."""
+    for op in ops:
+        if variable in op.operands:
+            builder = ExprBuilder(op.location)
+            value = builder.value(compute(builder))
+            insert_ops_before(builder.ops, op)
+            op.operands = [value if operand is variable else operand for operand in op.operands]
+
+
 def variables_of(loop: tir.ForOp) -> list[SSAValue]:
     """Returns the values that are the loop's variable."""
     return [loop.loop_var] if loop.var is None else [loop.loop_var, loop.var]
@@ -139,5 +144,5 @@ def insert_turn(ops: list[Operation], loop: tir.ForOp, is_last: bool) -> list[Op
         scope = tir.ScopeOp(block_of_ops(block.ops))
         scope.location = loop.location
         ops = [scope]
-    _insert(ops, loop)
+    insert_ops_before(ops, loop)
     return ops

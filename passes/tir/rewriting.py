@@ -6,20 +6,23 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TypeVar, cast
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects import tir
 from ...dialects.interned import i32_array
 from ...dialects.tir.buffer import AccessOp
+from ...dialects.tir.operators import Const, ExprBuilder
 from ...support.diagnostics import error_at
 from ...support.edit import (
     block_of_ops,
     builder_at_end,
     builder_before,
     erase_op,
+    insert_ops_before,
     move_before,
     replace_all_uses_with,
+    set_type,
 )
 from ...support.effects import is_side_effect_free
 from ...support.op_kinds import Kinds
@@ -58,6 +61,21 @@ def set_indices(op: AccessOp, indices: Sequence[SSAValue], buffer: SSAValue | No
         set_operands(op, [target], indices, [] if op.predicate is None else [op.predicate])
     elif isinstance(op, tir.StoreOp):
         set_operands(op, [target], indices, [] if op.predicate is None else [op.predicate], [op.value])
+
+
+def multiply_extent(buffer: tir.DeclBufferOp, factor: int) -> None:
+    """Multiplies the extent of a buffer of one dimension: `(16,)` by 2 is `(32,)`, `(n,)` is `(n * 2,)`."""
+    type_ = buffer.result.type
+    (extent,) = type_.shape.data
+    if isinstance(extent, IntegerAttr):
+        shape = ArrayAttr([IntegerAttr(extent.value.data * factor, extent.type)])
+        set_type(buffer.result, tir.BufferType(shape, type_.dtype, type_.scope))
+        return
+    builder = ExprBuilder(buffer.location)
+    (old,) = buffer.shape
+    size = builder.value(builder.binary(tir.MulOp, old, Const(factor, old.type)))
+    insert_ops_before(builder.ops, buffer)
+    buffer.operands[0 if buffer.source is None else 1] = size
 
 
 def erase_dead(root: Operation) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xdsl.ir import Block, Operation
 
 from ....dialects import tir
+from ....support.edit import insert_op_before
 from ....support.walk import walk_ops
 
 
@@ -131,5 +132,4 @@ def _move(declaration: tir.DeclBufferOp, target: Operation) -> None:
         return
     for op in reversed(moved):
         op.detach()
-        assert target.parent is not None
-        target.parent.insert_op_before(op, target)
+        insert_op_before(op, target)

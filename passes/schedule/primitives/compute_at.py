@@ -16,7 +16,7 @@ from ....dialects.arith import Analyzer, Expr
 from ....dialects.arith.expr import TRUE, Atom, free_vars, ge, logical_and, lt, minimum, substitute, symbol
 from ....dialects.arith.int_set import Ends, relax
 from ....dialects.tir.types import I1
-from ....support.edit import builder_before
+from ....support.edit import builder_before, insert_op_before
 from ..analysis.access import Box, extents_of, reads_of, relaxed, united, whole, writes_of
 from ..analysis.block_kind import (
     analyzer_for,
@@ -473,9 +473,7 @@ def _rebuild(
             starts.append((ends[0], new))
     # Nest the loops around the block.
     if loops:
-        place = block.parent
-        assert place is not None
-        place.insert_op_before(loops[0], block)
+        insert_op_before(loops[0], block)
         block.detach()
         for outer, inner in pairwise(loops):
             outer.body.block.add_op(inner)
@@ -527,8 +525,6 @@ def _detach(state: State, block: tir.BlockOp) -> None:
     """Takes a block out of its loops, which vanish when they hold nothing else."""
     carry_values(block)
     marker = tir.BlockOp("", [], [], [], [], [])
-    place = block.parent
-    assert place is not None
-    place.insert_op_before(marker, block)
+    insert_op_before(marker, block)
     block.detach()
     remove_block(state, marker, f"block '{block.block_name.data}' moved away")

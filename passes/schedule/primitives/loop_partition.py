@@ -9,7 +9,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer
-from ....support.edit import builder_before, erase_op
+from ....support.edit import builder_before, erase_op, insert_op_before
 from ....support.text import counted
 from ..analysis.access import declare_access, reads_of, replace_regions
 from ..analysis.block_kind import simplify_blocks_under, why_init_repeats, why_not_started
@@ -55,8 +55,7 @@ def loop_partition(
     base = f"{blocks[0].block_name.data}_{name}"
     why = f"loop '{name}' was partitioned; its blocks are in the loops that loop_partition returned"
     common = _block(loop, state.fresh_block_name(loop, f"{base}_common"))
-    assert loop.parent is not None
-    loop.parent.insert_op_before(common, loop)
+    insert_op_before(common, loop)
     state.added(common)
     made: list[Operation] = []
     start = 0

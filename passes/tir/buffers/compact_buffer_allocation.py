@@ -27,7 +27,7 @@ from ....dialects.interned import integer
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.stmt import RegionsOp
 from ....dialects.tir.types import element_of, lanes_of
-from ....support.edit import PlacedBuilder, builder_before, erase_op, replace_all_uses_with
+from ....support.edit import PlacedBuilder, builder_before, erase_op, insert_op_before, replace_all_uses_with
 from ....support.walk import enclosing
 from ..rewriting import erase_if_dead, ops_of, set_indices, set_operands
 
@@ -210,9 +210,7 @@ def _resize(alloc: tir.AllocBufferOp, extents: list[int]) -> None:
     type_ = tir.BufferType(ArrayAttr(dims), old.dtype, old.scope)
     new = tir.AllocBufferOp.create(operands=list(alloc.operands), properties=alloc.properties, result_types=[type_])
     new.location = alloc.location
-    block = alloc.parent
-    assert block is not None
-    block.insert_op_before(new, alloc)
+    insert_op_before(new, alloc)
     new.result.name_hint = alloc.result.name_hint
     replace_all_uses_with(alloc.result, new.result)
     erase_op(alloc)

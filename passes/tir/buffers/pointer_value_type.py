@@ -16,7 +16,7 @@ from ....dialects.arith import Analyzer
 from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.tir.operators import Const, ExprBuilder, as_const
 from ....dialects.tir.types import BufferType, HandleType, is_scalable, lanes_of, with_lanes_of
-from ....support.edit import builder_before, erase_op, set_type
+from ....support.edit import builder_before, erase_op, insert_ops_before, set_type
 from ....support.walk import walk_ops
 from ..rewriting import set_indices
 
@@ -139,12 +139,9 @@ def _rewrite(memory: _Memory, lanes: int) -> None:
     for access in memory.accesses:
         ramp = access.indices[-1].owner
         assert isinstance(ramp, tir.RampOp)
-        builder = ExprBuilder()
-        builder.location = access.location
+        builder = ExprBuilder(access.location)
         index = builder.value(builder.binary(tir.DivOp, ramp.base, Const(lanes, ramp.base.type)))
-        block = access.parent
-        assert block is not None
-        block.insert_ops_before(builder.ops, access)
+        insert_ops_before(builder.ops, access)
         set_indices(access, [*access.indices[:-1], index])
         if not ramp.result.uses:
             erase_op(ramp)

@@ -12,7 +12,7 @@ from ....dialects.arith import Analyzer
 from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.tir.operators import Const, ExprBuilder, as_const
 from ....dialects.tir.types import I1, I32, HandleType, element_of, lanes_of
-from ....support.edit import erase_op
+from ....support.edit import erase_op, insert_ops_before
 from ....support.effects import is_side_effect_free
 from ....support.walk import enclosing
 from ..rewriting import acts_until_end, is_statement, set_indices, set_operands
@@ -131,8 +131,7 @@ class Allocator:
     def allocate(self, attach: Attach, allocations: Sequence[Allocation], bits: int = 0) -> SSAValue:
         """Asks for memory that any of the allocations fits in, or of that many bits; the handle to it."""
         start, first = self.start(attach), allocations[0]
-        builder = ExprBuilder()
-        builder.location = first.op.location
+        builder = ExprBuilder(first.op.location)
         if not bits and _are_identical(allocations):
             op = first.op
             extents = list(op.operands)
@@ -242,7 +241,5 @@ def _shift(access: tir.LoadOp | tir.StoreOp, amount: int) -> None:
     index, builder = access.indices[0], ExprBuilder()
     builder.location = access.location
     moved = builder.value(builder.binary(tir.AddOp, Const(amount, element_of(index.type)), index))
-    block = access.parent
-    assert block is not None
-    block.insert_ops_before(builder.ops, access)
+    insert_ops_before(builder.ops, access)
     set_indices(access, [moved])

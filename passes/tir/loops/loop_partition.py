@@ -28,7 +28,7 @@ from ....dialects.arith.int_set import IntervalSet, relax
 from ....dialects.arith.to_ssa import to_ssa
 from ....dialects.tir.types import I1
 from ....support.edit import builder_before, erase_op, replace_all_uses_with
-from ....support.walk import enclosing, walk_ops
+from ....support.walk import enclosing, owner_op, walk_ops
 from ..analyzed_walk import AnalyzedWalk, Visit
 from ..clone_body import add_to_variable, hoist_views, insert_turn, variables_of
 from ..rewriting import erase_dead, prim_funcs
@@ -335,11 +335,7 @@ def _forbids(op: Operation) -> bool:
 
 
 def _owner(atom: Atom) -> Operation | None:
-    value = atom.payload
-    if not isinstance(value, SSAValue):
-        return None
-    owner = value.owner
-    return owner if isinstance(owner, Operation) else owner.parent_op()
+    return owner_op(atom.payload) if isinstance(atom.payload, SSAValue) else None
 
 
 def _hinted(func: tir.PrimFuncOp) -> set[SSAValue]:

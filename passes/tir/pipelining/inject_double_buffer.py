@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, ModuleOp
+from xdsl.dialects.builtin import IntegerType, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
@@ -24,14 +24,14 @@ from ....dialects import tir
 from ....dialects.arith import Analyzer
 from ....dialects.tir.buffer import buffer_name
 from ....dialects.tir.operators import Const, ExprBuilder, Value, as_const
-from ....dialects.tir.types import BufferType, HandleType, element_of
+from ....dialects.tir.types import HandleType, element_of
 from ....support.diagnostics import error_at
-from ....support.edit import erase_op, set_type
+from ....support.edit import erase_op, insert_ops_before
 from ....support.effects import is_side_effect_free
-from ....support.walk import enclosing, following, walk_ops
-from ..clone_body import copy_ops, variables_of
+from ....support.walk import enclosing, following, owner_op, walk_ops
+from ..clone_body import copy_ops, replace_at_uses, variables_of
 from ..data_dependence import Touched
-from ..rewriting import acts_until_end, erase_dead, prim_funcs, set_indices
+from ..rewriting import acts_until_end, erase_dead, multiply_extent, prim_funcs, set_indices
 
 SCOPE, WRITE = "double_buffer_scope", "double_buffer_write"
 
@@ -189,12 +189,6 @@ class Injector:
         self.loop = found.loop
         self.type = found.loop.min.type
 
-    def builder(self, op: Operation) -> ExprBuilder:
-        """One for ops at the place of an op."""
-        builder = ExprBuilder()
-        builder.location = op.location
-        return builder
-
     def run(self) -> None:
         """Doubles the memory, fills it before the loop and, in each iteration, for the next."""
         found, loop = self.found, self.loop
@@ -205,7 +199,7 @@ class Injector:
                 self.shift(access, lambda _: loop.loop_var, stride)
         # Before the loop: for the first iteration.
         first = self.copies(needed, loop.min, stride)
-        builder = self.builder(loop)
+        builder = ExprBuilder(loop.location)
         home = loop.parent
         assert home is not None
         if _has_turns(loop):
@@ -223,7 +217,7 @@ class Injector:
             scope.location = found.attr.location
             home.insert_ops_before([*builder.ops, scope], loop)
         # In each iteration: for the next one, if there is one.
-        builder = self.builder(found.attr)
+        builder = ExprBuilder(found.attr.location)
         after = builder.binary(tir.AddOp, loop.loop_var, Const(1, self.type))
         low = as_const(loop.min)
         end: Value = (
@@ -243,9 +237,7 @@ class Injector:
             body.insert_ops_before(ahead, body.first_op)  # pyright: ignore[reportArgumentType]
         branch = tir.IfOp(condition, Region(body))
         branch.location = found.attr.location
-        place = found.attr.parent
-        assert place is not None
-        place.insert_ops_before([*builder.ops, branch], found.attr)
+        insert_ops_before([*builder.ops, branch], found.attr)
         for op in (*reversed(found.producer), found.attr):
             erase_op(op)
 
@@ -268,8 +260,7 @@ class Injector:
         moved = {memory, *views, *gets}
         for op in (memory, *views):
             for operand in op.operands:
-                owner = operand.owner
-                maker = owner.parent_op() if isinstance(owner, Block) else owner
+                maker = owner_op(operand)
                 if maker in inside and maker not in moved and not isinstance(maker, tir.ConstOp):
                     raise error_at(
                         memory, f"the size of the double buffer '{found.name}' is computed in the loop", "compute it before"
@@ -278,7 +269,7 @@ class Injector:
                     maker.detach()
                     home.insert_op_before(maker, loop)
                     inside.discard(maker)
-        builder = self.builder(memory)
+        builder = ExprBuilder(memory.location)
         if isinstance(memory, tir.AllocateOp):
             known = as_const(memory.extents[0])
             stride: SSAValue | Const = memory.extents[0] if known is None else known
@@ -293,36 +284,19 @@ class Injector:
             op.detach()
             home.insert_op_before(op, loop)
         for view in found.views:
-            self.enlarge(view)
+            multiply_extent(view, 2)
         return stride
-
-    def enlarge(self, view: tir.DeclBufferOp) -> None:
-        """Doubles the extent of a buffer, for both halves."""
-        type_ = view.result.type
-        extent = type_.shape.data[0]
-        if isinstance(extent, IntegerAttr):
-            shape = ArrayAttr([IntegerAttr(extent.value.data * 2, extent.type)])
-            set_type(view.result, BufferType(shape, type_.dtype, type_.scope))
-            return
-        builder = self.builder(view)
-        size = builder.value(builder.binary(tir.MulOp, view.shape[0], Const(2, view.shape[0].type)))
-        home = view.parent
-        assert home is not None
-        home.insert_ops_before(builder.ops, view)
-        view.operands[0 if view.source is None else 1] = size
 
     def shift(
         self, access: tir.LoadOp | tir.StoreOp, turn: Callable[[ExprBuilder], Value], stride: SSAValue | Const
     ) -> None:
         """Shifts an access to the half of an iteration."""
-        builder = self.builder(access)
+        builder = ExprBuilder(access.location)
         index = access.indices[0]
         half = builder.binary(tir.FloorModOp, turn(builder), Const(2, self.type))
         offset = builder.cast(builder.node(tir.MulOp, half, builder.cast(stride, self.type)), element_of(index.type))
         value = builder.value(builder.binary(tir.AddOp, offset, index))
-        home = access.parent
-        assert home is not None
-        home.insert_ops_before(builder.ops, access)
+        insert_ops_before(builder.ops, access)
         set_indices(access, [value])
 
     def copies(self, needed: Sequence[Operation], turn: SSAValue | None, stride: SSAValue | Const) -> Block:
@@ -342,7 +316,7 @@ class Injector:
             return as_const(turn) or turn
 
         if turn is None:
-            _each_use(ops, loop.loop_var, next_turn)
+            replace_at_uses((inner for op in ops for inner in walk_ops(op)), loop.loop_var, next_turn)
         buffers = {view.result for view in found.views}
         for store in stores:
             if store.buffer in buffers:
@@ -354,19 +328,6 @@ def _has_turns(loop: tir.ForOp) -> bool:
     """Returns whether a loop is proven to have at least one iteration."""
     analyzer = Analyzer()
     return analyzer.can_prove_ge0(analyzer.expr(loop.extent) - 1)
-
-
-def _each_use(ops: Sequence[Operation], variable: SSAValue, compute: Callable[[ExprBuilder], Value]) -> None:
-    """Replaces a variable in each op that uses it by a value computed right before the op."""
-    for op in [inner for outer in ops for inner in walk_ops(outer)]:
-        if variable in op.operands:
-            builder = ExprBuilder()
-            builder.location = op.location
-            value = builder.value(compute(builder))
-            home = op.parent
-            assert home is not None
-            home.insert_ops_before(builder.ops, op)
-            op.operands = [value if operand is variable else operand for operand in op.operands]
 
 
 def _split(loop: tir.ForOp, factor: int) -> None:
@@ -387,7 +348,7 @@ def _split(loop: tir.ForOp, factor: int) -> None:
         copies = copy_ops(ops, {loop.var: loop.loop_var} if loop.var is not None else {})
         body = Block()
         body.add_ops(copies)
-        _each_use(copies, loop.loop_var, value)
+        replace_at_uses((inner for op in copies for inner in walk_ops(op)), loop.loop_var, value)
         marks = [inner for op in copies for inner in walk_ops(op) if isinstance(inner, tir.AttrOp)] if is_tail else []
         for mark in marks:
             if mark.key.data == WRITE:
@@ -402,8 +363,7 @@ def _split(loop: tir.ForOp, factor: int) -> None:
             return [scope]
         return made
 
-    builder = ExprBuilder()
-    builder.location = loop.location
+    builder = ExprBuilder(loop.location)
     extent: Value = loop.extent
     if not _has_turns(loop):
         extent = builder.binary(tir.MaxOp, extent, Const(1, type_))
@@ -425,8 +385,7 @@ def _split(loop: tir.ForOp, factor: int) -> None:
         outer.body.block.add_ops(turn(written_out(number), is_tail=False))
     tail: list[Operation] = []
     for number in range(factor):
-        inner = ExprBuilder()
-        inner.location = loop.location
+        inner = ExprBuilder(loop.location)
         condition = inner.binary(tir.LtOp, of_tail(number)(inner), loop.extent)
         known = as_const(condition)
         if known is not None:

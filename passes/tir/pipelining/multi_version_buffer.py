@@ -16,7 +16,7 @@ from ....dialects.tir.buffer import buffer_name
 from ....dialects.tir.operators import Const, ExprBuilder, Value, as_const
 from ....dialects.tir.types import I32, BufferType
 from ....support.diagnostics import error_at
-from ....support.edit import set_type
+from ....support.edit import insert_ops_before, set_type
 from ..rewriting import set_indices, set_operands
 
 Turn = Callable[[ExprBuilder], Value]
@@ -71,9 +71,9 @@ class Versions:
         for op in ops:
             match op:
                 case tir.LoadOp() | tir.StoreOp() if op.buffer in self.count_of:
-                    builder = self.builder(op)
+                    builder = ExprBuilder(op.location)
                     version = self.version(op.buffer, turn, builder)
-                    self.insert(builder, op)
+                    insert_ops_before(builder.ops, op)
                     set_indices(op, [version, *op.indices])
                 case tir.BufferRegionOp() if op.buffer in self.count_of:
                     self.region(op, turn)
@@ -84,14 +84,14 @@ class Versions:
 
     def region(self, op: tir.BufferRegionOp, turn: Turn) -> None:
         """The region that a block says that it accesses."""
-        builder = self.builder(op)
+        builder = ExprBuilder(op.location)
         if self.all_at_once:
             low = builder.value(Const(0))
             extent = builder.value(Const(self.count_of[op.buffer]))
         else:
             low = self.version(op.buffer, turn, builder)
             extent = builder.value(Const(1))
-        self.insert(builder, op)
+        insert_ops_before(builder.ops, op)
         set_operands(op, [op.buffer], [low, *op.mins], [extent, *op.extents])
 
     def field(self, op: tir.BufferGetOp, turn: Turn) -> None:
@@ -109,7 +109,7 @@ class Versions:
             call = use.operation
             if not isinstance(call, tir.CallOp) or call.intrinsic.data != "tvm_access_ptr":
                 raise self.refused(call, op.buffer)
-            builder = self.builder(call)
+            builder = ExprBuilder(call.location)
             version = self.version(op.buffer, turn, builder)
             size: Value = Const(1)
             old = self.old[op.buffer]
@@ -124,7 +124,7 @@ class Versions:
                 )
             offset = builder.binary(tir.AddOp, call.arguments[2], builder.binary(tir.MulOp, version, size))
             value = builder.value(offset)
-            self.insert(builder, call)
+            insert_ops_before(builder.ops, call)
             call.operands[2] = value
 
     def version(self, buffer: SSAValue, turn: Turn, builder: ExprBuilder) -> SSAValue:
@@ -133,18 +133,6 @@ class Versions:
         if low is None or low.value:
             value = builder.node(tir.SubOp, value, self.loop.min)
         return builder.node(tir.FloorModOp, value, Const(self.count_of[buffer], value.type))
-
-    def builder(self, op: Operation) -> ExprBuilder:
-        """One for ops before an op."""
-        builder = ExprBuilder()
-        builder.location = op.location
-        return builder
-
-    def insert(self, builder: ExprBuilder, op: Operation) -> None:
-        """Puts what was built before the op."""
-        block = op.parent
-        assert block is not None
-        block.insert_ops_before(builder.ops, op)
 
     def refused(self, op: Operation, buffer: SSAValue) -> Exception:
         """The error for memory that is reached in a way that cannot go to a version."""

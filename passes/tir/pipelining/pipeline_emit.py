@@ -18,6 +18,7 @@ from ....support.diagnostics import error_at
 from ....support.edit import builder_at_end, erase_op, move_to_end
 from ....support.walk import walk_ops
 from ..analyzed_walk import analyzer_at
+from ..clone_body import replace_at_uses
 from ..rewriting import erase_if_dead, set_operands
 from .multi_version_buffer import Versions
 from .pipeline_stages import ANNOTATIONS, Statement
@@ -215,12 +216,6 @@ class Pipeline:
             builder.ops.append(op)
         return value
 
-    def builder(self) -> ExprBuilder:
-        """A new one."""
-        builder = ExprBuilder()
-        builder.location = self.loop.location
-        return builder
-
     def turn(self, part: PipelinePhase, stage: int, builder: ExprBuilder) -> Value:
         """Returns the iteration of a statement of that stage."""
         behind = Const(stage, self.type)
@@ -234,7 +229,7 @@ class Pipeline:
 
         The condition is None where it always runs.
         """
-        builder = self.builder()
+        builder = ExprBuilder(self.loop.location)
         behind = Const(stage, self.type)
         if part.is_unit:
             skewed = self.turn(part, stage, builder)
@@ -244,7 +239,7 @@ class Pipeline:
         right = builder.binary(tir.LtOp, skewed, self.from_expr(self.low + self.extent, builder))
         result: Value | None = None if isinstance(right, Const) else right
         if low != x.TRUE:
-            first = self.builder()
+            first = ExprBuilder(self.loop.location)
             left = self.from_expr_bool(low, first)
             builder.ops = [*first.ops, *builder.ops]
             result = left if result is None else builder.binary(tir.AndOp, left, result)
@@ -326,14 +321,7 @@ class Pipeline:
             return self.turn(part, statement.stage, builder)
 
         if part.is_unit or statement.stage or part.delta != x.ZERO:
-            for op in inside:
-                if variable in op.operands:
-                    builder = self.builder()
-                    value = builder.value(turn(builder))
-                    home = op.parent
-                    assert home is not None
-                    home.insert_ops_before(builder.ops, op)
-                    op.operands = [value if operand is variable else operand for operand in op.operands]
+            replace_at_uses(inside, variable, turn)
         self.versions.rewrite(inside, turn)
         ops, condition = self.condition(part, statement.stage, copy.low)
         if condition is not None:
@@ -372,7 +360,7 @@ class Pipeline:
         if part.is_unit:
             block = self.block(target)
         else:
-            builder = self.builder()
+            builder = ExprBuilder(self.loop.location)
             extent = builder.value(self.from_expr(part.end - part.start, builder))
             block = self.block(Block())
             block.body.block.add_ops([*builder.ops, part.loop])
@@ -403,7 +391,7 @@ class Pipeline:
 
     def open_scopes(self, part: PipelinePhase, copy: Copy, copies: Sequence[Copy], block: tir.BlockOp) -> None:
         """Makes a statement wait for what it reads, and run in the background where its stage does."""
-        builder = self.builder()
+        builder = ExprBuilder(self.loop.location)
         for stage, count, predicate in copy.waits:
             self.attribute(builder, "async_wait_queue_scope", Const(stage))
             if count.terms and not count.const and all(coefficient < 0 for _, coefficient in count.terms):
@@ -436,7 +424,7 @@ class Pipeline:
         """`T.if_then_else(condition, value, 0)`."""
         sides: list[Region] = []
         for side in (value, Const(0, value.type)):
-            inner = self.builder()
+            inner = ExprBuilder(self.loop.location)
             result = inner.value(side)
             block = Block()
             block.add_ops([*inner.ops, tir.YieldOp(result)])
@@ -463,7 +451,7 @@ class Pipeline:
             scope.location = block.location
             first.body.block.add_op(scope)
         first.block_name, first.annotations = StringAttr(""), DictionaryAttr({})
-        builder = self.builder()
+        builder = ExprBuilder(self.loop.location)
         self.attribute(builder, "async_commit_queue_scope", Const(stage))
         _insert_behind_head(first, builder.ops)
         self.inferred.append(first)

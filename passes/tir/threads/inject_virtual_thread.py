@@ -13,21 +13,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, IntegerType, ModuleOp
+from xdsl.dialects.builtin import IntegerType, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer
 from ....dialects.tir.operators import Const, ExprBuilder, Value, as_const
-from ....dialects.tir.types import BufferType, HandleType, lanes_of
+from ....dialects.tir.types import HandleType, lanes_of
 from ....support.diagnostics import error_at
-from ....support.edit import builder_before, erase_op, set_type
+from ....support.edit import builder_before, erase_op, insert_ops_before
 from ....support.walk import following, walk_ops
 from ..analyzed_walk import analyzer_at
 from ..clone_body import copy_ops
 from ..data_dependence import Touched
-from ..rewriting import acts_until_end, erase_dead, prim_funcs, set_indices
+from ..rewriting import acts_until_end, erase_dead, multiply_extent, prim_funcs, set_indices
 
 MOST_COPIES = 16
 """From so many threads on, a loop is written instead of copies."""
@@ -213,28 +213,15 @@ class VirtualThreads:
         if isinstance(op, tir.DeclBufferOp):
             extent = op.extents()[0]
             stride: SSAValue | Const = Const(extent) if isinstance(extent, int) else extent
-            self.enlarge(op)
+            multiply_extent(op, self.count)
             return stride
         known = as_const(op.extents[0])
         stride = op.extents[0] if known is None else known
-        builder = self.builder(op)
+        builder = ExprBuilder(op.location)
         count = builder.value(builder.binary(tir.MulOp, stride, Const(self.count, op.extents[0].type)))
-        self.insert(builder, op)
+        insert_ops_before(builder.ops, op)
         op.operands[0] = count
         return stride
-
-    def enlarge(self, op: tir.DeclBufferOp) -> None:
-        """Multiplies the extent of a flat buffer by the number of threads."""
-        type_ = op.result.type
-        extent = type_.shape.data[0]
-        if isinstance(extent, IntegerAttr):
-            shape = ArrayAttr([IntegerAttr(extent.value.data * self.count, extent.type)])
-            set_type(op.result, BufferType(shape, type_.dtype, type_.scope))
-            return
-        builder = self.builder(op)
-        size = builder.value(builder.binary(tir.MulOp, op.shape[0], Const(self.count, op.shape[0].type)))
-        self.insert(builder, op)
-        op.operands[0 if op.source is None else 1] = size
 
     def move_accesses(self, strides: Mapping[SSAValue, SSAValue | Const]) -> None:
         """Shifts the accesses of each thread to its part of the memory."""
@@ -253,7 +240,7 @@ class VirtualThreads:
                             f"buffer '{op.var_name.data}' of virtual threads is not flat",
                             "run flatten-buffer before inject-virtual-thread: each thread has a part of flat memory",
                         )
-                    self.enlarge(op)
+                    multiply_extent(op, self.count)
                 case tir.CallOp():
                     self.move_pointers(op, strides, analyzer_at(op))
                 case _:
@@ -280,26 +267,14 @@ class VirtualThreads:
             base = self.part_of(op, ramp.base, stride, analyzer)
             return builder_before(op).insert(tir.RampOp(base, ramp.stride, lanes_of(ramp.result.type))).result
         if lanes_of(index.type) > 1:
-            builder = self.builder(op)
+            builder = ExprBuilder(op.location)
             moved: Value = builder.binary(tir.MulOp, self.variables[0], stride)
             result = builder.value(builder.binary(tir.AddOp, index, moved))
-            self.insert(builder, op)
+            insert_ops_before(builder.ops, op)
             return result
         size = analyzer.expr(stride.value if isinstance(stride, Const) else stride)  # pyright: ignore[reportArgumentType]
         moved_to = analyzer.simplify(analyzer.expr(index) + analyzer.expr(self.variables[0]) * size)
         return analyzer.to_ssa(moved_to, builder_before(op), index.type)
-
-    def builder(self, op: Operation) -> ExprBuilder:
-        """One for ops before an op."""
-        builder = ExprBuilder()
-        builder.location = op.location
-        return builder
-
-    def insert(self, builder: ExprBuilder, op: Operation) -> None:
-        """Puts what was built before the op."""
-        home = op.parent
-        assert home is not None
-        home.insert_ops_before(builder.ops, op)
 
 
 def _has_memory(op: tir.DeclBufferOp) -> bool:

@@ -20,7 +20,7 @@ from ....dialects.arith import Analyzer
 from ....dialects.tir.operators import as_const
 from ....support.diagnostics import MirError, error_at
 from ....support.edit import builder_before, erase_op, move_to_end
-from ....support.walk import following, walk_ops
+from ....support.walk import following, owner_op, walk_ops
 from ..clone_body import insert_turn
 from ..rewriting import prim_funcs
 
@@ -89,8 +89,7 @@ def _check_extents(axes: dict[str, ThreadAxis], inside: set[Operation]) -> None:
     """Raises MirError unless the extents are known where the kernel begins; constants are cloned there."""
     for axis in axes.values():
         extent = axis.bindings[0].extent
-        owner = extent.owner if isinstance(extent.owner, Operation) else extent.owner.parent_op()
-        if as_const(extent) is None and owner in inside:
+        if as_const(extent) is None and owner_op(extent) in inside:
             raise error_at(
                 axis.bindings[0],
                 f"the extent of '{_thread(axis.bindings[0])}' is computed inside of the kernel",

@@ -65,7 +65,7 @@ class ArrayBox:
 
     @property
     def array(self) -> NDArray[np.generic]:
-        """The data, row-major contiguous."""
+        """Returns the data, row-major contiguous."""
         if self._array is None:
             import numpy as np
 
@@ -78,13 +78,13 @@ class ArrayBox:
         self._array = None
 
     def item(self) -> float:
-        """The value of an array of one element, as a Python number."""
+        """Returns the value of an array of one element, as a Python number."""
         if self._packed:
             return _SCALARS[self.dtype].unpack(self._packed)[0]
         return self.array.item()  # type: ignore[return-value]
 
     def beginning(self, count: int = HASHED_ITEMS) -> bytes:
-        """The bytes of the first elements: of an array of rank 0, all."""
+        """Returns the bytes of the first elements: of an array of rank 0, all."""
         return self._packed or self.array.reshape(-1)[:count].tobytes()
 
     @property
@@ -94,7 +94,7 @@ class ArrayBox:
 
     @property
     def digest(self) -> bytes:
-        """A hash of dtype, shape and contents."""
+        """Returns a hash of dtype, shape and contents."""
         return hashlib.sha256(f"{self.dtype}{self.shape}".encode() + self.contents).digest()[:16]
 
     @property
@@ -124,17 +124,17 @@ class ArrayValueAttr(Data[ArrayBox]):
 
     @staticmethod
     def of(array: NDArray[np.generic], origin: tuple[str, str] | None = None) -> ArrayValueAttr:
-        """An attribute of the array; the array must not be written to afterwards."""
+        """Returns an attribute of the array; the array must not be written to afterwards."""
         return ArrayValueAttr(ArrayBox(array, origin))
 
     @staticmethod
     def of_scalar(value: float, dtype: str) -> ArrayValueAttr:
-        """An attribute of one number, see `ArrayBox.scalar`."""
+        """Returns an attribute of one number, see `ArrayBox.scalar`."""
         return ArrayValueAttr(ArrayBox.scalar(value, dtype))
 
     @property
     def array(self) -> NDArray[np.generic]:
-        """The data, row-major contiguous."""
+        """Returns the data, row-major contiguous."""
         return self.data.array
 
     @classmethod
@@ -170,7 +170,7 @@ class ArrayHolder:
 
     @property
     def storage(self) -> NDArray[Any]:
-        """The array itself, as compiled functions take it."""
+        """Returns the array itself, as compiled functions take it."""
         raise NotImplementedError
 
 

@@ -37,7 +37,7 @@ class CSignature(NamedTuple):
     parameters: tuple[str, ...]
 
     def __str__(self) -> str:
-        """`float32 ldexpf(float32, int32)` without the name: `(float32, int32) -> float32`."""
+        """Writes `float32 ldexpf(float32, int32)` without the name: `(float32, int32) -> float32`."""
         return f"({', '.join(self.parameters)}) -> {self.result}"
 
 

@@ -32,19 +32,19 @@ _MANY = 1 << 11
 
 @lru_cache(_MANY)
 def integer(value: int, type: IntegerType | IndexType) -> IntegerAttr:
-    """The integer modulo the width of its type."""
+    """Returns the attribute of an integer modulo the width of its type."""
     return IntegerAttr(value, type, truncate_bits=True)
 
 
 @lru_cache(_MANY)
 def int_attr(value: int) -> IntAttr:
-    """A number without a type."""
+    """Returns the attribute of a number without a type."""
     return IntAttr(value)
 
 
 @lru_cache(_MANY)
 def string(text: str) -> StringAttr:
-    """A string, such as a name."""
+    """Returns the attribute of a string, such as a name."""
     return StringAttr(text)
 
 
@@ -61,7 +61,7 @@ def i64_array(*numbers: int) -> DenseArrayBase:
 
 
 def vector_type(element: ElementT, lanes: int, scalable: bool = False) -> VectorType[ElementT]:
-    """A vector of one dimension."""
+    """Returns the type of a vector of one dimension."""
     return cast("VectorType[ElementT]", _vector(element, lanes, scalable))
 
 
@@ -72,11 +72,11 @@ def _vector(element: Attribute, lanes: int, scalable: bool) -> VectorType[Attrib
 
 @lru_cache(_MANY)
 def memref_type(element: Attribute, *shape: int) -> MemRefType[Attribute]:
-    """Memory of these extents, without gaps."""
+    """Returns the type of memory of these extents, without gaps."""
     return MemRefType(element, shape)
 
 
 @lru_cache(_MANY)
 def tensor_type(element: Attribute, *shape: int) -> TensorType[Attribute]:
-    """A tensor of these extents."""
+    """Returns the type of a tensor of these extents."""
     return TensorType(element, shape)

@@ -93,7 +93,7 @@ class LoopAnnotationAttr(ParametrizedAttribute):
         )
 
     def hints(self) -> dict[str, int]:
-        """Hint name to value."""
+        """Returns the hints' values by name."""
         return {key.data: value.data for key, value in zip(self.keys, self.values, strict=True)}
 
     def verify(self) -> None:
@@ -124,7 +124,7 @@ _FLOAT_LIKE = AnyFloatConstr | VectorType.constr(AnyFloatConstr)
 
 
 def _bool_like(operand: Attribute) -> Attribute:
-    """`i1`, or the vector of `i1` of the shape of `operand`."""
+    """Returns `i1`, or the vector of `i1` of the shape of `operand`."""
     return VectorType(i1, operand.shape) if isa(operand, VectorType) else i1
 
 
@@ -329,7 +329,7 @@ class SwitchOp(PlainOp):
         )
 
     def cases(self) -> list[tuple[int, Block, Sequence[SSAValue]]]:
-        """(value, block, operands for the block) of each case."""
+        """Returns (value, block, operands for the block) of each case."""
         out: list[tuple[int, Block, Sequence[SSAValue]]] = []
         position = 0
         operands = tuple(self.case_operands)

@@ -24,7 +24,7 @@ def is_float(dtype: np.dtype[Any]) -> bool:
 
 
 def integer_range(dtype: np.dtype[Any]) -> tuple[int, int]:
-    """The least and the greatest number of an integer dtype."""
+    """Returns the least and the greatest number of an integer dtype."""
     if dtype.name in FOUR_BITS:
         return (-8, 7) if dtype.name == "int4" else (0, 15)
     info = np.iinfo(dtype)
@@ -32,17 +32,17 @@ def integer_range(dtype: np.dtype[Any]) -> tuple[int, int]:
 
 
 def width(dtype: np.dtype[Any]) -> int:
-    """The bits of an integer dtype."""
+    """Returns the bits of an integer dtype."""
     return 4 if dtype.name in FOUR_BITS else dtype.itemsize * 8
 
 
 def lowest(dtype: np.dtype[Any]) -> Any:
-    """The number of a dtype that no other is below: what a maximum begins with."""
+    """Returns the least number of a dtype, the identity of a maximum."""
     return _limit(dtype, False)
 
 
 def highest(dtype: np.dtype[Any]) -> Any:
-    """The number of a dtype that no other is above: what a minimum begins with."""
+    """Returns the greatest number of a dtype, the identity of a minimum."""
     return _limit(dtype, True)
 
 
@@ -80,7 +80,7 @@ def convert_scalar(value: float, low: int, high: int) -> int:
 
 
 def bits(x: Array) -> Array:
-    """An array whose elements' bits are shifted or combined. Raises TypeError for floats."""
+    """Returns an array for shifts and bit operations. Raises TypeError for floats."""
     if is_float(x.dtype):
         raise TypeError(
             f"it is of integers and bools, not of {x.dtype.name}; reinterpret reads the bits of floats as integers"
@@ -89,7 +89,7 @@ def bits(x: Array) -> Array:
 
 
 def _counts(a: Array, b: Array) -> tuple[Array, Array, Array]:
-    """Both operands broadcast, and where the count is a number of bits of `a` to shift by; a bool has one."""
+    """Returns both operands broadcast, and True where b counts bits that `a` has; a bool has one."""
     a, b = np.broadcast_arrays(a, b)
     return a, b, ~b if a.dtype.kind == "b" else (b >= 0) & (b < width(a.dtype))
 
@@ -142,12 +142,12 @@ def trunc_mod(a: Array, b: Array) -> Array:
 
 
 def larger(a: Array, b: Array) -> Array:
-    """The larger of two, of 0 and -0 the second; NaN where one is."""
+    """Returns the larger of two, of 0 and -0 the second; NaN where one is."""
     return _with_zeros(_in_float32(np.maximum, a, b), a, b)
 
 
 def smaller(a: Array, b: Array) -> Array:
-    """The smaller of two, of 0 and -0 the second; NaN where one is."""
+    """Returns the smaller of two, of 0 and -0 the second; NaN where one is."""
     return _with_zeros(_in_float32(np.minimum, a, b), a, b)
 
 

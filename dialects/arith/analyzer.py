@@ -99,7 +99,7 @@ class Analyzer:
     # Knowledge ---------------------------------------------------------------------------------------------------
 
     def expr(self, value: Value) -> Expr:
-        """The expression of a value or number."""
+        """Returns the expression of a value or number."""
         kind = type(value)
         if kind is Expr:
             return value  # pyright: ignore[reportReturnType]
@@ -149,7 +149,7 @@ class Analyzer:
         return scope
 
     def constraint(self, condition: Value) -> Scope:
-        """From now on (or within `with`), `condition` is true."""
+        """Assumes that `condition` is true, for as long as `Scope` says."""
         scope = Scope(self, len(self._trail))
         for each in conjuncts(self.expr(condition)):
             self._learn(each)
@@ -160,7 +160,7 @@ class Analyzer:
         return scope
 
     def mark_global_non_neg_value(self, value: Value) -> None:
-        """`value` (a size) is not negative."""
+        """Assumes that `value` (a size) is not negative."""
         self.constraint(ge(self.expr(value), ZERO))
 
     def forget_to(self, mark: int) -> None:
@@ -209,7 +209,7 @@ class Analyzer:
         self._clear_memos()
 
     def _learn_fact(self, e: Expr) -> None:
-        """e >= 0."""
+        """Records e >= 0."""
         if len(e.terms) == 1:
             (atom, coefficient) = e.terms[0]
             limit = -(e.const // coefficient) if coefficient > 0 else e.const // -coefficient
@@ -229,7 +229,7 @@ class Analyzer:
             self._bound_memo.clear()
 
     def _learn_equality(self, e: Expr) -> None:
-        """e == 0."""
+        """Records e == 0."""
         e = self.simplify(e)
         for atom, coefficient in e.terms:
             if abs(coefficient) == 1 and atom.kind is Kind.VAR:
@@ -247,7 +247,7 @@ class Analyzer:
         self._learn_fact(-e)
 
     def _learn_difference(self, e: Expr) -> None:
-        """e != 0: narrows a bound whose end it excludes."""
+        """Records e != 0: narrows a bound whose end it excludes."""
         bound = self.const_int_bound(e)
         if bound.min_value == 0:
             self._learn_fact(e - 1)
@@ -257,7 +257,7 @@ class Analyzer:
     # Questions ---------------------------------------------------------------------------------------------------
 
     def const_int_bound(self, value: Value) -> ConstIntBound:
-        """The least and greatest number that the value can be, as far as known."""
+        """Returns the least and greatest number that the value can be, as far as known."""
         e = self.expr(value)
         if not e.terms:
             return ConstIntBound(e.const, e.const)
@@ -267,7 +267,7 @@ class Analyzer:
     bounds = const_int_bound
 
     def bound_of_atom(self, atom: Atom) -> ConstIntBound:
-        """As `const_int_bound`, of an atom."""
+        """Returns the constant bound of an atom."""
         bound = self._bound_memo.get(atom)
         if bound is None and atom.kind is Kind.VAR and (known := self._known.get(atom, NOTHING)).equal is None:
             bound = self._bound_memo[atom] = bound_of_type(atom).intersect(known.bound)
@@ -314,7 +314,7 @@ class Analyzer:
         return bound
 
     def _tightened(self, e: Expr, bound: ConstIntBound) -> ConstIntBound:
-        """`bound` of e, narrowed by single facts f >= 0: e = k*f + rest is at least the least of rest (k > 0)."""
+        """Narrows `bound` of e by single facts f >= 0: e = k*f + rest is at least the least of rest (k > 0)."""
         for fact in self._facts_about(e):
             for multiple in {e.coefficient(a) // c for a, c in fact.terms if e.coefficient(a) % c == 0} - {0}:
                 rest = bound_of_sum(e - fact.scaled(multiple), self.bound_of_atom)
@@ -325,7 +325,7 @@ class Analyzer:
         return bound
 
     def modular_set(self, value: Value) -> ModularSet:
-        """(coeff, base) with the value in {coeff * k + base}."""
+        """Returns (coeff, base) with the value in {coeff * k + base}."""
         return modular_of_sum(self.expr(value), self._modular_of_atom)
 
     def _modular_of_atom(self, atom: Atom) -> ModularSet:
@@ -335,7 +335,7 @@ class Analyzer:
         return known
 
     def simplify(self, value: Value) -> Expr:
-        """The value in canonical form, shortened by all that is known."""
+        """Returns the value in canonical form, shortened by all that is known."""
         e = self.expr(value)
         return self._simplifier.simplify(e) if e.terms else e
 
@@ -454,7 +454,7 @@ class Analyzer:
         predicate: Value = 1,
         level: IterMapLevel = IterMapLevel.SURJECTIVE,
     ) -> IterMapResult:
-        """`indices` as an iteration map of the loops `input_iters` (variable: (min, extent)); see `iter_map`."""
+        """Returns `indices` as an iteration map of the loops `input_iters` (variable: (min, extent))."""
         iters: dict[Atom, IterRange] = {}
         for variable, (low, extent) in input_iters.items():
             atom = self.expr(variable).atom
@@ -465,7 +465,7 @@ class Analyzer:
 
 
 def linear_in(e: Expr, atom: Atom) -> tuple[Expr, Expr] | None:
-    """(f, r) with e = f * atom + r and atom in neither; None when atom is absent or not linear."""
+    """Returns (f, r) with e = f * atom + r and atom in neither; None if e is not linear in it."""
     factor, rest = ZERO, x.as_expr(e.const)
     for other, coefficient in e.terms:
         if other is atom:

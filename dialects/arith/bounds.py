@@ -27,11 +27,11 @@ class ConstIntBound(NamedTuple):
         return ConstIntBound(-self.max_value, -self.min_value)
 
     def union(self, other: ConstIntBound) -> ConstIntBound:
-        """The least bound that holds where either does."""
+        """Returns the least bound that holds where either does."""
         return ConstIntBound(min(self.min_value, other.min_value), max(self.max_value, other.max_value))
 
     def intersect(self, other: ConstIntBound) -> ConstIntBound:
-        """The bound that holds where both do."""
+        """Returns the bound that holds where both do."""
         low, high = self
         least, most = other
         if low >= least and high <= most:
@@ -41,7 +41,7 @@ class ConstIntBound(NamedTuple):
         return ConstIntBound(max(low, least), min(high, most))
 
     def shifted(self, amount: int) -> ConstIntBound:
-        """The bound of the value plus a number."""
+        """Returns the bound of the value plus a number."""
         return constant_bound(
             self.min_value + amount if self.min_value > -INF else -INF,
             self.max_value + amount if self.max_value < INF else INF,
@@ -53,7 +53,7 @@ BOOLEAN = ConstIntBound(0, 1)
 
 
 def constant_bound(low: int, high: int) -> ConstIntBound:
-    """The bound between two numbers, of which those at or beyond `INF` are none."""
+    """Returns the bound between two numbers, of which those at or beyond `INF` are none."""
     return ConstIntBound(low if low > -INF else -INF, high if high < INF else INF)
 
 
@@ -65,12 +65,12 @@ class ModularSet(NamedTuple):
 
     @staticmethod
     def of(coeff: int, base: int) -> ModularSet:
-        """Normalized."""
+        """Returns the normalized set."""
         coeff = abs(coeff)
         return ModularSet(coeff, base % coeff if coeff else base)
 
     def union(self, other: ModularSet) -> ModularSet:
-        """The least set that holds both."""
+        """Returns the least set that holds both."""
         return ModularSet.of(gcd(self.coeff, other.coeff, abs(self.base - other.base)), self.base)
 
 
@@ -84,7 +84,7 @@ def bound_of_type(atom: Atom) -> ConstIntBound:
 
 
 def type_bound(type: Attribute | None) -> ConstIntBound:
-    """The range of an integer dtype; everything for others."""
+    """Returns the range of an integer dtype; everything for others."""
     if not isinstance(type, IntegerType):
         return EVERYTHING
     bits = type.width.data
@@ -94,7 +94,7 @@ def type_bound(type: Attribute | None) -> ConstIntBound:
 
 
 def bound_of_sum(expr: Expr, bound_of_atom: Callable[[Atom], ConstIntBound]) -> ConstIntBound:
-    """The bound of a linear combination, its atoms taken as independent."""
+    """Returns the bound of a linear combination, its atoms taken as independent."""
     low = high = expr.const
     for atom, coefficient in expr.terms:
         least, most = bound_of_atom(atom)
@@ -106,7 +106,7 @@ def bound_of_sum(expr: Expr, bound_of_atom: Callable[[Atom], ConstIntBound]) -> 
 
 
 def bound_of_atom(atom: Atom, bound: BoundOf) -> ConstIntBound:
-    """The bound of an atom from those of its operands."""
+    """Returns the bound of an atom from those of its operands."""
     operands = atom.operands
     match atom.kind:
         case Kind.VAR:
@@ -205,7 +205,7 @@ def _bound_of_call(atom: Atom, bound: BoundOf) -> ConstIntBound:
 
 
 def modular_of_sum(expr: Expr, modular_of_atom: Callable[[Atom], ModularSet]) -> ModularSet:
-    """The modular set of a linear combination."""
+    """Returns the modular set of a linear combination."""
     coeff, base = 0, expr.const
     for atom, coefficient in expr.terms:
         part = modular_of_atom(atom)
@@ -215,7 +215,7 @@ def modular_of_sum(expr: Expr, modular_of_atom: Callable[[Atom], ModularSet]) ->
 
 
 def modular_of_atom(atom: Atom, modular: Callable[[Expr], ModularSet]) -> ModularSet:
-    """The modular set of an atom from those of its operands."""
+    """Returns the modular set of an atom from those of its operands."""
     operands = atom.operands
     match atom.kind:
         case Kind.PRODUCT:

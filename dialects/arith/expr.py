@@ -131,12 +131,12 @@ class Expr:
 
     @property
     def value(self) -> int | None:
-        """The number that this constant is, or None."""
+        """Returns the number if this is a constant, otherwise None."""
         return None if self.terms else self.const
 
     @property
     def atom(self) -> Atom | None:
-        """The atom that this expression is just once, or None."""
+        """Returns the atom if this is 1 * atom, otherwise None."""
         terms = self.terms
         return terms[0][0] if len(terms) == 1 and terms[0][1] == 1 and self.const == 0 else None
 
@@ -178,7 +178,7 @@ class Expr:
         return self.scaled(-1)
 
     def scaled(self, factor: int) -> Expr:
-        """This expression times a number."""
+        """Returns this expression times a number."""
         if factor == 1:
             return self
         return Expr(tuple((a, c * factor) for a, c in self.terms) if factor else (), self.const * factor)
@@ -214,7 +214,7 @@ MAX_DEPTH = 40
 
 
 def _combine(left: tuple[Term, ...], right: tuple[Term, ...], factor: int) -> tuple[Term, ...]:
-    """The terms of left + factor * right."""
+    """Returns the terms of left + factor * right."""
     if not right:
         return left
     if not left:
@@ -234,23 +234,23 @@ def _serial(term: Term) -> int:
 
 
 def order_of(expr: Expr) -> tuple[tuple[int, ...], tuple[int, ...], int]:
-    """A total order of expressions, for operands whose order does not matter."""
+    """Returns a total order of expressions, for operands whose order does not matter."""
     return tuple(a.serial for a, _ in expr.terms), tuple(c for _, c in expr.terms), expr.const
 
 
 def as_expr(value: Expr | int) -> Expr:
-    """An expression, of a number too."""
+    """Returns an expression, or a number as one."""
     return number(value) if isinstance(value, int) else value
 
 
 @lru_cache(1 << 12, typed=True)
 def number(value: int) -> Expr:
-    """The expression that is a number; those that are asked for often are made once."""
+    """Returns a number as an expression; frequent ones are cached."""
     return Expr((), value)
 
 
 def make_atom(kind: Kind, operands: tuple[Expr, ...], payload: Hashable = None) -> Expr:
-    """The one atom of this kind and these parts, as an expression; nothing is simplified."""
+    """Returns the one atom of this kind and these parts, as an expression; nothing is simplified."""
     key = (kind, operands, payload)
     youngest: Atom | None = None
     for operand in operands:
@@ -265,7 +265,7 @@ def make_atom(kind: Kind, operands: tuple[Expr, ...], payload: Hashable = None) 
 
 
 def var(of: SSAValue | Symbol) -> Expr:
-    """The expression that is this variable."""
+    """Returns the variable as an expression."""
     if type(of) is Symbol:
         return make_atom(Kind.VAR, (), of)
     known = vars(of)
@@ -276,27 +276,27 @@ def var(of: SSAValue | Symbol) -> Expr:
 
 
 def known_var(of: SSAValue) -> Expr | None:
-    """The expression that is this variable, if it was made before."""
+    """Returns the variable as an expression, if it was created before."""
     return of.__dict__.get(_OF_VALUE)
 
 
 def symbol(name: str) -> Expr:
-    """A fresh variable."""
+    """Returns a fresh variable."""
     return var(Symbol(name))
 
 
 def call(function: Hashable, operands: Iterable[Expr]) -> Expr:
-    """A pure function that analysis knows nothing about; equal for equal functions of equal operands."""
+    """Returns a call of a pure function; equal for equal functions of equal operands."""
     return make_atom(Kind.CALL, tuple(operands), function)
 
 
 def factors_of(atom: Atom) -> tuple[Atom, ...]:
-    """The atoms whose product this atom is."""
+    """Returns the atoms whose product this atom is."""
     return tuple(e.terms[0][0] for e in atom.operands) if atom.kind is Kind.PRODUCT else (atom,)
 
 
 def product_of(factors: Iterable[Atom]) -> Expr:
-    """The product of atoms: 1 for none."""
+    """Returns the product of atoms: 1 for none."""
     ordered = sorted(factors, key=lambda atom: atom.serial)
     if not ordered:
         return ONE
@@ -340,7 +340,7 @@ def quotient_by_monomial(dividend: Expr, divisor: Expr) -> tuple[Expr, Expr] | N
 
 
 def floordiv(a: Expr, b: Expr) -> Expr:
-    """a // b, rounded toward minus infinity."""
+    """Returns a // b, rounded toward minus infinity."""
     if b.terms:
         if a == b:
             return ONE
@@ -388,7 +388,7 @@ def split_by(a: Expr, c: int) -> tuple[Expr, Expr]:
 
 
 def floormod(a: Expr, b: Expr) -> Expr:
-    """a % b with the sign of b: a - b * (a // b)."""
+    """Returns a % b with the sign of b: a - b * (a // b)."""
     if b.terms:
         if a in (b, ZERO):
             return ZERO
@@ -417,7 +417,7 @@ def floormod(a: Expr, b: Expr) -> Expr:
 
 
 def truncdiv(a: Expr, b: Expr) -> Expr:
-    """a / b rounded toward zero."""
+    """Returns a / b rounded toward zero."""
     if b == ONE:
         return a
     if b == ZERO:
@@ -429,7 +429,7 @@ def truncdiv(a: Expr, b: Expr) -> Expr:
 
 
 def truncmod(a: Expr, b: Expr) -> Expr:
-    """The remainder of `truncdiv`, with the sign of a."""
+    """Returns the remainder of `truncdiv`, with the sign of a."""
     if b == ZERO:
         return ZERO
     if not a.terms and not b.terms:
@@ -438,12 +438,12 @@ def truncmod(a: Expr, b: Expr) -> Expr:
 
 
 def minimum(*values: Expr) -> Expr:
-    """The least of the values."""
+    """Returns the least of the values."""
     return _extremum(Kind.MIN, values, lambda a, b: a <= b)
 
 
 def maximum(*values: Expr) -> Expr:
-    """The greatest of the values."""
+    """Returns the greatest of the values."""
     return _extremum(Kind.MAX, values, lambda a, b: a >= b)
 
 
@@ -461,7 +461,7 @@ def _extremum(kind: Kind, values: Iterable[Expr], wins: Callable[[int, int], boo
 
 
 def free_vars(*exprs: Expr) -> dict[Atom, None]:
-    """The variables in the expressions, in order of appearance."""
+    """Returns the variables in the expressions, in order of appearance."""
     found: dict[Atom, None] = {}
     seen: set[Atom] = set()
     pending = list(reversed(exprs))
@@ -476,7 +476,7 @@ def free_vars(*exprs: Expr) -> dict[Atom, None]:
 
 
 def ge(a: Expr, b: Expr) -> Expr:
-    """a >= b, as 0 or 1."""
+    """Returns a >= b, as 0 or 1."""
     e = a - b
     if not e.terms:
         return as_expr(int(e.const >= 0))
@@ -487,22 +487,22 @@ def ge(a: Expr, b: Expr) -> Expr:
 
 
 def le(a: Expr, b: Expr) -> Expr:
-    """a <= b."""
+    """Returns a <= b."""
     return ge(b, a)
 
 
 def lt(a: Expr, b: Expr) -> Expr:
-    """a < b."""
+    """Returns a < b."""
     return ge(b, a + 1)
 
 
 def gt(a: Expr, b: Expr) -> Expr:
-    """a > b."""
+    """Returns a > b."""
     return ge(a, b + 1)
 
 
 def eq(a: Expr, b: Expr) -> Expr:
-    """a == b, as 0 or 1."""
+    """Returns a == b, as 0 or 1."""
     e = a - b
     if not e.terms:
         return as_expr(int(e.const == 0))
@@ -517,12 +517,12 @@ def eq(a: Expr, b: Expr) -> Expr:
 
 
 def ne(a: Expr, b: Expr) -> Expr:
-    """a != b."""
+    """Returns a != b."""
     return logical_not(eq(a, b))
 
 
 def logical_not(a: Expr) -> Expr:
-    """The negation of a bool; that of an order is an order."""
+    """Returns the negation of a bool; that of an order is an order."""
     atom = a.atom
     if atom is not None and atom.kind is Kind.GE:
         return ge(-atom.operands[0] - 1, ZERO)
@@ -530,7 +530,7 @@ def logical_not(a: Expr) -> Expr:
 
 
 def logical_and(*values: Expr) -> Expr:
-    """All of the bools."""
+    """Returns the conjunction of the bools."""
     parts: dict[Expr, None] = {}
     for value in values:
         for each in conjuncts(value):
@@ -548,18 +548,18 @@ def logical_and(*values: Expr) -> Expr:
 
 
 def logical_or(*values: Expr) -> Expr:
-    """Any of the bools: a negated conjunction of negations."""
+    """Returns the disjunction of the bools: a negated conjunction of negations."""
     return logical_not(logical_and(*(logical_not(v) for v in values)))
 
 
 def conjuncts(condition: Expr) -> tuple[Expr, ...]:
-    """The conditions whose conjunction this is."""
+    """Returns the conditions whose conjunction this is."""
     atom = condition.atom
     return atom.operands if atom is not None and atom.kind is Kind.AND else (condition,)
 
 
 def select(condition: Expr, if_true: Expr, if_false: Expr, lazy: bool = False) -> Expr:
-    """One of two values; `lazy` when the other must not be evaluated."""
+    """Returns one of two values; `lazy` when the other must not be evaluated."""
     if not condition.terms:
         return if_true if condition.const else if_false
     if if_true == if_false:
@@ -568,7 +568,7 @@ def select(condition: Expr, if_true: Expr, if_false: Expr, lazy: bool = False) -
 
 
 def rebuild(atom: Atom, operands: tuple[Expr, ...]) -> Expr:
-    """The atom with other operands, simplified by the constructors."""
+    """Returns the atom with other operands, simplified by the constructors."""
     match atom.kind:
         case Kind.VAR:
             return Expr(((atom, 1),), 0)
@@ -601,7 +601,7 @@ _BUILDERS: dict[Kind, Callable[..., Expr]] = {
 
 
 def substitute(expr: Expr, values: dict[Atom, Expr], memo: dict[Atom, Expr] | None = None) -> Expr:
-    """`expr` with atoms (variables, say) replaced everywhere in it."""
+    """Replaces atoms (variables, say) in `expr` by expressions."""
     if memo is None:
         memo = dict(values)
     total = as_expr(expr.const)
@@ -648,7 +648,7 @@ def value_name(value: SSAValue) -> str:
 
 
 def format_expr(expr: Expr) -> str:
-    """The expression, larger coefficients first, the constant last."""
+    """Returns the expression, larger coefficients first, the constant last."""
     if expr.const == 1 and len(expr.terms) == 1 and expr.terms[0][1] == -1 and _is_logic(expr.terms[0][0]):
         return _negation_text(expr.terms[0][0])
     parts: list[str] = []
@@ -679,7 +679,7 @@ def _negation_text(atom: Atom) -> str:
 
 
 def _wrapped(text: str) -> str:
-    """In parentheses unless it is one name or call."""
+    """Returns the text in parentheses unless it is one name or call."""
     return text if text.replace(".", "").replace("_", "").isalnum() or text.startswith("T.") else f"({text})"
 
 

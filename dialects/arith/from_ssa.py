@@ -138,7 +138,7 @@ def _convert_const(op: ConstOp, value: OpResult, operands: list[Expr]) -> Expr:
 
 
 def _convert_operator(op: Operation, value: OpResult, operands: list[Expr]) -> Expr:
-    """Integer arithmetic, comparisons and logic; the same on other dtypes is some function."""
+    """Converts integer arithmetic, comparisons and logic; on other dtypes to an opaque function."""
     kind = type(op)
     build = ARITHMETIC.get(kind)
     if build is not None and is_index_type(value.type):
@@ -206,7 +206,7 @@ def _buffer_extent(op: BufferGetOp) -> int | SSAValue | None:
 
 
 def _pure_sides(op: IfThenElseOp) -> tuple[SSAValue, SSAValue] | None:
-    """The values of both sides when they only compute; None when one loads or calls what is not pure."""
+    """Returns the values of both sides if these are pure; None if one loads or calls."""
     sides: list[SSAValue] = []
     for region in (op.then_region, op.else_region):
         for inner in region.block.ops:
@@ -223,7 +223,7 @@ def _pure_sides(op: IfThenElseOp) -> tuple[SSAValue, SSAValue] | None:
 def _function(
     name: str, result: Attribute, kind: type[Operation], inputs: tuple[SSAValue, ...], more: Hashable = ()
 ) -> Function:
-    """The function that an op computes."""
+    """Returns the function that an op computes."""
     return Function(name, result, kind, tuple(v.type for v in inputs), more)
 
 

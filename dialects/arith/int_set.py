@@ -32,12 +32,12 @@ class IntervalSet:
 
     @staticmethod
     def point(e: Expr) -> IntervalSet:
-        """The set of one value."""
+        """Returns the set of one value."""
         return IntervalSet(e, e)
 
     @staticmethod
     def of_range(min: Expr, extent: Expr) -> IntervalSet:
-        """min, …, min + extent - 1."""
+        """Returns the set min, …, min + extent - 1."""
         return IntervalSet(min, min + extent - 1)
 
     @property
@@ -47,7 +47,7 @@ class IntervalSet:
 
     @property
     def ends(self) -> Ends | None:
-        """Both ends; None where one is not known."""
+        """Returns both ends; None where one is not known."""
         return None if self.min is None or self.max is None else (self.min, self.max)
 
     def __add__(self, other: IntervalSet) -> IntervalSet:
@@ -57,7 +57,7 @@ class IntervalSet:
         )
 
     def scaled(self, factor: int) -> IntervalSet:
-        """Each value times a number."""
+        """Returns the set of each value times a number."""
         low, high = (self.min, self.max) if factor > 0 else (self.max, self.min)
         return IntervalSet(None if low is None else low.scaled(factor), None if high is None else high.scaled(factor))
 
@@ -68,7 +68,7 @@ class IntervalSet:
         return low and high
 
     def intersect(self, other: IntervalSet, analyzer: Analyzer) -> IntervalSet:
-        """The values in both (its min is above its max when there is none)."""
+        """Returns the values in both (its min is above its max when there is none)."""
         lows = [e for e in (self.min, other.min) if e is not None]
         highs = [e for e in (self.max, other.max) if e is not None]
         return IntervalSet(

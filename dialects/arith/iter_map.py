@@ -41,7 +41,7 @@ class IterRange:
 
     @staticmethod
     def of(min: Expr | int, extent: Expr | int) -> IterRange:
-        """From numbers or expressions."""
+        """Returns the range of numbers or expressions."""
         return IterRange(x.as_expr(min), x.as_expr(extent))
 
 
@@ -184,12 +184,12 @@ class _Detector:
             self.constrain(Expr(terms, 0), low, high)
 
     def separate(self, e: Expr) -> tuple[Expr, Expr]:
-        """(terms with loops in them, the rest)."""
+        """Returns (terms with loops in them, the rest)."""
         iters = tuple(t for t in e.terms if any(a in self.inputs for a in x.free_vars(Expr((t,), 0))))
         return Expr(iters, 0), e - Expr(iters, 0)
 
     def constrain(self, e: Expr, low: Expr | None, high: Expr | None) -> None:
-        """low <= e <= high."""
+        """Records low <= e <= high."""
         total = self.to_sum(e)
         if total.args and (scale := total.args[0].scale).terms == () and scale.const < 0:
             flipped = tuple(a.scaled(x.as_expr(-1)) for a in total.args)
@@ -222,11 +222,11 @@ class _Detector:
     # Rewriting ---------------------------------------------------------------------------------------------------
 
     def index(self, e: Expr) -> IterSumExpr:
-        """The index as one split (or none) plus a base."""
+        """Returns the index as one split (or none) plus a base."""
         return self.fuse(self.to_sum(self.simplify(e)), e)
 
     def to_sum(self, e: Expr) -> IterSumExpr:
-        """`e` as a sum of splits."""
+        """Returns `e` as a sum of splits."""
         base = x.as_expr(e.const)
         args: list[IterSplitExpr] = []
         for atom, coefficient in e.terms:
@@ -263,7 +263,7 @@ class _Detector:
                 raise _NotAffine(f"{whole!r} is not affine in the loops")
 
     def product(self, atom: Atom) -> IterSumExpr:
-        """Of one factor with loops and others without."""
+        """Returns the product of one factor with loops and others without."""
         looped = [f for f in x.factors_of(atom) if any(a in self.inputs for a in x.free_vars(Expr(((f, 1),), 0)))]
         if len(looped) != 1:
             raise _NotAffine(f"{Expr(((atom, 1),), 0)!r} multiplies loop variables")
@@ -296,7 +296,7 @@ class _Detector:
         return IterSumExpr(args, self.simplify(base))
 
     def common_factor(self, args: Sequence[IterSplitExpr], splits: Sequence[IterSplitExpr]) -> Expr | None:
-        """f where `args` holds every one of `splits`, f times."""
+        """Returns f if `args` holds every one of `splits` f times, otherwise None."""
         factor: Expr | None = None
         for split in splits:
             same = [
@@ -340,7 +340,7 @@ class _Detector:
         return list(reversed(ordered)), self.simplify(extent)
 
     def unit_splits(self, ordered: Sequence[IterSplitExpr], unit: Expr) -> list[IterSplitExpr]:
-        """The splits with their scales divided by the common unit."""
+        """Returns the splits with their scales divided by the common unit."""
         scales = [self.divides(unit, a.scale) for a in ordered]
         return [
             IterSplitExpr(a.source, a.lower_factor, a.extent, s)
@@ -349,7 +349,7 @@ class _Detector:
         ]
 
     def fuse(self, total: IterSumExpr, e: Expr) -> IterSumExpr:
-        """A sum of several splits as one split of a fused mark."""
+        """Returns a sum of several splits as one split of a fused mark."""
         if len(total.args) <= 1:
             return total
         chain = self.chain(total.args)
@@ -367,7 +367,7 @@ class _Detector:
         return IterSumExpr((IterSplitExpr(mark, ONE, extent, unit),), total.base)
 
     def quotient(self, total: IterSumExpr, divisor: Expr, e: Expr) -> IterSumExpr:
-        """(split + base) // divisor."""
+        """Returns (split + base) // divisor."""
         if not total.args:
             return IterSumExpr((), self.simplify(x.floordiv(total.base, divisor)))
         (split,) = total.args
@@ -387,7 +387,7 @@ class _Detector:
         return IterSumExpr((IterSplitExpr(split.source, split.lower_factor * unit, extent, ONE),), base)
 
     def remainder(self, total: IterSumExpr, divisor: Expr, e: Expr) -> IterSumExpr:
-        """(split + base) % divisor."""
+        """Returns (split + base) % divisor."""
         if not total.args:
             return IterSumExpr((), self.simplify(x.floormod(total.base, divisor)))
         (split,) = total.args
@@ -415,7 +415,7 @@ class _Detector:
     # Checking ------------------------------------------------------------------------------------------------------
 
     def check(self, results: Sequence[IterSumExpr], level: IterMapLevel) -> None:
-        """Every mark's splits must tile it, and no index may reach past a predicate."""
+        """Checks that every mark's splits tile it, and that no index exceeds a predicate."""
         used: dict[IterMark, list[IterSplitExpr]] = {}
         pending = [a for r in results for a in r.args]
         while pending:
@@ -458,7 +458,7 @@ class _Detector:
             )
 
     def next_digit(self, left: Sequence[IterSplitExpr], expected: Expr) -> IterSplitExpr | None:
-        """The split of the lowest digits from `expected` up; None when they overlap what came before."""
+        """Returns the split of the lowest digits from `expected` up; None when they overlap what came before."""
         for split in left:
             if self.divides(expected, split.lower_factor) is not None and all(
                 o is split or self.divides(split.lower_factor, o.lower_factor) is not None for o in left
@@ -476,7 +476,7 @@ def normalize_iter_sum(total: IterSumExpr) -> Expr:
 
 
 def split_to_expr(split: IterSplitExpr) -> Expr:
-    """One split as a plain expression."""
+    """Returns one split as a plain expression."""
     source = split.source.source
     inner = normalize_iter_sum(source) if isinstance(source, IterSumExpr) else Expr(((source, 1),), 0)
     if split.lower_factor != ONE:
@@ -521,7 +521,7 @@ def filled(
 def inverse_affine_iter_map(
     analyzer: Analyzer, result: IterMapResult, input_iters: Mapping[Atom, IterRange], outputs: Sequence[Expr]
 ) -> dict[Atom, Expr]:
-    """The loop variables as expressions of the indices' values `outputs`, for a map detected as bijective.
+    """Returns the loop variables as expressions of the indices' values, for a map detected as bijective.
 
     Loops of extent 1 get their minimum. Raises ValueError when `result` is a failure.
     """

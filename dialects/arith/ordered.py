@@ -25,12 +25,12 @@ INDEX_DTYPES = ("int32", "int64")
 
 
 def number(value: int, dtype: str = "int32") -> Const:
-    """An integer constant."""
+    """Returns an integer constant."""
     return Const(value, dtype)
 
 
 def constant(e: Expr) -> int | None:
-    """The integer that the expression is, or None."""
+    """Returns the integer that the expression is, or None."""
     return e.value if isinstance(e, Const) and isinstance(e.value, int) else None
 
 
@@ -94,7 +94,7 @@ class Arith:
         self._memo.clear()
 
     def bind(self, variable: Expr, low: Expr, extent: Expr) -> None:
-        """From now on, `variable` is in [low, low + extent)."""
+        """Restricts `variable` to [low, low + extent) from now on."""
         self._kept.append(variable)
         if is_one(extent):
             self._equal[id(variable)] = self.simplify(low)
@@ -105,7 +105,7 @@ class Arith:
 
     @contextmanager
     def knowing(self, condition: Expr) -> Generator[None]:
-        """Inside, the condition is true."""
+        """Assumes within the `with` that the condition is true."""
         before = self._memo
         self._memo = {}
         try:
@@ -122,7 +122,7 @@ class Arith:
         return found
 
     def analyzed(self, root: Expr) -> x.Expr:
-        """The expression as the analyzer's."""
+        """Returns the expression as the analyzer's."""
         found = self._analyzed.get(id(root))
         if found is not None:
             return found
@@ -182,14 +182,14 @@ class Arith:
         return self.analyzer.can_prove_equal(self.analyzed(a), self.analyzed(b))
 
     def bounds(self, e: Expr) -> tuple[int | float, int | float]:
-        """Least and greatest value, as numbers."""
+        """Returns the least and greatest value, as numbers."""
         bound = self.analyzer.const_int_bound(self.analyzed(e))
         return bound.min_value, bound.max_value
 
     # Simplification --------------------------------------------------------------------------------------------------
 
     def simplify(self, e: Expr) -> Expr:
-        """The expression, shorter where possible, terms in TVM's order."""
+        """Simplifies an expression, with terms in TVM's order."""
         key = self.numbering.number(e)
         found = self._memo.get(key)
         if found is None:
@@ -286,7 +286,7 @@ class Arith:
         return self.bounds(self._present(total, dtype))
 
     def _separate(self, total: Sum, divisor: int) -> tuple[Sum, Sum]:
-        """The part that the divisor divides, and the rest."""
+        """Returns the part that the divisor divides, and the rest."""
         whole, rest = Sum(), Sum()
         (rest if total.const % divisor else whole).const = total.const
         for key, (atom, coefficient) in total.terms.items():
@@ -294,7 +294,7 @@ class Arith:
         return whole, rest
 
     def _coarse(self, rest: Sum, divisor: int, dtype: str) -> tuple[Sum, Sum, int] | None:
-        """(g*x, y, g) with rest = g*x + y, g > 1 a divisor of the divisor and 0 <= y < g for sure."""
+        """Returns (g*x, y, g) with rest = g*x + y, where g > 1 divides the divisor and 0 <= y < g is proven."""
         for g in sorted({gcd(c, divisor) for _, c in rest.terms.values()} - {1}, reverse=True):
             large, small = self._separate(rest, g)
             if large.terms:
@@ -392,7 +392,7 @@ class Arith:
         return self._single(Apply(e.op, (left, right), e.dtype))
 
     def _folded(self, total: Sum) -> None:
-        """k*c*(x // c) + k*(x % c) becomes k*x, in place."""
+        """Replaces k*c*(x // c) + k*(x % c) by k*x, in place."""
         for key, (atom, coefficient) in list(total.terms.items()):
             if not isinstance(atom, Apply) or atom.op is not tir.FloorModOp or key not in total.terms:
                 continue
@@ -403,7 +403,7 @@ class Arith:
                 total.add(self._sum(atom.args[0]), coefficient)
 
     def _present(self, total: Sum, dtype: str) -> Expr:
-        """The sum as a tree."""
+        """Returns the sum as a tree."""
         if len(total.terms) > 1:
             self._folded(total)
         ordered = sorted(total.terms.values(), key=_order)
@@ -452,7 +452,7 @@ class Arith:
         return ex.BUILD[op](self._present(a, dtype), self._present(b, dtype))
 
     def _divided(self, difference: Sum, dtype: str) -> Expr | None:
-        """d*x + y - d*c < 0 with -d < y < d as x < c; with one y beyond that as x + y // d < c."""
+        """Returns d*x + y - d*c < 0 with -d < y < d as x < c; with one y beyond that as x + y // d < c."""
         scales = [abs(c) for _, c in difference.terms.values() if abs(c) > 1]
         common = gcd(difference.const, *scales) if scales else 0
         if common <= 1 or not difference.const:

@@ -22,12 +22,12 @@ class IntSet:
 
     @staticmethod
     def point(value: Expr) -> IntSet:
-        """One value."""
+        """Returns the set of one value."""
         return IntSet(value, value)
 
     @staticmethod
     def of_range(range: Range) -> IntSet:
-        """The values of a range."""
+        """Returns the set of a range's values."""
         return IntSet(range.min, ex.subtract(ex.add(range.min, range.extent), number(1, range.extent.dtype)))
 
     @property
@@ -60,7 +60,7 @@ class Interval:
         return self._of(e, sets, {})
 
     def range_of(self, values: IntSet, whole: Range) -> Range:
-        """The set as a range; `whole` where an end is unknown."""
+        """Returns the set as a range; `whole` where an end is unknown."""
         if values.min is None or values.max is None:
             return whole
         if values.is_point:
@@ -70,7 +70,7 @@ class Interval:
         )
 
     def union(self, parts: list[IntSet]) -> IntSet:
-        """The least interval that holds all."""
+        """Returns the least interval that holds all."""
         if not parts:
             return EVERYTHING
         low, high = parts[0].min, parts[0].max

@@ -262,7 +262,7 @@ class BlockReadWriteDetector:
         self._domain, self._indices = domain, indices
 
     def _nested(self, block: BlockOp) -> None:
-        """A block inside: what it declares, its axes relaxed to what they are bound to."""
+        """Records the declared regions of an inner block, its axes relaxed to their bindings."""
         for arg, binding in zip(block.iter_vars, block.bindings, strict=True):
             self._domain[arg] = self._set(binding)
         # The operands of the inner block's regions are defined in it, before them: the outer block needs expressions of its own.
@@ -290,7 +290,7 @@ class BlockReadWriteDetector:
         self._add(accesses, region.buffer, dims, region.mins)
 
     def _pointer(self, op: BufferGetOp) -> None:
-        """`A.data`: known only as the argument of an access pointer, which says what it does."""
+        """Records `A.data`, whose accesses are known only as the argument of an access pointer."""
         buffer = op.buffer
         if buffer in self._own:
             return
@@ -408,7 +408,7 @@ class BlockReadWriteDetector:
         return _combined(type(op), sets[0], sets[1], self.analyzer)
 
     def _loaded(self, op: LoadOp) -> Index:
-        """An element is one value if no loop moves it and the block does not store it; equal loads are one."""
+        """Returns a loaded index: one value if no loop varies it and the block does not store it."""
         is_fixed = all(self._indices[index] is index for index in op.indices)
         is_outer = op.buffer.owner not in self.inside and op.buffer not in self._stored
         if not isinstance(op.result.type, IntegerType) or not is_fixed or not is_outer:
@@ -419,7 +419,7 @@ class BlockReadWriteDetector:
 
     @cached_property
     def _stored(self) -> set[SSAValue]:
-        """The buffers that the block stores to, through views, too."""
+        """Returns the buffers that the block stores to, through views, too."""
         inside = [op for each in self._body for op in each.walk()]
         stored: set[SSAValue] = {op.buffer for op in inside if isinstance(op, StoreOp)}
         for op in reversed(inside):

@@ -31,7 +31,7 @@ class Simplifier:
         self._memo.clear()
 
     def simplify(self, e: Expr) -> Expr:
-        """`e`, shorter where possible."""
+        """Simplifies `e`."""
         if not e.terms:
             return e
         for _ in range(_ROUNDS):
@@ -120,7 +120,7 @@ class Simplifier:
                 return self._number_or(result)
 
     def _number_or(self, e: Expr) -> Expr:
-        """`e`, or the number that it can only be."""
+        """Returns the only number that `e` can be, otherwise `e`."""
         low, high = self.analyzer.const_int_bound(e)
         return x.as_expr(low) if low == high else e
 
@@ -146,7 +146,7 @@ class Simplifier:
         return positive and self.analyzer.can_prove_ge0(b - a - 1)
 
     def _by_modular(self, a: Expr, c: int) -> Expr | None:
-        """a // c where a is known to be c*k + r for one r: (a - r) // c, exact."""
+        """Returns a // c as the exact (a - r) // c if a is known to be c*k + r for one r."""
         modular = self.analyzer.modular_set(a)
         if modular.coeff and modular.coeff % c == 0 and modular.base % c:
             return x.floordiv(a - modular.base % c, x.as_expr(c))
@@ -230,7 +230,7 @@ class Simplifier:
         return select(condition, if_true, if_false, bool(atom.payload))
 
     def _conjunction(self, atom: Atom) -> Expr:
-        """Each part simplified under those before it."""
+        """Simplifies each part of a conjunction under those before it."""
         kept: list[Expr] = []
         scopes = [self.analyzer.constraint(TRUE)]
         for part in atom.operands:
@@ -297,7 +297,7 @@ def _opened(a: Expr, b: Expr) -> tuple[Expr, Expr] | None:
 
 
 def fold_quotients(e: Expr) -> Expr:
-    """k*c*(a // c) + k*(a % c) as k*a, and k*a - k*c*(a // c) as k*(a % c); symbolic c as well."""
+    """Replaces k*c*(a // c) + k*(a % c) by k*a, and k*a - k*c*(a // c) by k*(a % c), also for symbolic c."""
     for atom, _ in e.terms:
         if atom.kind is Kind.FLOORMOD:
             quotient = x.floordiv(*atom.operands)
@@ -321,7 +321,7 @@ def _fold_again(e: Expr) -> Expr:
 
 
 def _multiple_of(e: Expr, part: Expr) -> int:
-    """k where e holds k * part among its terms; 0 when it does not."""
+    """Returns k if e has k * part among its terms, otherwise 0."""
     if not part.terms:
         return 0
     atom, coefficient = part.terms[0]

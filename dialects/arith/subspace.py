@@ -129,7 +129,7 @@ class _Divider:
                 known.append(bare)
 
     def index(self, total: IterSumExpr, e: Expr) -> IndexDivision:
-        """One index of the map: at most one split, and a base."""
+        """Returns one index of the map: at most one split, and a base."""
         if not total.args:
             return IndexDivision(ZERO, ONE, ZERO, ONE, total.base)
         (split,) = total.args
@@ -141,7 +141,7 @@ class _Divider:
         )
 
     def split(self, split: IterSplitExpr, e: Expr) -> _Part:
-        """The two parts of a split, its scale left out."""
+        """Returns the two parts of a split, its scale left out."""
         bare = IterSplitExpr(split.source, split.lower_factor, split.extent, ONE)
         if bare not in self.divided:
             self.divide_mark(split.source, e)
@@ -165,7 +165,7 @@ class _Divider:
             self.divided[split] = self.digits(split, outer, inner, e)
 
     def digits(self, split: IterSplitExpr, outer: IterMark, inner: IterMark, e: Expr) -> _Part:
-        """Some digits of the number `outer * inner.extent + inner`, which must be all of one of the two."""
+        """Divides digits of the number `outer * inner.extent + inner`, which must be all of one of the two."""
         if self.at_most(split.lower_factor * split.extent, inner.extent):
             return _only_inner(IterSplitExpr(inner, split.lower_factor, split.extent, ONE))
         if self.multiple(split.lower_factor, inner.extent):
@@ -176,7 +176,7 @@ class _Divider:
         )
 
     def sum(self, total: IterSumExpr, extent: Expr, e: Expr) -> _Part:
-        """A fusion of splits, largest first: those of outer loops must come before those of inner loops."""
+        """Divides a fusion of splits, largest first: outer loops' must come before inner loops'."""
         outer: list[IterSplitExpr] = []
         inner: list[IterSplitExpr] = []
         for split in reversed(total.args):
@@ -229,7 +229,7 @@ class _Divider:
         return IterSumExpr(tuple(reversed(args)), ZERO), extent
 
     def plain(self, total: IterSumExpr) -> Expr:
-        """A sum of splits as an expression of the loop variables; each counts from its own minimum."""
+        """Returns a sum of splits as an expression of the loop variables; each counts from its own minimum."""
         result = total.base
         for split in total.args:
             result += self.plain_split(split)

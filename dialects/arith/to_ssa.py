@@ -163,7 +163,7 @@ class _Emitter:
         return self.add(ConstOp.int(value, type))
 
     def emit_bool(self, expr: Expr) -> SSAValue:
-        """`expr` of value 0 or 1 as a bool."""
+        """Builds `expr` of value 0 or 1 as a bool."""
         if not expr.terms:
             return self.const(int(expr.const != 0), I1)
         if expr.atom is not None:
@@ -190,7 +190,7 @@ class _Emitter:
         return total
 
     def compare(self, expr: Expr, equality: type[EqOp] | type[NeOp] | None) -> SSAValue:
-        """`expr` == 0 or != 0, or >= 0 for None; positive terms on one side, negative on the other."""
+        """Builds `expr` == 0 or != 0 (>= 0 for None), with positive and negative terms on opposite sides."""
         type = self.widest(expr)
         left = Expr(tuple(t for t in expr.terms if t[1] > 0), 0)
         right = Expr(tuple((a, -c) for a, c in expr.terms if c < 0), 0)
@@ -277,7 +277,7 @@ class _Emitter:
                 return self.add(_EMIT[kind](self.emit(operands[0], type), self.emit(operands[1], type)))
 
     def variable(self, atom: Atom) -> SSAValue:
-        """The value of a variable."""
+        """Returns the value of a variable."""
         value = self.values.get(atom)
         if value is None:
             if not isinstance(atom.payload, SSAValue):

@@ -319,7 +319,7 @@ def _transpose(x: Any, axes: Sequence[int]) -> Any:
 
 
 def element_of(type: Attribute) -> Attribute:
-    """A tensor's or vector's element type; any other type itself."""
+    """Returns a tensor's or vector's element type; any other type itself."""
     return type.element_type if isinstance(type, TensorType | VectorType) else type
 
 
@@ -332,7 +332,7 @@ def has_floats(type: Attribute) -> bool:
 
 @cache
 def dtype_name(type: Attribute) -> str:
-    """A scalar type as TVM names it: float32, uint8, bool; what it calls nothing, as MLIR writes it."""
+    """Returns a scalar type as TVM names it (float32, uint8, bool), otherwise as MLIR writes it."""
     from ..tir.types import type_to_dtype
 
     try:

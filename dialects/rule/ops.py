@@ -541,7 +541,7 @@ def _verify_function(op: ComputeOp) -> None:
 
 
 def _verify_connected(rule: RewriteOp, roots: Sequence[object]) -> None:
-    """Every further root shares a value with those before it, from which it can be found."""
+    """Verifies that every further root shares a value with those before it, from which it can be found."""
     reached: set[object] = set()
     for index, root in enumerate(roots):
         found = _captures_below(root)
@@ -575,7 +575,7 @@ def verify_ruleset(ruleset: RulesetOp) -> None:
 
 
 def rewrites_of(module: ModuleOp, name: str | None = None) -> list[RewriteOp]:
-    """The rules of a module in order; those of the set or the single rule called `name` if it is given.
+    """Returns the rules of a module in order, or of the set or single rule called `name`.
 
     Raises:
         MirError: where the name, or that of any included set, is not in the module, or sets include each other.

@@ -39,7 +39,7 @@ class Axis(IterVar):
 
 
 def tag_of(axis: IterVar) -> str:
-    """The thread that the axis is, "" for none."""
+    """Returns the thread that the axis is, "" for none."""
     return axis.thread_tag if isinstance(axis, Axis) else ""
 
 
@@ -49,7 +49,7 @@ def is_virtual(tag: str) -> bool:
 
 
 def domain_of(axis: IterVar) -> Range:
-    """The domain that an operation's axis was made with."""
+    """Returns the domain that an operation's axis was made with."""
     return Range(axis.min, axis.extent)
 
 

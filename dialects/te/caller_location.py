@@ -35,7 +35,7 @@ def at_caller() -> Generator[None]:
 
 
 def located(function: Callable[..., T]) -> Callable[..., T]:
-    """The function, with what it makes at the line that called it."""
+    """Wraps a function to locate its tensors and expressions at the line that called it."""
 
     @wraps(function)
     def call(*args: Any, **keywords: Any) -> T:

@@ -108,18 +108,18 @@ class ComputeOp(_TensorsOp):
 
     @property
     def axes(self) -> Sequence[BlockArgument]:
-        """The spatial axes."""
+        """Returns the spatial axes."""
         return self.body.block.args
 
     @property
     def values(self) -> Sequence[SSAValue]:
-        """The value of an element of each tensor."""
+        """Returns the value of an element of each tensor."""
         last = self.body.block.last_op
         return last.values if isinstance(last, tir.YieldOp) else ()
 
     @property
     def reduction(self) -> ReduceOp | None:
-        """The reduction that the compute is, or None."""
+        """Returns the compute's reduction, or None."""
         values = self.values
         owner = values[0].owner if values else None
         return owner if isinstance(owner, ReduceOp) else None

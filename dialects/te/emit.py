@@ -62,7 +62,7 @@ def func(
     definitions: Sequence[Definition] = (),
     private: bool = False,
 ) -> ops.FuncOp:
-    """The `te.func` whose parameters are `args`: placeholders, scalars (`te.var`) and outputs, in order.
+    """Creates the `te.func` whose parameters are `args`: placeholders, scalars and outputs, in order.
 
     What the parameters need is emitted in the order of use; `definitions` come first, in their order, needed or not.
     The ops take the locations where their Python objects were made.
@@ -118,7 +118,7 @@ def attributes_of(values: Mapping[str, Any]) -> DictionaryAttr:
 
 
 def number_of(constant: ex.Const) -> IntegerAttr | FloatAttr:
-    """A constant as an attribute of its dtype."""
+    """Returns a constant as an attribute of its dtype."""
     type = type_of(constant.dtype)
     if isinstance(constant.value, float) or ex.is_float(constant.dtype):
         return FloatAttr(constant.value, type)  # type: ignore[arg-type]
@@ -151,7 +151,7 @@ class FunctionEmitter:
             self.value(definition)
 
     def tensor(self, tensor: te.Tensor) -> SSAValue:
-        """The value of a tensor, whose operation is emitted when first met."""
+        """Returns the value of a tensor, whose operation is emitted when first met."""
         found = self.objects.get(id(tensor))
         if found is None:
             self.operation(tensor.op)
@@ -334,7 +334,7 @@ class FunctionEmitter:
         return found
 
     def value(self, root: Expr) -> SSAValue:
-        """The value of an expression; expressions may be deep."""
+        """Returns the value of an expression; expressions may be deep."""
         known = self.known
         found = known.get(self.numbering.number(root))
         if found is not None:
@@ -465,5 +465,5 @@ class FunctionEmitter:
 
 
 def hint(name: str) -> str | None:
-    """The name as a hint for SSA names, when it can be one."""
+    """Returns the name as a hint for SSA names, when it can be one."""
     return name if name.isidentifier() else None

@@ -64,7 +64,7 @@ def current_location() -> LocationAttr:
 
 
 def fail(message: str, *notes: str) -> MirError:
-    """The error to raise at the current location."""
+    """Returns the error to raise at the current location."""
     return error_at(_location, message, *notes)
 
 
@@ -209,11 +209,11 @@ class Expr:
         )
 
     def equal(self, other: ExprLike) -> Expr:
-        """`self == other`."""
+        """Returns `self == other`."""
         return equal(self, other)
 
     def astype(self, dtype: str) -> Expr:
-        """This value converted to `dtype`."""
+        """Returns this value converted to `dtype`."""
         return cast(dtype, self)
 
 
@@ -286,12 +286,12 @@ class IterVar(Expr):
 
     @property
     def var(self) -> IterVar:
-        """The axis as a value."""
+        """Returns the axis as a value."""
         return self
 
     @property
     def dom(self) -> tuple[Expr, Expr]:
-        """Minimum and extent."""
+        """Returns the minimum and the extent."""
         return self.min, self.extent
 
     def __repr__(self) -> str:
@@ -358,7 +358,7 @@ def is_float(dtype: str) -> bool:
 
 
 def bits_of(dtype: str) -> int:
-    """The width of a number of this dtype."""
+    """Returns the width of a number of this dtype."""
     if dtype == "bool":
         return 1
     if dtype in ("e4m3_float8", "e5m2_float8"):
@@ -420,7 +420,7 @@ def is_numpy_scalar(value: object) -> TypeGuard[np.generic]:
 
 
 def convert(value: object, dtype: str | None = None) -> Expr:
-    """An expression from what a person may write for one. A Python int takes `dtype` where that is given."""
+    """Returns an expression from a Python value; a Python int has dtype `dtype` if set."""
     if isinstance(value, Expr):
         return value
     if isinstance(value, bool):
@@ -442,7 +442,7 @@ def convert(value: object, dtype: str | None = None) -> Expr:
 
 
 def items_of(value: object) -> tuple[Any, ...] | None:
-    """The items of a tuple or list; None for anything else."""
+    """Returns the items of a tuple or list; None for anything else."""
     if isinstance(value, (tuple, list)):
         items: tuple[Any, ...] = tuple(value)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
         return items
@@ -575,7 +575,7 @@ not_equal = _operator(tir.NeOp, "!=", "`a != b`.")
 
 
 def divide(a: ExprLike, b: ExprLike) -> Expr:
-    """`a / b` of floats. Integers must name their rounding: floordiv (`//`), truncdiv, indexdiv."""
+    """Returns `a / b` of floats. Integers must name their rounding: floordiv (`//`), truncdiv, indexdiv."""
     a, b = convert(a), convert(b)
     if not is_float(a.dtype) and not is_float(b.dtype):
         raise fail(
@@ -593,7 +593,7 @@ BUILD[tir.DivOp] = _quotient
 
 
 def as_condition(value: ExprLike, where: str) -> Expr:
-    """A value that must be bool; `where` says what it is for."""
+    """Returns a value, checked to be bool; `where` names its use in the error."""
     expr = convert(value)
     if expr.dtype != "bool":
         raise fail(f"{where} must be bool, not {expr.dtype}", "compare, as in x > 0")
@@ -601,25 +601,25 @@ def as_condition(value: ExprLike, where: str) -> Expr:
 
 
 def logical_and(a: ExprLike, b: ExprLike) -> Expr:
-    """`a and b`, both evaluated."""
+    """Returns `a and b`, both evaluated."""
     a, b = as_condition(a, "an operand of 'and'"), as_condition(b, "an operand of 'and'")
     return _made(Apply, tir.AndOp, a, b, "bool")
 
 
 def logical_or(a: ExprLike, b: ExprLike) -> Expr:
-    """`a or b`, both evaluated."""
+    """Returns `a or b`, both evaluated."""
     a, b = as_condition(a, "an operand of 'or'"), as_condition(b, "an operand of 'or'")
     return _made(Apply, tir.OrOp, a, b, "bool")
 
 
 def logical_not(a: ExprLike) -> Expr:
-    """`not a`."""
+    """Returns `not a`."""
     a = as_condition(a, "the operand of 'not'")
     return Const(1 - int(a.value), "bool") if isinstance(a, Const) else Apply(tir.NotOp, (a,), "bool")
 
 
 def Select(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) -> Expr:
-    """One of two values, both of which are evaluated."""
+    """Returns one of two values, both of which are evaluated."""
     chosen = as_condition(condition, "the condition of Select")
     a, b = _operands(true_value, false_value, "Select")
     return Apply(tir.SelectOp, (chosen, a, b), a.dtype)
@@ -629,7 +629,7 @@ BUILD.update({tir.AndOp: logical_and, tir.OrOp: logical_or, tir.NotOp: logical_n
 
 
 def if_then_else(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) -> Expr:
-    """One of two values; only the chosen one is evaluated, so that the other may read out of bounds."""
+    """Returns one of two values; only it is evaluated, so that the other may read out of bounds."""
     chosen = as_condition(condition, "the condition of if_then_else")
     # Here a Python int is an int32 to be matched, as in TVM: it does not take the other side's dtype.
     a, b = match_types(convert(true_value), convert(false_value), "if_then_else")
@@ -639,7 +639,7 @@ def if_then_else(condition: ExprLike, true_value: ExprLike, false_value: ExprLik
 
 
 def cast(dtype: str, value: ExprLike) -> Expr:
-    """`value` converted to `dtype`; a float becomes the integer toward zero."""
+    """Returns `value` converted to `dtype`; a float becomes the integer toward zero."""
     expr = convert(value)
     if expr.dtype == dtype:
         return expr
@@ -658,7 +658,7 @@ def cast(dtype: str, value: ExprLike) -> Expr:
 
 
 def call(intrinsic: str, operands: tuple[object, ...], dtype: str) -> Expr:
-    """A call of the intrinsic that TVMScript writes `T.intrinsic(operands)`."""
+    """Returns a call of the intrinsic that TVMScript writes `T.intrinsic(operands)`."""
     return Call(intrinsic, operands, dtype)
 
 
@@ -686,7 +686,7 @@ left_shift, right_shift = _bitwise("shift_left", "<<"), _bitwise("shift_right", 
 
 
 def bitwise_not(a: ExprLike) -> Expr:
-    """All bits inverted."""
+    """Inverts all bits."""
     expr = convert(a)
     if is_float(expr.dtype):
         raise fail(f"'~' is for integers and bool, not {expr.dtype}")
@@ -694,7 +694,7 @@ def bitwise_not(a: ExprLike) -> Expr:
 
 
 def distance(low: Expr, high: Expr) -> Expr:
-    """`high - low`, where `low + n` less `low` is n."""
+    """Returns `high - low`, which is n for `low + n` minus `low`."""
     if isinstance(high, Apply) and high.op is tir.AddOp:
         first = high.args[0]
         if first is low or (isinstance(first, Const) and isinstance(low, Const) and first.value == low.value):

@@ -15,7 +15,7 @@ Op: TypeAlias = type[tir.BinaryOp | tir.NotOp | tir.SelectOp | tir.CastOp]
 
 
 def map_children(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """The expression with its parts changed; itself where none did."""
+    """Returns the expression with its parts mapped, itself if none changed."""
     match e:
         case Apply():
             args = tuple(map(change, e.args))
@@ -45,7 +45,7 @@ def map_children(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 
 def substitute(e: Expr, values: Mapping[int, Expr], memo: dict[int, Expr] | None = None) -> Expr:
-    """The expression with variables replaced; `values` is by the `id` of a variable.
+    """Returns the expression with variables replaced; `values` is by the `id` of a variable.
 
     Shared parts stay shared.
     """
@@ -64,7 +64,7 @@ def substitute(e: Expr, values: Mapping[int, Expr], memo: dict[int, Expr] | None
 
 
 def both(conditions: Iterable[Expr]) -> Expr:
-    """All conditions as one."""
+    """Returns all conditions as one."""
     result: Expr = ex.const(True)
     for condition in conditions:
         result = ex.logical_and(result, condition)

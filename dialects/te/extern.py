@@ -27,12 +27,12 @@ class Buffer:
 
     @property
     def shape(self) -> tuple[int | Expr, ...]:
-        """The extents, as `Tensor.shape`."""
+        """Returns the extents, as `Tensor.shape`."""
         return tuple(d.value if isinstance(d, Const) and d.dtype == "int32" else d for d in self.dims)  # type: ignore[misc]
 
     @property
     def data(self) -> Expr:
-        """The pointer to the first element."""
+        """Returns the pointer to the first element."""
         return BufferField(self, "data", "handle")
 
     def indices(self, given: ExprLike | Sequence[ExprLike]) -> tuple[Expr, ...]:
@@ -52,11 +52,11 @@ class Buffer:
         return Load(self, self.indices(indices))
 
     def vload(self, begin: Any) -> Expr:
-        """The element at `begin`."""
+        """Returns the element at `begin`."""
         return self[begin]
 
     def vstore(self, begin: Any, value: ExprLike) -> Stmt:
-        """The statement that writes the element at `begin`."""
+        """Returns the statement that writes the element at `begin`."""
         return store(self, begin, value)
 
     def access_ptr(
@@ -173,7 +173,7 @@ Stmt: TypeAlias = "Evaluate | Store | For | If | Allocate"
 
 
 def store(buffer: Buffer, indices: Any, value: ExprLike) -> Store:
-    """`buffer[indices] = value`; a Python number takes the buffer's dtype, another value must have it."""
+    """Returns `buffer[indices] = value`; Python numbers take the buffer's dtype, others must have it."""
     source = ex.const(value, buffer.dtype) if isinstance(value, (int, float)) else convert(value)
     if source.dtype != buffer.dtype:
         raise fail(
@@ -184,7 +184,7 @@ def store(buffer: Buffer, indices: Any, value: ExprLike) -> Store:
 
 
 def loop(var: Var, begin: ExprLike, end: ExprLike, kind: str, body: list[Stmt]) -> For:
-    """A loop from begin up to but not including end."""
+    """Returns a loop from begin up to but not including end."""
     low, high = ex.match_types(convert(begin), convert(end), "range")
     return For(var, low, ex.distance(low, high), kind, body)
 
@@ -315,7 +315,7 @@ class IRBuilder:
         self._blocks[-1] += statements_of(statement)
 
     def buffer_ptr(self, buffer: Buffer) -> BufferPointer:
-        """The buffer for reading and writing by index; one index counts elements in row-major order."""
+        """Returns the buffer for reading and writing by index; one index counts elements in row-major order."""
         return BufferPointer(self, buffer)
 
     def allocate(self, dtype: str, shape: ShapeLike, name: str = "buf", scope: str = "global") -> BufferPointer:
@@ -328,7 +328,7 @@ class IRBuilder:
     def for_range(
         self, begin: ExprLike, end: ExprLike, name: str = "i", dtype: str | None = None, kind: str = "serial"
     ) -> Generator[Var]:
-        """A loop from begin up to but not including end."""
+        """Yields the variable of a loop from begin up to but not including end."""
         low, high = ex.match_types(convert(begin, dtype), convert(end, dtype), "for_range")
         variable = Var(name, low.dtype)
         if kind not in LOOP_KINDS:
@@ -351,7 +351,7 @@ class IRBuilder:
 
     @contextmanager
     def else_scope(self) -> Generator[None]:
-        """The other branch of the if_scope just before."""
+        """Opens the other branch of the if_scope just before."""
         last = self._blocks[-1][-1] if self._blocks[-1] else None
         if not isinstance(last, If) or last.orelse:
             raise fail("else_scope follows an if_scope")
@@ -367,7 +367,7 @@ class IRBuilder:
             self._blocks.pop()
 
     def get(self) -> list[Stmt]:
-        """The statements."""
+        """Returns the statements."""
         return self._blocks[0]
 
 
@@ -376,5 +376,5 @@ class ir_builder:
 
     @staticmethod
     def create() -> IRBuilder:
-        """A builder without statements."""
+        """Returns a builder without statements."""
         return IRBuilder()

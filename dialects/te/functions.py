@@ -27,7 +27,7 @@ def _unary(row: ScalarOp) -> Callable[[ExprLike], Expr]:
 
 
 def abs(x: ExprLike) -> Expr:
-    """The absolute value."""
+    """Returns the absolute value."""
     x = convert(x)
     if is_float(x.dtype):
         return const(math.fabs(x.value), x.dtype) if isinstance(x, Const) else Call("fabs", (x,), x.dtype)
@@ -120,7 +120,7 @@ def clz(x: ExprLike) -> Expr:
 
 
 def q_multiply_shift(x: ExprLike, y: ExprLike, q: ExprLike, s: ExprLike) -> Expr:
-    """round(x · y · 2^(s - q)) of int32 values in fixed point, where y has q fractional bits."""
+    """Returns round(x · y · 2^(s - q)) of int32 in fixed point, where y has q fractional bits."""
     return Call("q_multiply_shift", tuple(map(convert, (x, y, q, s))), "int32")
 
 
@@ -139,13 +139,13 @@ def q_multiply_shift_per_axis(
 
 
 def likely(condition: ExprLike) -> Expr:
-    """The condition, with the hint that it mostly holds."""
+    """Returns the condition with the hint that it is mostly true."""
     condition = convert(condition)
     return condition if isinstance(condition, Const) else Call("likely", (condition,), condition.dtype)
 
 
 def reinterpret(dtype: str, value: ExprLike) -> Expr:
-    """The bits of `value` taken for a `dtype` of the same width."""
+    """Returns the bits of `value` taken for a `dtype` of the same width."""
     value = convert(value)
     if dtype not in ex.INT_LIMITS and dtype not in ex.FLOAT_LIMITS:
         raise fail(f"no value can be reinterpreted as dtype '{dtype}'")
@@ -157,7 +157,7 @@ def reinterpret(dtype: str, value: ExprLike) -> Expr:
 
 
 def min_value(dtype: str) -> Expr:
-    """The least finite value of a dtype."""
+    """Returns the least finite value of a dtype."""
     if dtype in ex.INT_LIMITS:
         return Const(ex.INT_LIMITS[dtype][0], dtype)
     if dtype in ex.FLOAT_LIMITS:
@@ -166,7 +166,7 @@ def min_value(dtype: str) -> Expr:
 
 
 def max_value(dtype: str) -> Expr:
-    """The greatest finite value of a dtype."""
+    """Returns the greatest finite value of a dtype."""
     if dtype in ex.INT_LIMITS:
         return Const(ex.INT_LIMITS[dtype][1], dtype)
     if dtype in ex.FLOAT_LIMITS:
@@ -175,35 +175,35 @@ def max_value(dtype: str) -> Expr:
 
 
 def infinity(dtype: str) -> Expr:
-    """Positive infinity of a float dtype."""
+    """Returns positive infinity of a float dtype."""
     if not is_float(dtype):
         raise fail(f"dtype '{dtype}' has no infinity")
     return Const(math.inf, dtype)
 
 
 def ceildiv(a: ExprLike, b: ExprLike) -> Expr:
-    """a / b rounded up, for b > 0."""
+    """Returns a / b rounded up, for b > 0."""
     a, b = convert(a), convert(b)
     return ex.floordiv(a + (b - 1), b)
 
 
 def call_extern(dtype: str, name: str, *args: object) -> Expr:
-    """A call of the C function `name`; in an extern's body buffers may be passed."""
+    """Returns a call of the C function `name`; in an extern's body buffers may be passed."""
     return Call("call_extern", (name, *_arguments(args)), dtype)
 
 
 def call_pure_extern(dtype: str, name: str, *args: object) -> Expr:
-    """A call of the C function `name`, which has no effects."""
+    """Returns a call of the C function `name`, which has no effects."""
     return Call("call_pure_extern", (name, *_arguments(args)), dtype)
 
 
 def call_packed(name: str, *args: object) -> Expr:
-    """A call of the registered function `name`; buffers are passed as arrays."""
+    """Returns a call of the registered function `name`; buffers are passed as arrays."""
     return Call("call_packed", (name, *_arguments(args)), "int32")
 
 
 def call_intrin(dtype: str, name: str, *args: object) -> Expr:
-    """A call of the intrinsic "tir.exp" or "exp"."""
+    """Returns a call of the intrinsic "tir.exp" or "exp"."""
     return Call(name.removeprefix("tir."), tuple(_arguments(args)), dtype)
 
 

@@ -117,7 +117,7 @@ class _Run:
                 self.arrays[value] = array
 
     def _bind_sizes(self, name: str, value: SSAValue, array: Any) -> None:
-        """Symbolic sizes that are an extent by themselves."""
+        """Binds symbolic sizes that are a whole extent."""
         shape = np.shape(array)
         extents = extents_of(value)
         if len(shape) != len(extents):
@@ -139,7 +139,7 @@ class _Run:
         return dtype_of(value.type.dtype, value.owner)
 
     def scalar(self, value: SSAValue) -> Any:
-        """A value at the function's level."""
+        """Returns a value of the function's own block."""
         if isinstance(value.owner, tir.VarOp) and value not in self.scalars:
             raise error_at(
                 value,
@@ -328,7 +328,7 @@ class _Contraction:
 
     @staticmethod
     def of(op: ComputeOp, reduction: ReduceOp) -> _Contraction | None:
-        """The contraction that a compute is, or None."""
+        """Returns the contraction of a compute, or None if it is not one."""
         if reduction.kind.data != "sum" or reduction.condition is not None or reduction.init:
             return None
         product, type = reduction.sources[0].owner, reduction.sources[0].type
@@ -391,11 +391,11 @@ class _Points:
                 known[axis] = np.arange(low, high, dtype=dtype).reshape(shape)
 
     def values(self, roots: Sequence[SSAValue]) -> list[Array]:
-        """The values of several expressions."""
+        """Returns the values of several expressions."""
         return [self.value(root) for root in roots]
 
     def value(self, root: SSAValue) -> Array:
-        """The value of an expression."""
+        """Returns the value of an expression."""
         known, pending = self.known, [root]
         while pending:
             value = pending[-1]
@@ -452,7 +452,7 @@ class _Points:
     def indices(
         self, op: Operation, shape: tuple[int, ...], values: Sequence[SSAValue], name: str
     ) -> tuple[Array, ...]:
-        """Checked indices; those of elements that are masked are any that is within bounds."""
+        """Checks indices; those of masked elements are replaced by some within bounds."""
         result: list[Array] = []
         for dim, (value, extent) in enumerate(zip(values, shape, strict=True)):
             index = self.value(value)

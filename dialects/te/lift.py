@@ -36,7 +36,7 @@ class Lifted:
         self.args: list[te.Tensor | ex.Var] = [self._param(v) for v in function.params]
 
     def outputs(self) -> list[te.Operation]:
-        """The operations of the parameters that are computed, each once."""
+        """Returns the operations of the parameters that are computed, each once."""
         found = {
             id(a.op): a.op for a in self.args if isinstance(a, te.Tensor) and not isinstance(a.op, te.PlaceholderOp)
         }
@@ -194,7 +194,7 @@ class Lifted:
     # Expressions -----------------------------------------------------------------------------------------------------
 
     def value(self, root: SSAValue) -> Expr:
-        """The expression that a value is."""
+        """Returns a value as an expression."""
         pending = [root]
         while pending:
             value = pending[-1]
@@ -263,7 +263,7 @@ def _constant(op: tir.ConstOp, dtype: str) -> Expr:
 
 
 def attribute_value(attribute: Attribute) -> te.AttrValue:
-    """The Python value of an attribute."""
+    """Returns the Python value of an attribute."""
     match attribute:
         case NoneType():
             return None
@@ -286,5 +286,5 @@ def _values(attributes: DictionaryAttr) -> Mapping[str, te.AttrValue]:
 
 
 def lift(function: ops.FuncOp) -> Lifted:
-    """The objects that the function was, or could have been, made of."""
+    """Returns the Python objects that describe the function."""
     return Lifted(function)

@@ -71,7 +71,7 @@ def neutral(kind: str, type: Attribute) -> float:
 
 
 def tensor_name(value: SSAValue) -> str:
-    """The name of a tensor: its op's, with `_v0`, `_v1`… where that makes several."""
+    """Returns the name of a tensor: its op's, with `_v0`, `_v1`… where that makes several."""
     if not isinstance(value, OpResult):
         return value.name_hint or "tensor"
     op = value.op
@@ -119,12 +119,12 @@ class FuncOp(FunctionForm):
 
     @property
     def params(self) -> Sequence[SSAValue]:
-        """The parameters, inputs and outputs, in order."""
+        """Returns the inputs and outputs, in order."""
         last = self.body.block.last_op
         return last.values if isinstance(last, ReturnOp) else ()
 
     def param_names(self) -> list[str]:
-        """The parameters' names; one that occurs again gets a number: A, A_1."""
+        """Returns the parameters' names; one that occurs again gets a number: A, A_1."""
         names: list[str] = []
         taken: set[str] = set()
         for value in self.params:
@@ -300,7 +300,7 @@ class CommReducerOp(PlainOp):
 
     @property
     def dtypes(self) -> list[Attribute]:
-        """The types of the values that it reduces."""
+        """Returns the types of the reduced values."""
         last = self.identity.block.last_op
         return [v.type for v in last.values] if isinstance(last, tir.YieldOp) else []
 

@@ -21,7 +21,7 @@ class StageBase(ABC):
     @property
     @abstractmethod
     def op(self) -> Operation:
-        """The operation, as primitives have rewritten it."""
+        """Returns the operation, as primitives have rewritten it."""
 
 
 class ScheduleBase(ABC):

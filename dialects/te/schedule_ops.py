@@ -109,7 +109,7 @@ class ScheduleOp(IRDLOperation):
 
     @property
     def steps(self) -> Sequence[Operation]:
-        """The ops of the schedule, in order."""
+        """Returns the ops of the schedule, in order."""
         return list(self.body.block.ops) if self.body.blocks else []
 
     def verify_(self) -> None:
@@ -241,18 +241,18 @@ class StepOp(IRDLOperation):
 
     @classmethod
     def primitive(cls) -> str:
-        """The primitive's name."""
+        """Returns the primitive's name."""
         return cls.name.removeprefix("te.schedule.")
 
     @property
     def signature(self) -> Signature:
-        """The primitive's entry in the table."""
+        """Returns the primitive's entry in the table."""
         from ..schedule.signature_table import te_signatures
 
         return te_signatures()[self.primitive()]
 
     def of(self, name: str) -> list[SSAValue]:
-        """The operands of a parameter."""
+        """Returns the operands of a parameter."""
         return [v for v, n in zip(self.arguments, self.names.data, strict=True) if n.data == name]
 
     def verify_(self) -> None:
@@ -308,7 +308,7 @@ def _fits(kind: str, type: Attribute) -> bool:
 
 @cache
 def step_ops() -> dict[str, type[StepOp]]:
-    """The class of each primitive's op, by the primitive's name."""
+    """Returns the class of each primitive's op, by the primitive's name."""
     from ..schedule.signature_table import te_signatures
 
     return {
@@ -333,7 +333,7 @@ def make_step(
     literals: dict[str, Attribute],
     results: Sequence[ScheduleHandleType],
 ) -> StepOp:
-    """The op of a primitive."""
+    """Creates the op of a primitive."""
     return step_ops()[name](
         operands=[[value for _, value in arguments]],
         properties={

@@ -55,7 +55,7 @@ class Operation:
 
     @property
     def reduce_axis(self) -> tuple[IterVar, ...]:
-        """The axes that are reduced over: none, but of a compute that is a reduction."""
+        """Returns the axes that are reduced over: none, but of a compute that is a reduction."""
         return ()
 
     def give(self, outputs: Sequence[tuple[Dims, str]]) -> tuple[Tensor, ...]:
@@ -69,12 +69,12 @@ class Operation:
         return len(self.outputs)
 
     def output(self, index: int) -> Tensor:
-        """Tensor number `index` of those this makes."""
+        """Returns tensor number `index` of those computed."""
         return self.outputs[index]
 
     @property
     def input_tensors(self) -> list[Tensor]:
-        """The tensors this reads, each once, in order of first use."""
+        """Returns the tensors read, each once, in order of first use."""
         return []
 
 
@@ -102,12 +102,12 @@ class Tensor(Elementwise):
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """Returns the number of dimensions."""
         return len(self.dims)
 
     @property
     def name(self) -> str:
-        """The operation's name, with `.v0`, `.v1`… where it makes several tensors."""
+        """Returns the operation's name, with `.v0`, `.v1`… where it makes several tensors."""
         return self.op.name if self.op.num_outputs == 1 else f"{self.op.name}.v{self.value_index}"
 
     def __getitem__(self, indices: ExprLike | tuple[ExprLike, ...]) -> Any:
@@ -191,12 +191,12 @@ class TensorSlice:
         return self.tensor[(*self.indices, *(indices if isinstance(indices, tuple) else (indices,)))]
 
     def as_expr(self) -> Expr:
-        """The element, when indices suffice."""
+        """Returns the element, when indices suffice."""
         return self.tensor(*self.indices)
 
     @property
     def dtype(self) -> str:
-        """The tensor's dtype."""
+        """Returns the tensor's dtype."""
         return self.tensor.dtype
 
 
@@ -289,7 +289,7 @@ class ComputeOp(Operation):
 
     @property
     def reduce_axis(self) -> tuple[IterVar, ...]:
-        """The axes of the reduction, if the compute is one."""
+        """Returns the axes of the reduction, if the compute is one."""
         return self.body[0].reduction.axes if isinstance(self.body[0], Reduce) else ()
 
     @property
@@ -301,7 +301,7 @@ class ComputeOp(Operation):
 
     @property
     def attached_tensors(self) -> list[Tensor]:
-        """The tensors among the attributes: `layout_free_placeholders`."""
+        """Returns the tensors among the attributes: `layout_free_placeholders`."""
         value = self.attrs.get("layout_free_placeholders")
         return [t for t in value if isinstance(t, Tensor)] if isinstance(value, (list, tuple)) else []
 
@@ -327,7 +327,7 @@ class ScanOp(Operation):
 
     @property
     def scan_axis(self) -> IterVar:
-        """The steps that are computed by `update`."""
+        """Returns the axis of the steps computed by `update`."""
         return self.schedule_axes[0]
 
     @cached_property
@@ -373,7 +373,7 @@ def parts_of(values: Sequence[Expr]) -> Iterator[Expr]:
 
 
 def reads_of(values: Sequence[Expr]) -> list[Tensor]:
-    """The tensors that expressions read, each once, in order of first use."""
+    """Returns the tensors that expressions read, each once, in order of first use."""
     found = {id(node.tensor): node.tensor for node in parts_of(values) if isinstance(node, Read)}
     return list(found.values())
 
@@ -399,7 +399,7 @@ def dims_of(shape: ShapeLike) -> Dims:
 
 
 def checked_dtype(dtype: object, what: str) -> str:
-    """The dtype, which must be one of a tensor's elements. Raises MirError for any other."""
+    """Returns the dtype. Raises MirError unless it is one of a tensor's elements."""
     if not isinstance(dtype, str) or (dtype not in ex.INT_LIMITS and dtype not in ex.FLOAT_LIMITS):
         raise fail(f"{what} cannot have dtype {dtype!r}", "dtypes are written like float32, int64, uint8 or bool")
     return dtype
@@ -412,13 +412,13 @@ def _check_name(name: object, of: str) -> None:
 
 
 def var(name: str = "tindex", dtype: str = "int32") -> Var:
-    """A symbolic size, or a scalar argument."""
+    """Creates a symbolic size, or a scalar argument."""
     _check_name(name, "variable")
     return Var(name, checked_dtype(dtype, f"variable '{name}'"))
 
 
 def size_var(name: str = "size", dtype: str = "int32") -> Var:
-    """A symbolic size that is not negative."""
+    """Creates a symbolic size that is not negative."""
     _check_name(name, "variable")
     if ex.is_float(checked_dtype(dtype, f"variable '{name}'")):
         raise fail(f"size '{name}' has dtype {dtype}; a size is an integer")
@@ -426,13 +426,13 @@ def size_var(name: str = "size", dtype: str = "int32") -> Var:
 
 
 def placeholder(shape: ShapeLike, dtype: str = "float32", name: str = "placeholder") -> Tensor:
-    """An input tensor."""
+    """Creates an input tensor."""
     _check_name(name, "tensor")
     return PlaceholderOp(name).give([(dims_of(shape), checked_dtype(dtype, f"tensor '{name}'"))])[0]
 
 
 def reduce_axis(dom: Sequence[ExprLike], name: str = "rv") -> IterVar:
-    """An axis to reduce over, from dom[0] up to but not including dom[1]."""
+    """Returns an axis to reduce over, from dom[0] up to but not including dom[1]."""
     _check_name(name, "reduce_axis")
     if not isinstance(dom, (tuple, list)) or len(dom) != 2:
         raise fail("a reduce_axis takes its range as a pair: te.reduce_axis((0, n))")
@@ -446,7 +446,7 @@ def reduce_axis(dom: Sequence[ExprLike], name: str = "rv") -> IterVar:
 
 
 def argument_names(fcompute: Callable[..., object], ndim: int, varargs_names: Sequence[str] | None = None) -> list[str]:
-    """The names of the axes that a function of the axes has: its parameters', and i0, i1… for `*i`.
+    """Returns the names of a function's axes: its parameters', and i0, i1… for `*i`.
 
     Raises MirError where it does not take `ndim` arguments.
     """
@@ -471,7 +471,7 @@ def argument_names(fcompute: Callable[..., object], ndim: int, varargs_names: Se
 
 
 def _parameters(fcompute: Callable[..., object]) -> tuple[list[str], bool]:
-    """The names of a function's parameters, and whether it takes any number more of them."""
+    """Returns the names of a function's parameters, and whether it has variadic ones."""
     if type(fcompute) is FunctionType and not fcompute.__dict__ and not fcompute.__defaults__:
         # Every operator of a program comes here, mostly with a lambda: `inspect` takes fifty times as long.
         code = fcompute.__code__
@@ -509,7 +509,7 @@ def compute_named(
     tag: str = "",
     attrs: Mapping[str, AttrValue] | None = None,
 ) -> Any:
-    """As `compute`, with the axes' names given."""
+    """Creates a compute, with the axes' names given."""
     axis = tuple(
         IterVar(axis_name, Const(0, dim.dtype), dim, "S") for axis_name, dim in zip(axis_names, dims, strict=True)
     )

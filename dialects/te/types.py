@@ -31,12 +31,12 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def rank(self) -> int:
-        """The number of dimensions."""
+        """Returns the number of dimensions."""
         return len(self.shape.data)
 
     @property
     def static_shape(self) -> tuple[int, ...] | None:
-        """The extents as numbers, or None when one of them is symbolic."""
+        """Returns the extents as numbers, or None when one of them is symbolic."""
         dims = [d.value.data for d in self.shape.data if isinstance(d, IntegerAttr)]
         return tuple(dims) if len(dims) == len(self.shape.data) else None
 
@@ -46,7 +46,7 @@ class TensorType(ParametrizedAttribute, TypeAttribute):
         return sum(isinstance(d, NoneType) for d in self.shape.data)
 
     def buffer(self, scope: str = "global") -> tir.BufferType:
-        """The type of a buffer that holds such a tensor."""
+        """Returns the type of a buffer that holds such a tensor."""
         return tir.BufferType(self.shape, self.dtype, StringAttr(scope))
 
     def verify(self) -> None:

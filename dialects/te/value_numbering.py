@@ -24,7 +24,7 @@ class Numbering:
         self._kept: list[Expr] = []
 
     def number(self, root: Expr) -> int:
-        """The expression's number; expressions may be deep."""
+        """Returns the expression's number; expressions may be deep."""
         numbers, pending = self.numbers, [root]
         while pending:
             node = pending[-1]

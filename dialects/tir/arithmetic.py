@@ -38,7 +38,7 @@ class BinaryOp(ShortForm):
 
     @classmethod
     def type_of(cls, operand: Attribute) -> Attribute:
-        """The result's type for operands of type `operand`."""
+        """Returns the result's type for operands of type `operand`."""
         return operand
 
     @classmethod

@@ -288,7 +288,7 @@ class BufferRegionOp(PlainOp):
 
 
 def accessed_type(buffer: BufferType, indices: Sequence[Attribute]) -> Attribute:
-    """The type of what an access with indices of these types loads or stores."""
+    """Returns the type of what an access with indices of these types loads or stores."""
     lanes, scalable = lanes_of(buffer.dtype), False
     for index in indices:
         lanes *= lanes_of(index)
@@ -303,7 +303,7 @@ class AccessOp(PlainOp):
     indices = var_operand_def()
 
     def accessed_type(self) -> Attribute:
-        """The type of the value loaded or stored."""
+        """Returns the type of the value loaded or stored."""
         return accessed_type(buffer_type(self.buffer), [index.type for index in self.indices])
 
     def verify_indices(self) -> None:
@@ -505,13 +505,13 @@ class AllocateConstOp(PlainOp):
 
 
 def buffer_type(buffer: SSAValue) -> BufferType:
-    """The type of a value that is a buffer, which op definitions make sure of before their own checks run."""
+    """Returns the type of a buffer; op definitions verify that the value is one."""
     assert isinstance(buffer.type, BufferType)
     return buffer.type
 
 
 def compact_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Row-major strides in elements."""
+    """Returns row-major strides in elements."""
     strides: list[int] = []
     step = 1
     for extent in reversed(shape):

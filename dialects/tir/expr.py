@@ -423,5 +423,5 @@ class CommReducerOp(PlainOp):
 
 
 def single_block(*args: Attribute) -> Region:
-    """A region of one empty block with arguments of the given types."""
+    """Creates a region of one empty block with arguments of the given types."""
     return Region(Block(arg_types=args))

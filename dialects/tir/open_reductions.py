@@ -125,7 +125,7 @@ def with_first_values(func: PrimFuncOp) -> PrimFuncOp:
 
 
 def _initialized(outer: Operation) -> list[BlockOp]:
-    """The blocks in a function or loop that have a `T.init`."""
+    """Returns the blocks in a function or loop that have a `T.init`."""
     parents = [op.parent_op() for op in walk_ops(outer) if isinstance(op, InitOp)]
     return [block for block in parents if isinstance(block, BlockOp)]
 
@@ -138,7 +138,7 @@ def _number(value: SSAValue) -> int | None:
 
 
 def _reached(values: list[SSAValue]) -> set[SSAValue]:
-    """All that values are computed from, and they themselves."""
+    """Returns the values and all that they are computed from."""
     pending, seen = list(values), set[SSAValue]()
     while pending:
         value = pending.pop()

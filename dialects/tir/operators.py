@@ -42,12 +42,12 @@ Value: TypeAlias = SSAValue | Const
 
 
 def int_const(value: int) -> Const:
-    """A Python integer: int32, or int64 where that does not hold it."""
+    """Returns a Python integer as int32, or int64 if that does not hold it."""
     return Const(value, I32 if -(1 << 31) <= value < 1 << 31 else I64)
 
 
 def as_const(value: Value) -> Const | None:
-    """The number that a value is, when it is a scalar constant."""
+    """Returns the number of a scalar constant, otherwise None."""
     if isinstance(value, Const):
         return value
     op = value.owner
@@ -64,7 +64,7 @@ def is_float(type: Attribute) -> bool:
 
 
 def wrap(value: int, type: Attribute) -> int:
-    """An integer in the range of its type, wrapped around as the machine does."""
+    """Wraps an integer to the range of its type, as the machine does."""
     return number_type(type).wrap(value) if isinstance(type, IntegerType) else value
 
 
@@ -111,7 +111,7 @@ class ExprBuilder:
         self.location = location
 
     def error(self, message: str, *notes: str) -> MirError:
-        """An error at the current location, to be raised."""
+        """Returns an error at the current location, to be raised."""
         return error_at(self.location, message, *notes)
 
     def emit(self, op: Operation) -> SSAValue:
@@ -121,7 +121,7 @@ class ExprBuilder:
         return op.results[0]
 
     def value(self, value: Value) -> SSAValue:
-        """The SSA value of a value; a constant becomes an op here."""
+        """Returns the SSA value of a value; builds the op of a constant."""
         if type(value) is not Const:
             return value  # pyright: ignore[reportReturnType]
         attr = const_attr(value, self)
@@ -141,7 +141,7 @@ class ExprBuilder:
         return self.emit(CastOp.create(operands=(self.value(value),), result_types=(type,)))
 
     def broadcast(self, value: Value, type: Attribute) -> SSAValue:
-        """A scalar in as many lanes as `type` has."""
+        """Broadcasts a scalar to as many lanes as `type` has."""
         return self.emit(BroadcastOp(self.value(value), lanes_of(type), is_scalable(type)))
 
     def match(self, a: Value, b: Value) -> tuple[Value, Value]:
@@ -155,7 +155,7 @@ class ExprBuilder:
         return self.cast(a, first), self.cast(b, second)
 
     def common_types(self, a: Attribute, b: Attribute) -> tuple[Attribute, Attribute]:
-        """The types that operands of types `a` and `b` are cast to before they are combined."""
+        """Returns the types that operands of types `a` and `b` are cast to before they are combined."""
         if (lanes_of(a), is_scalable(a)) == (lanes_of(b), is_scalable(b)):
             shape_a, shape_b = a, b
         elif lanes_of(a) == 1 and not is_scalable(a):
@@ -176,7 +176,7 @@ class ExprBuilder:
         return with_lanes_of(common, shape_a), with_lanes_of(common, shape_b)
 
     def binary(self, op: type[BinaryOp], a: Value, b: Value) -> Value:
-        """`a op b` with dtypes matched and constants folded."""
+        """Returns `a op b` with dtypes matched and constants folded."""
         if a.type != b.type:
             a, b = self.match(a, b)
         try:
@@ -188,7 +188,7 @@ class ExprBuilder:
         return self.node(op, a, b)
 
     def node(self, op: type[BinaryOp], a: Value, b: Value) -> SSAValue:
-        """The node itself, on operands of one dtype."""
+        """Builds the op itself, on operands of one dtype."""
         x, y = self.value(a), self.value(b)
         if x.type != y.type:
             raise self.error(
@@ -204,7 +204,7 @@ class ExprBuilder:
         return self.emit(op.create(operands=(x, y), result_types=(op.type_of(x.type),)))
 
     def negate(self, value: Value) -> Value:
-        """`-value`, which TVM writes `value * -1`."""
+        """Returns `-value`, which TVM writes `value * -1`."""
         if isinstance(value, Const):
             number = -value.value
             return Const(wrap(number, value.type) if isinstance(number, int) else number, value.type)
@@ -212,7 +212,7 @@ class ExprBuilder:
         return self.binary(MulOp, value, Const(minus_one, element_of(value.type)))
 
     def logical_not(self, value: Value) -> Value:
-        """`not value`."""
+        """Returns `not value`."""
         if element_of(value.type) != I1:
             raise self.error(
                 f"the operand of 'not' must be bool, not {type_to_dtype(value.type)}", "compare with '== 0' instead"
@@ -222,13 +222,13 @@ class ExprBuilder:
         return self.emit(NotOp.create(operands=(value,), result_types=(value.type,)))
 
     def select(self, condition: Value, true_value: Value, false_value: Value) -> SSAValue:
-        """`T.Select`, its values matched."""
+        """Returns `T.Select`, its values matched."""
         a, b = self.match(true_value, false_value)
         return self.emit(SelectOp(self.value(condition), self.value(a), self.value(b)))
 
 
 def const_attr(const: Const, builder: ExprBuilder) -> IntegerAttr | FloatAttr:
-    """The attribute of a number; one that its type cannot hold is refused at the builder's location."""
+    """Returns the attribute of a number; raises MirError at the builder's location if it does not fit."""
     key = (const.value, const.type)
     attr = _ATTRS.get(key)
     if attr is not None:

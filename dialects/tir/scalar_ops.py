@@ -183,13 +183,13 @@ def _compare(op: type[ops.CompareOp], symbol: str, node: str, function: Callable
 
 
 def _math(name: str, numpy: str, *, te: str | None = None, mlir: str | None = None, cost: float = 32.0) -> ScalarOp:
-    """A function of one float."""
+    """Returns the row of a function of one float."""
     mlir = f"math.{name}" if mlir is None else mlir
     return ScalarOp(name, operands=FLOATS, te=te, numpy=numpy, mlir_float=mlir, cost=cost)
 
 
 def _rounding(name: str, numpy: str, floats: Callable[[float], float], mlir: str, te: str | None = None) -> ScalarOp:
-    """A rounding of floats, which leaves integers as they are."""
+    """Returns the row of a rounding of floats, which leaves integers unchanged."""
     return ScalarOp(
         name, operands=NUMBERS, te=te, floats=floats, numpy=numpy, numpy_integer="identity", mlir_float=mlir
     )  # fmt: skip

@@ -97,7 +97,7 @@ class PrimFuncOp(FunctionForm):
 
     @property
     def params(self) -> Sequence[SSAValue]:
-        """The parameters as values, in order."""
+        """Returns the parameters as values, in order."""
         return self.body.block.args
 
     def verify_(self) -> None:
@@ -212,7 +212,7 @@ class ForOp(PlainOp):
 
     @property
     def loop_var(self) -> SSAValue:
-        """The loop variable, of the extent's dtype."""
+        """Returns the loop variable, of the extent's dtype."""
         return self.body.block.args[0]
 
     def verify_(self) -> None:
@@ -380,11 +380,11 @@ class BlockOp(PlainOp):
 
     @property
     def iter_vars(self) -> Sequence[SSAValue]:
-        """The iteration variables, in order."""
+        """Returns the iteration variables, in order."""
         return self.body.block.args
 
     def find(self, kind: type[Operation]) -> Operation | None:
-        """The first op of this kind directly in the body: its `tir.reads`, `tir.writes` or `tir.init`."""
+        """Returns the first op of this kind directly in the body: its `tir.reads`, `tir.writes` or `tir.init`."""
         op = self.body.block.first_op
         while op is not None and type(op) is not kind:
             op = op.next_op

@@ -120,7 +120,7 @@ class _Writer:
                 self.lines.append("}")
 
     def _number(self, value: SSAValue) -> int:
-        """The number of a value that is used."""
+        """Returns the number of a value that is used."""
         number = self._numbers.get(value)
         if number is None:
             owner = value.owner
@@ -183,7 +183,7 @@ def _waits(op: Operation) -> bool:
 
 
 def _properties(op: Operation) -> str:
-    """The properties and attributes that mean something, defaults and all, in the order of their names."""
+    """Returns the relevant properties and attributes, with defaults, in the order of their names."""
     given = {name: attr for name, attr in {**op.properties, **op.attributes}.items() if name not in _NAMES}
     if isinstance(op, BufferOp | LaunchThreadOp):
         # The operands that are present are written with them.
@@ -204,7 +204,7 @@ def _properties(op: Operation) -> str:
 
 
 def _text(attribute: Attribute) -> str:
-    """An attribute as text, dictionaries in the order of their keys, arrays by their digest."""
+    """Returns an attribute as text, dictionaries in the order of their keys, arrays by their digest."""
     match attribute:
         case DictionaryAttr():
             return "{" + ", ".join(f"{key}: {_text(attribute.data[key])}" for key in sorted(attribute.data)) + "}"

@@ -96,7 +96,7 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def static_shape(self) -> tuple[int, ...] | None:
-        """The extents as numbers, or None when one of them is symbolic."""
+        """Returns the extents as numbers, or None when one of them is symbolic."""
         dims = [d.value.data for d in self.shape.data if isinstance(d, IntegerAttr)]
         return tuple(dims) if len(dims) == len(self.shape.data) else None
 
@@ -171,7 +171,7 @@ _OTHER_NAMES = {
 
 @lru_cache(maxsize=512)
 def dtype_to_type(dtype: str) -> Attribute:
-    """The type TVM calls `dtype`: "int32", "uint8", "bool", "bfloat16", "float32x4", "handle", "void"…
+    """Returns the type TVM calls `dtype`: "int32", "bool", "bfloat16", "float32x4", "handle", "void"…
 
     Raises MirError for a name that is none.
     """
@@ -257,14 +257,14 @@ def element_of(type: Attribute) -> Attribute:
 
 
 def with_lanes(element: Attribute, lanes: int, scalable: bool = False) -> Attribute:
-    """`element` for one lane, a vector of it for more (or for a number that is not known)."""
+    """Returns `element` for one lane, a vector of it for more (or for an unknown number)."""
     if lanes == 1 and not scalable:
         return element
     return vector_type(element, lanes, scalable)
 
 
 def with_lanes_of(element: Attribute, type: Attribute) -> Attribute:
-    """`element` with as many lanes as `type` has."""
+    """Returns `element` with as many lanes as `type` has."""
     return with_lanes(element, lanes_of(type), is_scalable(type)) if is_vector(type) else element
 
 

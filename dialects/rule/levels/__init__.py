@@ -22,7 +22,7 @@ class Level(Protocol):
     name: str
 
     def resolve(self, name: str) -> str | None:
-        """The full name of the op that a rule's text calls `name`, or None where there is none."""
+        """Returns the full name of the op that a rule's text calls `name`, None if there is not one."""
         ...
 
     def implied(self, name: str) -> Mapping[str, Any]:
@@ -30,11 +30,11 @@ class Level(Protocol):
         ...
 
     def close_to(self, name: str) -> str | None:
-        """An op's name that `name` may be a slip of."""
+        """Returns the op's name closest to a misspelt `name`."""
         ...
 
     def spelled(self, op_name: str) -> str:
-        """An op's full name as a rule's text of this level writes it; the inverse of `resolve`."""
+        """Returns an op's full name as a rule's text of this level writes it; the inverse of `resolve`."""
         ...
 
     def infix(self, function: str) -> str | None:
@@ -58,7 +58,7 @@ class Level(Protocol):
         ...
 
     def attributes(self, op: Operation) -> Mapping[str, Any]:
-        """The attributes that are written on an op."""
+        """Returns the attributes that are written on an op."""
         ...
 
     def constant(self, value: SSAValue) -> Any:
@@ -66,11 +66,11 @@ class Level(Protocol):
         ...
 
     def make_constant(self, value: Any, dtype: str | None, like: Attribute) -> Operation:
-        """A constant op of a number or array, of `dtype` or else of the element type of the type `like`."""
+        """Creates a constant op of a number or array, of `dtype`, by default of the element type of `like`."""
         ...
 
     def build(self, op_name: str, args: Sequence[SSAValue], attributes: Mapping[str, Any], like: SSAValue) -> Operation:
-        """A new op, not yet inserted; its result type is inferred, or, where it cannot be, that of `like`.
+        """Creates an op without inserting it; its result type is inferred, otherwise that of `like`.
 
         Raises:
             MirError: where the arguments or attributes do not fit the op.
@@ -84,13 +84,13 @@ class Level(Protocol):
 
 @cache
 def level_of(op_name: str) -> Level:
-    """The level of an op by its full name: Relay's, TIR's, or that of any other dialect."""
+    """Returns the level of an op by its full name: Relay's, TIR's or another dialect's."""
     return named_level(op_name.partition(".")[0])
 
 
 @cache
 def named_level(name: str) -> Level:
-    """The level called like its dialect ("relay", "tir", "arith", …)."""
+    """Returns the level called like its dialect ("relay", "tir", "arith", …)."""
     if name == "relay":
         from .relay import RelayLevel
 

@@ -42,7 +42,7 @@ class OtherLevel:
 
     @cached_property
     def classes(self) -> dict[str, type[Operation]]:
-        """The dialect's ops by their full names."""
+        """Returns the dialect's ops by their full names."""
         dialect = _dialect(self.name)
         return {} if dialect is None else {op.name: op for op in dialect.operations}
 

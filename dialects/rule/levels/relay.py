@@ -138,7 +138,7 @@ class RelayLevel:
 
 
 def _plain(value: Any) -> Any:
-    """A computed attribute as an operator takes it: numpy's numbers as Python's."""
+    """Returns a computed attribute as an operator takes it: numpy's numbers as Python's."""
     if isinstance(value, Attribute):
         return from_attribute(value)
     if isinstance(value, tuple):

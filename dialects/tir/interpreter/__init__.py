@@ -48,7 +48,7 @@ def interpret_prim_func(func: PrimFuncOp, args: Mapping[str, Any], module: Modul
 
 
 def _argument(func: PrimFuncOp, number: int, args: Mapping[str, Any]) -> Value:
-    """The value for one parameter, checked."""
+    """Returns the value for one parameter, checked."""
     param, name = func.params[number], func.param_names.data[number].data
     key = name
     if name not in args and isinstance(param.type, HandleType):

@@ -35,12 +35,12 @@ Operands = Sequence[int | SSAValue]
 
 
 def resolved(c: Compiler, values: Operands) -> list[tuple[int, bool]]:
-    """(number, False) or (slot, True) of each."""
+    """Returns (number, False) or (slot, True) of each."""
     return [(v, False) if isinstance(v, int) else (c.slot(v), True) for v in values]
 
 
 def sizes(f: Frame, values: list[tuple[int, bool]], op: Operation) -> tuple[int, ...]:
-    """The numbers, the same in all running iterations."""
+    """Returns the numbers, the same in all running iterations."""
     result: list[int] = []
     for value, is_slot in values:
         number = f.v[value] if is_slot else value
@@ -110,7 +110,7 @@ class _Unknown:
 
 
 def _first_match(variable: VarOp) -> Operation | None:
-    """The match that binds the variable: the first one in the text that uses it."""
+    """Returns the match that binds the variable: the first one in the text that uses it."""
     first: Operation | None = None
     for use in variable.result.uses:
         op = use.operation

@@ -78,7 +78,7 @@ def compile_call(c: Compiler, op: CallOp) -> Step | None:
 
 
 def _unknown(op: CallOp) -> Step:
-    """Refused when it is reached."""
+    """Returns a step that raises the error when it runs."""
     name = op.intrinsic.data
     if name in ("call_extern", "call_pure_extern", "call_llvm_pure_intrin", "call_llvm_intrin"):
         what = f"external function '{_string(op.arguments[0]) if op.arguments else '?'}'"
@@ -101,7 +101,7 @@ def _string(value: SSAValue) -> str:
 
 
 def _function(op: CallOp) -> tuple[Callable[..., Any] | None, int]:
-    """(what the call computes, how many arguments come before those that it computes from)."""
+    """Returns (the call's function, the number of leading arguments that it does not take)."""
     name = op.intrinsic.data
     if op.result is None or not op.arguments:
         return None, 0
@@ -143,7 +143,7 @@ def _is_null(pointer: Value) -> bool:
 
 
 def _null(address: Value) -> None:
-    """The handle of an address: only that of 0, which points nowhere, means something here."""
+    """Checks the handle of an address, of which only 0, the null pointer, is supported."""
     return
 
 
@@ -161,7 +161,7 @@ def _halves(name: str) -> Callable[..., Any]:
 
 
 def _dot(dtype: np.dtype[Any]) -> Callable[..., Any]:
-    """To each lane of the first vector, the products of its group of lanes of the two others are added."""
+    """Returns the function that adds products of groups of lanes to the first vector's lanes."""
 
     def dot(sums: Any, a: Any, b: Any) -> Any:
         products = np.asarray(a).astype(dtype) * np.asarray(b).astype(dtype)
@@ -172,7 +172,7 @@ def _dot(dtype: np.dtype[Any]) -> Callable[..., Any]:
 
 
 def _across_lanes(name: str) -> Callable[..., Any]:
-    """All lanes combined, in the order in which processors do it: halves with halves."""
+    """Returns the function that combines all lanes in processors' order: halves with halves."""
     combine = {"add": np.add, "mul": np.multiply, "min": np.minimum, "max": np.maximum}[name.rpartition("_")[2]]
 
     def apply(a: Any) -> Any:
@@ -185,7 +185,7 @@ def _across_lanes(name: str) -> Callable[..., Any]:
 
 
 def _constant_call(op: CallOp) -> Value:
-    """The value of a call that is always the same; None for another."""
+    """Returns the value of a call that is always the same, None for others."""
     name = op.intrinsic.data
     if op.result is None:
         return None

@@ -95,11 +95,11 @@ class Compiler:
         return slot
 
     def alias(self, value: SSAValue, other: SSAValue) -> None:
-        """`value` is kept where `other` is."""
+        """Stores `value` in the slot of `other`."""
         self._slots[value] = self.slot(other)
 
     def region(self, region: Region) -> tuple[Step, ...]:
-        """The steps of a region of one block; none for an empty region."""
+        """Returns the steps of a region of one block; none for an empty region."""
         return self.block(region.block) if region.blocks else ()
 
     def block(self, block: Block, after: Operation | None = None) -> tuple[Step, ...]:
@@ -140,7 +140,7 @@ class Compiler:
         return False
 
     def op(self, op: Operation) -> Step | None:
-        """The step of one op; None when there is nothing to do at run time."""
+        """Returns the step of one op; None if it does nothing at run time."""
         match op:
             case ConstOp():
                 self.template[self.slot(op.result)] = constant(op)
@@ -175,14 +175,14 @@ class Functions:
         self._compiled: dict[PrimFuncOp, CompiledFunction] = {}
 
     def named(self, name: str) -> PrimFuncOp | None:
-        """The function of this name; the table is made once."""
+        """Returns the function of this name."""
         if self._by_name is None:
             ops = () if self.module is None else self.module.body.block.ops
             self._by_name = {op.sym_name.data: op for op in ops if isinstance(op, PrimFuncOp)}
         return self._by_name.get(name)
 
     def compiled(self, func: PrimFuncOp) -> CompiledFunction:
-        """The function, ready to run."""
+        """Returns the function, ready to run."""
         found = self._compiled.get(func)
         if found is None:
             found = self._compiled[func] = Compiler(with_first_values(func), self).compile()

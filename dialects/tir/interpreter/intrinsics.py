@@ -21,7 +21,7 @@ Function = Callable[..., Any]
 
 
 def _elementwise(function: Callable[[float], float]) -> Callable[[Any], Any]:
-    """A Python function of a float on arrays, in float64, rounded to the argument's dtype."""
+    """Wraps a Python function of a float for arrays, in float64, rounded to the argument's dtype."""
     raw = np.frompyfunc(function, 1, 1)
 
     def apply(value: Any) -> Any:
@@ -32,7 +32,7 @@ def _elementwise(function: Callable[[float], float]) -> Callable[[Any], Any]:
 
 
 def _in_float64(function: Callable[..., Array]) -> Callable[..., Any]:
-    """A numpy function or expression, computed in float64 and rounded once (`elementary`)."""
+    """Wraps a numpy function to compute in float64 and round once (`elementary`)."""
     rounded = in_float64(function)
     return lambda *values: scalar_or_array(rounded(*values))
 
@@ -75,12 +75,12 @@ def scaled(value: Any, exponent: Any) -> Any:
 
 
 def nextafter(a: Any, b: Any) -> Any:
-    """The next number of the dtype, as C's: of two equal numbers, 0 and -0 among them, the second."""
+    """Returns the next number of the dtype, as C's: of two equal numbers, 0 and -0 among them, the second."""
     return scalar_or_array(np.where(np.equal(a, b), b, np.nextafter(a, b)))
 
 
 def fma(a: Any, b: Any, c: Any) -> Any:
-    """a * b + c, rounded once (twice for float64)."""
+    """Computes a * b + c, rounded once (twice for float64)."""
     wide = (np.asarray(v).astype(np.float64) for v in (a, b, c))
     x, y, z = wide
     return scalar_or_array((x * y + z).astype(np.asarray(a).dtype))
@@ -122,7 +122,7 @@ EXTERNS: dict[str, Function] = {
 
 
 def extern_function(name: str) -> Function | None:
-    """The mathematical function of C's library (or an LLVM intrinsic) of this name; None for another."""
+    """Returns the function of C's mathematics (or LLVM intrinsic) of this name, None for others."""
     if name.startswith("llvm."):
         name = name.removeprefix("llvm.").split(".")[0]
     if name in EXTERNS:
@@ -134,7 +134,7 @@ EXTERN_NAMES = frozenset([*EXTERNS, *(f"{name}f" for name in EXTERNS)])
 
 
 def integer_call(name: str, result: Attribute, operand: Attribute, op: Operation) -> Function | None:
-    """The function of a call on integers; None when `name` is none."""
+    """Returns the function of a call on integers, None for other names."""
     row = INTRINSICS.get(name)
     if row is None or not row.numpy_integer or not is_integer(element_of(result)):
         return None
@@ -225,7 +225,7 @@ def _q_multiply_shift(a: Any, b: Any, q: Any, s: Any, dtype: np.dtype[Any]) -> A
 
 
 def _q_multiply_shift_per_axis(a: Any, b: Any, left: Any, right: Any, q: Any, flags: Any, dtype: np.dtype[Any]) -> Any:
-    """As `q_multiply_shift`, with left and right shifts, which the flags enable."""
+    """Computes `q_multiply_shift` with left and right shifts, which the flags enable."""
     a, b, left, right, q = (as_array(v, np.dtype(np.int64)) for v in (a, b, left, right, q))
     # The flags may be of lanes.
     if flags:
@@ -257,7 +257,7 @@ def reinterpret(source: Attribute, target: Attribute, op: Operation) -> Function
 
 
 def float_call(name: str, operand: Attribute, op: Operation) -> Function | None:
-    """The function of a call on floats, or a test of one; None when `name` is none."""
+    """Returns the function of a call on floats, or a test of one, None for other names."""
     row = INTRINSICS.get(name)
     if row is None or not row.numpy:
         return None
@@ -272,7 +272,7 @@ def float_call(name: str, operand: Attribute, op: Operation) -> Function | None:
 
 
 def _through_float32(function: Function, dtype: np.dtype[Any], tests: bool) -> Function:
-    """For bfloat16 and float8, of which numpy knows little."""
+    """Wraps a function for bfloat16 and float8, which numpy hardly supports."""
 
     def apply(*values: Any) -> Any:
         result = function(*(as_array(v, np.dtype(np.float32)) for v in values))

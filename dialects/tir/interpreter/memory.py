@@ -30,7 +30,7 @@ class Access:
     # Indices -----------------------------------------------------------------------------------------------------
 
     def parts(self, f: Frame, view: View, indices: Sequence[Value]) -> list[Value]:
-        """The positions in the dimensions of `view.array`, checked."""
+        """Returns the positions in the dimensions of `view.array`, checked."""
         checked = [
             self.checked(f, index, extent, number, view.shape)
             for number, (index, extent) in enumerate(zip(indices, view.shape, strict=True))
@@ -58,7 +58,7 @@ class Access:
         return value
 
     def checked(self, f: Frame, index: Value, extent: int, number: int, shape: tuple[int, ...]) -> Value:
-        """The index, when it is in [0, extent) in all iterations that run; others are clipped."""
+        """Returns the index, when it is in [0, extent) in all iterations that run; others are clipped."""
         if not isinstance(index, np.ndarray):
             if 0 <= index < extent:
                 return index
@@ -141,7 +141,7 @@ class Access:
         return elements[spread]
 
     def fancy(self, f: Frame, view: View, parts: Sequence[Value]) -> tuple[Value, ...]:
-        """The key that gathers the elements one by one."""
+        """Returns the key that gathers the elements one by one."""
         lanes: list[Value] = [f.positions[axis] if view.array.shape[axis] > 1 else 0 for axis in range(view.lanes)]
         key: list[Value] = [*lanes, *parts]
         if self.vector:
@@ -160,7 +160,7 @@ class Access:
     # Access ------------------------------------------------------------------------------------------------------
 
     def read(self, f: Frame, view: View, indices: Sequence[Value]) -> Any:
-        """The elements: a scalar, or an array (maybe a view of the memory)."""
+        """Returns the elements: a scalar, or an array (maybe a view of the memory)."""
         parts = self.parts(f, view, indices)
         elements = self.basic(f, view, parts)
         return view.array[self.fancy(f, view, parts)] if elements is None else elements
@@ -245,7 +245,7 @@ def _slice_of(index: Array, rank: int) -> tuple[int, slice] | int | None:
 
 
 def new_storage(f: Frame, elements: int, dtype: np.dtype[Any], where: Operation, vector: int = 1) -> Storage:
-    """Zeroed memory, for each running iteration its own."""
+    """Creates zeroed memory, for each running iteration its own."""
     lanes = f.rank if f.count > 1 else 0
     shape = (*(f.sizes if lanes else ()), elements * vector)
     try:
@@ -263,7 +263,7 @@ def view_of(
     vector: int,
     where: Operation,
 ) -> View:
-    """A buffer of `shape` in a storage, from element `offset` on."""
+    """Returns a buffer of `shape` in a storage, from element `offset` on."""
     array = storage.array
     if array.dtype != dtype:
         # Bytes after the last whole element belong to none.

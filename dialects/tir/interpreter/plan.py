@@ -101,7 +101,7 @@ class Summary:
     sizes: list[Expr] = field(default_factory=list[Expr])  # of buffers: one number for all iterations of an axis
 
     def add(self, other: Summary) -> None:
-        """This and another piece, one after the other."""
+        """Adds the effects of a part of the program that follows."""
         self.accesses += other.accesses
         self.opaque |= other.opaque
         self.allocated += other.allocated
@@ -117,7 +117,7 @@ _FOLDABLE = (AddOp, MulOp, MinOp, MaxOp)
 
 
 def make_plan(func: PrimFuncOp, harmless_externs: frozenset[str]) -> Plan:
-    """The plan for one function; `harmless_externs` names external functions that are pure mathematics."""
+    """Plans one function; `harmless_externs` are external functions that are pure mathematics."""
     return _Planner(func, harmless_externs).plan
 
 
@@ -203,7 +203,7 @@ class _Planner:
         return total
 
     def sizes(self, op: AllocateOp | BufferOp | BufferRegionOp) -> list[Expr]:
-        """The extents and strides that are computed."""
+        """Returns the extents and strides that are computed."""
         values = [*op.extents()] if isinstance(op, BufferOp) else [*op.extents]
         if isinstance(op, BufferOp):
             values += op.stride_values() or ()
@@ -361,7 +361,7 @@ class _Planner:
                 return
 
     def folded_update(self, accesses: Sequence[PlannedAccess], variable: Atom, op: ForOp) -> StoreOp | None:
-        """The one update that all accesses belong to, when its element is the same in every iteration."""
+        """Returns the one update that all accesses belong to, when its element is the same in every iteration."""
         stores = [a for a in accesses if isinstance(a.op, StoreOp) and a.op in self.plan.updates]
         if len(stores) != 1 or stores[0].op in self.unfoldable:
             return None
@@ -441,7 +441,7 @@ class _Planner:
         return Summary([PlannedAccess(op, *place, isinstance(op, StoreOp))])
 
     def index(self, value: SSAValue) -> Expr:
-        """An index; of a vector, with a variable that runs over the lanes."""
+        """Returns an index; of a vector, with a variable that runs over the lanes."""
         owner = value.owner
         if isinstance(value.type, VectorType) and isinstance(owner, RampOp):
             lane = x.symbol("lane")
@@ -494,7 +494,7 @@ class _Planner:
         return None
 
     def flat(self, buffer: SSAValue, indices: Sequence[Expr]) -> Expr | None:
-        """The offset of an element in a buffer's memory."""
+        """Returns the offset of an element in a buffer's memory."""
         maker, type = buffer.owner, buffer.type
         assert isinstance(type, BufferType)
         offset = x.ZERO

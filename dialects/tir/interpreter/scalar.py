@@ -37,7 +37,7 @@ def meaning(path: str) -> Callable[..., Any]:
 
 
 def constant(op: ConstOp) -> Value:
-    """The value of an immediate."""
+    """Returns the value of an immediate."""
     match op.value:
         case StringAttr():
             return op.value.data
@@ -46,7 +46,7 @@ def constant(op: ConstOp) -> Value:
 
 
 def compile_scalar(c: Compiler, op: Operation) -> Step | None:
-    """The closure of a pure scalar or vector op; None for an op that is none of these."""
+    """Returns the closure of a pure scalar or vector op, None for other ops."""
     match op:
         case BinaryOp():
             return _compile_binary(c, op)
@@ -135,7 +135,7 @@ def floored_quotient(a: Any, b: Any) -> Any:
 
 
 def caster(source: Attribute, target: Attribute, op: Operation) -> Callable[[Any], Any]:
-    """The conversion by value between two types of as many lanes."""
+    """Returns the conversion by value between two types of as many lanes."""
     dtype = dtype_of(target, op)
     to_bool, to_integer = element_of(target) == I1, is_integer(element_of(target))
     from_integer = is_integer(element_of(source))
@@ -158,7 +158,7 @@ def caster(source: Attribute, target: Attribute, op: Operation) -> Callable[[Any
 
 
 def _sized(value: Any) -> Any:
-    """A Python integer as one of numpy's, which is rounded once where it becomes a float."""
+    """Returns a Python integer as one of numpy's, which is rounded once where it becomes a float."""
     # numpy's bool cannot be compared with large integers.
     value = int(value)
     return np.int64(value) if -(1 << 63) <= value < 1 << 63 else np.uint64(value)
@@ -181,12 +181,12 @@ def _compile_select(c: Compiler, op: SelectOp) -> Step:
 
 
 def choose(condition: Array, a: Value, b: Value, dtype: np.dtype[Any]) -> Array:
-    """Element by element, in exactly this dtype."""
+    """Chooses element by element, in exactly this dtype."""
     return np.where(condition, as_array(a, dtype), as_array(b, dtype))
 
 
 def _lane_dimension(value: Value, dtype: np.dtype[Any]) -> Array:
-    """A scalar value with a last dimension of size 1."""
+    """Returns a scalar value with a last dimension of size 1."""
     return as_array(value, dtype)[..., None]
 
 
@@ -227,7 +227,7 @@ def _compile_shuffle(c: Compiler, op: ShuffleOp) -> Step:
 
 
 def scalar_or_array(value: Any) -> Value:
-    """An array of no dimensions, or a numpy integer, as the scalar that it is."""
+    """Returns an array of no dimensions, or a numpy integer, as a scalar."""
     if np.ndim(value):
         return value
     one: Any = value[()] if isinstance(value, np.ndarray) else value

@@ -221,7 +221,7 @@ def compile_while(c: Compiler, op: WhileOp) -> Step:
 
 @handles(YieldOp)
 def compile_yield(c: Compiler, op: YieldOp) -> None:
-    """The op around a region reads the value that is yielded."""
+    """Returns None: the op around a region reads its yielded value."""
 
 
 @handles(IfThenElseOp)
@@ -287,7 +287,7 @@ def compile_assert(c: Compiler, op: AssertOp) -> Step:
 
 @handles(EvaluateOp)
 def compile_evaluate(c: Compiler, op: EvaluateOp) -> None:
-    """The value was computed where it stands."""
+    """Returns None: the value was computed by its own op."""
 
 
 # Loads and stores --------------------------------------------------------------------------------------------------
@@ -369,7 +369,7 @@ def compile_store(c: Compiler, op: StoreOp) -> Step:
 
 
 def _compile_update(c: Compiler, op: StoreOp, update: Update, access: Access, buffer: int, indices: list[int]) -> Step:
-    """`B[i] = B[i] + e`, along the folding axes where there are any."""
+    """Compiles `B[i] = B[i] + e`, along the folding axes if there are any."""
     operand = c.slot(update.operand)
     function = binary_function(update.combine)
     dtype = dtype_of(update.combine.result.type, op)
@@ -408,7 +408,7 @@ def _fold(
     axes: list[int],
     dtype: np.dtype[Any],
 ) -> Array:
-    """held + e0 + e1 + … along the axes, in the order in which the loops would run."""
+    """Computes held + e0 + e1 + … along the axes, in the loops' order."""
     start, terms = (as_array(v, dtype).reshape(np.shape(v) or [1] * f.rank) for v in (held, e))
     if f.mask is not None:
         terms = np.where(f.mask, terms, _identity(combine, dtype))
@@ -449,7 +449,7 @@ def _identity(combine: BinaryOp, dtype: np.dtype[Any]) -> Any:
 
 @handles(LaunchThreadOp)
 def compile_launch_thread(c: Compiler, op: LaunchThreadOp) -> Step:
-    """The rest of the block runs once for each thread, one after the other."""
+    """Compiles the rest of the block to run once for each thread, in order."""
     c.closers.add(op)
     if op.env is not None:
         c.alias(op.result, op.env)
@@ -458,7 +458,7 @@ def compile_launch_thread(c: Compiler, op: LaunchThreadOp) -> Step:
 
 @handles(AttrOp)
 def compile_attr(c: Compiler, op: AttrOp) -> Step | None:
-    """Only an attribute that launches threads does something."""
+    """Compiles attributes that launch threads; others do nothing."""
     if op.key.data not in ("thread_extent", "virtual_thread"):
         return None
     iter_var = op.node.owner

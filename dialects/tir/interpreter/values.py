@@ -28,7 +28,7 @@ _ODD_NAMES = {"e4m3_float8": "float8_e4m3fn", "e5m2_float8": "float8_e5m2"}
 
 
 def dtype_of(type: Attribute, where: Operation) -> np.dtype[Any]:
-    """The numpy dtype of a scalar type, or of a vector type's elements."""
+    """Returns the numpy dtype of a scalar type, or of a vector type's elements."""
     type = element_of(type)
     name = type_to_dtype(type)
     if isinstance(type, HandleType):
@@ -57,7 +57,7 @@ def wrapper(type: Attribute) -> Callable[[int], int]:
 
 
 def integer_limits(type: Attribute) -> tuple[int, int]:
-    """The least and greatest value of an integer type."""
+    """Returns the least and greatest value of an integer type."""
     element = element_of(type)
     assert isinstance(element, IntegerType)
     bits = element.width.data
@@ -65,14 +65,14 @@ def integer_limits(type: Attribute) -> tuple[int, int]:
 
 
 def scalar_of(value: Any, type: Attribute, where: Operation) -> Value:
-    """A Python number as a value of the type."""
+    """Returns a Python number as a value of the type."""
     if isinstance(type, IntegerType):
         return bool(value) if type.width.data == 1 else wrapper(type)(int(value))
     return dtype_of(type, where).type(value)
 
 
 def as_array(value: Value, dtype: np.dtype[Any]) -> Array:
-    """A value as an array of exactly this dtype."""
+    """Returns a value as an array of exactly this dtype."""
     return np.asarray(value, dtype)
 
 

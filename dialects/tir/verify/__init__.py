@@ -42,7 +42,7 @@ VIRTUAL_THREADS = ("vthread", "cthread")
 
 
 def verify_prim_func(func: PrimFuncOp, *, runs: bool = False) -> list[Diagnostic]:
-    """Every rule that the function breaks, in the order of the text.
+    """Returns the rules that the function breaks, in the order of the text.
 
     What has no meaning is an error; what has one, yet not the one that its author can have meant, is a warning. With `runs`,
     for a function that is about to become native code, an access out of bounds is an error as well.
@@ -109,7 +109,7 @@ class _Verifier:
         self.context.guards -= 1
 
     def branches(self, op: IfOp | IfThenElseOp) -> None:
-        """Each side with what the condition says."""
+        """Verifies each side under the condition."""
         self.context.guards += 1
         condition = (
             self.context.analyzer.expr(op.condition) if not isinstance(op.condition.type, VectorType) else x.TRUE
@@ -166,7 +166,7 @@ class _Verifier:
                 self.context.analyzer.bind(node.var, 0, extent)
 
     def thread(self, op: Operation, tag: str, extent: Expr) -> None:
-        """One thread has one extent within a kernel."""
+        """Verifies that a thread has one extent within a kernel."""
         if tag not in THREADS and not tag.startswith(VIRTUAL_THREADS):
             self.context.report(
                 op, f"unknown thread '{tag}'", f"a thread is {', '.join(THREADS)} or a virtual thread 'vthread'"

@@ -43,7 +43,7 @@ class Hull:
     reader: Operation | None = None
 
     def dimension(self) -> int | None:
-        """The first dimension in which reads pass writes."""
+        """Returns the first dimension in which reads pass writes."""
         if not self.writes:
             return None
         for number, (read, written) in enumerate(zip(self.reads, self.writes, strict=False)):
@@ -63,7 +63,7 @@ class AccessRules:
     hulls: dict[SSAValue, Hull] = field(default_factory=dict[SSAValue, Hull])
 
     def unwritten(self) -> set[SSAValue]:
-        """Allocated buffers that are read where nothing writes."""
+        """Returns the allocated buffers that are read where nothing writes."""
         return {buffer for buffer, hull in self.hulls.items() if hull.dimension() is not None}
 
     def report_unwritten(self, buffers: set[SSAValue]) -> None:
@@ -81,7 +81,7 @@ class AccessRules:
             )
 
     def declared(self, op: Operation | None) -> dict[SSAValue, list[DeclaredBox]] | None:
-        """The boxes by buffer."""
+        """Returns the boxes by buffer."""
         if not isinstance(op, RegionsOp):
             return None
         boxes: dict[SSAValue, list[DeclaredBox]] = {}
@@ -96,7 +96,7 @@ class AccessRules:
         return boxes
 
     def allocation(self, op: AllocBufferOp) -> None:
-        """A buffer that is read must be written."""
+        """Verifies that a buffer that is read is written."""
         read = written = None
         for use in op.result.uses:
             user = use.operation
@@ -137,7 +137,7 @@ class AccessRules:
             hull.reader = op
 
     def check(self, op: LoadOp | StoreOp) -> None:
-        """One load or store."""
+        """Verifies one load or store."""
         type = op.buffer.type
         assert isinstance(type, BufferType)
         if (self.blocks and self.blocks[-1].broken) or (isinstance(op, LoadOp) and tells_region(op)):
@@ -150,7 +150,7 @@ class AccessRules:
         self.in_declared(op, indices)
 
     def index(self, value: SSAValue) -> Expr:
-        """An index; of a vector, its first lane (`last_lane` is the last)."""
+        """Returns an index; of a vector, its first lane (`last_lane` is the last)."""
         owner = value.owner
         if isinstance(value.type, VectorType) and isinstance(owner, RampOp):
             return self.context.analyzer.simplify(owner.base)
@@ -193,7 +193,7 @@ class AccessRules:
         return True
 
     def in_declared(self, op: LoadOp | StoreOp, indices: list[Expr]) -> None:
-        """The access against what the innermost block declares."""
+        """Verifies an access against the declared regions of the innermost block."""
         if not self.blocks:
             return
         scope = self.blocks[-1]

@@ -24,7 +24,7 @@ class AxisRules:
     uncovered: list[tuple[BlockOp, Diagnostic]] = field(default_factory=list[tuple[BlockOp, Diagnostic]])
 
     def check(self, op: BlockOp, number: int) -> bool:
-        """The domain of one axis against the values that its binding takes; False when a rule was broken."""
+        """Verifies the domain of one axis against its binding; returns False if a rule is broken."""
         low, extent = (
             self.context.analyzer.simplify(op.dom_mins[number]),
             self.context.analyzer.simplify(op.dom_extents[number]),
@@ -84,7 +84,7 @@ class AxisRules:
                 unwritten -= buffers
 
     def check_init(self, op: InitOp) -> None:
-        """An init belongs to a reduction."""
+        """Verifies that an init belongs to a reduction."""
         block = op.parent_op()
         if not isinstance(block, BlockOp):
             self.context.report(op, "T.init stands outside of a block", "it is the start of a reduction block")
@@ -98,7 +98,7 @@ class AxisRules:
 
 
 def _bounded(binding: Expr, low: int, last: int, bound: ConstIntBound) -> str:
-    """The condition that keeps a binding in its domain."""
+    """Returns the condition that keeps a binding in its domain."""
     if bound.min_value >= low:
         return f"{binding!r} < {last + 1}"
     return f"{low} <= {binding!r}" + ("" if bound.max_value <= last else f" and {binding!r} <= {last}")

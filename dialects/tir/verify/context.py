@@ -41,7 +41,7 @@ class Context:
         self.diagnostics.append(diagnostic)
 
     def count(self, e: Expr) -> int:
-        """At most how many values `e` takes: the product of its variables' numbers of values."""
+        """Returns the product of the variables' numbers of values: an upper bound of those of `e`."""
         total = 1
         for atom in x.free_vars(e):
             bound = self.analyzer.const_int_bound(Expr(((atom, 1),), 0))
@@ -58,7 +58,7 @@ class Context:
         return self.guards == 0 and all(atom in self.exact for atom, _ in e.terms)
 
     def loops_of(self, e: Expr) -> list[BlockArgument]:
-        """The loop variables in an expression."""
+        """Returns the loop variables in an expression."""
         return [
             a.payload
             for a in x.free_vars(e)

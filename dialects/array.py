@@ -1,4 +1,4 @@
-"""Constant arrays as an attribute: numpy data, held once, whatever its size."""
+"""Defines constant arrays as an attribute that holds numpy data without copying it."""
 
 from __future__ import annotations
 

@@ -273,7 +273,7 @@ class FunctionForm(PlainOp):
             written.add("sym_name")
         body = self.regions[0]
         args = body.block.args
-        # The function itself, of one that calls itself, has no name among the parameters'.
+        # In a recursive function, the function itself has no name among the parameters'.
         hidden = len(args) - len(names) if isinstance(names, ArrayAttr) else 0
         labels: list[str] = []
         if isinstance(names, ArrayAttr) and hidden in (0, 1):

@@ -1,8 +1,8 @@
-"""C's mathematics on numbers (<math.h> and glibc's): what each function takes and returns.
+"""Lists the signatures of C's mathematical functions on numbers (<math.h> and glibc's).
 
     sinf(float32) -> float32        sin(float64) -> float64        ldexpf(float32, int32) -> float32
 
-A call with other types reads registers that nobody has set, so both the interpreter and lowering look here first. Functions of long
+A call with other types reads registers that are not set, so both the interpreter and lowering look here first. Functions of long
 double, which end in `l`, have no signature: no dtype holds their numbers.
 
 Source: ISO C 2018, 7.12; the GNU C Library, "Mathematics".

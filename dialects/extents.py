@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 
 MOST_BYTES = (1 << 63) - 1
 MOST_EXTENT = (1 << 31) - 1
-"""Kernels count in int32 what is known only at run time."""
+"""Kernels count runtime extents in int32."""
 
 
 def why_too_large(extents: Iterable[int], element: Attribute) -> str | None:

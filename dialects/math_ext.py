@@ -1,4 +1,4 @@
-"""Elementary functions that xDSL's `math` dialect lacks, on floats and vectors of them."""
+"""Defines elementary functions that xDSL's `math` dialect lacks, on floats and vectors of them."""
 
 from __future__ import annotations
 

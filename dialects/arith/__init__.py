@@ -1,8 +1,8 @@
-"""The arithmetic analyzer over TIR's integer expressions: `Analyzer` is the way in.
+"""Analyzes arithmetic on TIR's integer expressions; `Analyzer` is the entry point.
 
 `const_fold` folds constants as TVM's operators do, `expr` holds the analyzer's expressions, `from_ssa` and `to_ssa` go between them and
 SSA, `bounds` and `simplify` are what the analyzer knows, `iter_map` detects quasi-affine iteration maps, `int_set` returns the
-intervals that expressions cover while variables run, and `regions` infers what a block reads and writes. The names below are loaded when first asked for: who folds needs no analyzer.
+intervals that expressions cover while variables run, and `regions` infers the accesses of a block. The names below are loaded at first use: folding needs no analyzer.
 """
 
 from importlib import import_module

@@ -89,7 +89,7 @@ class Analyzer:
     def __init__(self) -> None:
         self._converted: dict[SSAValue, Expr] = {}
         self._known: dict[Atom, Known] = {}
-        # Undone from the end when a scope closes: what was known before.
+        # The knowledge before each change, restored from the end when a scope closes.
         self._trail: list[tuple[Atom, Known | None]] = []
         self._bound_memo: dict[Atom, ConstIntBound] = {}
         self._modular_memo: dict[Atom, ModularSet] = {}
@@ -164,7 +164,7 @@ class Analyzer:
         self.constraint(ge(self.expr(value), ZERO))
 
     def forget_to(self, mark: int) -> None:
-        """Undoes what was learnt after the trail was `mark` long; `Scope` calls it."""
+        """Undoes the knowledge added since the trail was `mark` long; `Scope` calls it."""
         if len(self._trail) == mark:
             return
         while len(self._trail) > mark:
@@ -272,7 +272,7 @@ class Analyzer:
         if bound is None and atom.kind is Kind.VAR and (known := self._known.get(atom, NOTHING)).equal is None:
             bound = self._bound_memo[atom] = bound_of_type(atom).intersect(known.bound)
         if bound is None:
-            # Inequalities may lead back to the atom: meanwhile it is bounded by what was said of it alone.
+            # Inequalities may lead back to the atom: meanwhile only its own bounds are used.
             self._bound_memo[atom] = self.known(atom).bound
             bound = bound_of_atom(atom, self.const_int_bound).intersect(self.known(atom).bound)
             known = self.known(atom).equal

@@ -1,4 +1,4 @@
-"""Constant bounds and modular sets: what is known of an expression's value in numbers."""
+"""Computes constant bounds and modular sets of expressions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ BOOLEAN = ConstIntBound(0, 1)
 
 
 def constant_bound(low: int, high: int) -> ConstIntBound:
-    """Returns the bound between two numbers, of which those at or beyond `INF` are none."""
+    """Returns the bound between two numbers, of which those at or beyond `INF` are infinite."""
     return ConstIntBound(low if low > -INF else -INF, high if high < INF else INF)
 
 
@@ -191,7 +191,7 @@ def _bound_of_call(atom: Atom, bound: BoundOf) -> ConstIntBound:
         return ConstIntBound(0, bound(atom.operands[0]).max_value).intersect(limits)
     if function.name == "T.shift_left":
         value, count = map(bound, atom.operands)
-        # What is shifted beyond the width is gone, and may leave a negative number.
+        # Bits shifted beyond the width are lost, which may leave a negative number.
         if value.min_value >= 0 and 0 <= count.min_value <= count.max_value < _MOST_BITS:
             most = value.max_value << count.max_value
             return ConstIntBound(0, most) if most <= limits.max_value else limits

@@ -133,7 +133,7 @@ def round_float(value: float, bits: int) -> float:
 def fold_cast(value: float, type: NumberType) -> int | float | None:
     """Returns the constant converted by value to dtype `type`; None for infinities and NaN as integers.
 
-    Integers wrap around; floats are rounded toward zero and limited to what the dtype holds, as when they are converted at run time.
+    Integers wrap around; floats are rounded toward zero and limited to the range of the dtype, as when they are converted at run time.
     """
     if type.is_float:
         return float(value)

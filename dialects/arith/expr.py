@@ -70,7 +70,7 @@ class Atom:
     """A variable or a non-linear term. Made by `make_atom` only; equal atoms are one object.
 
     The atom of an SSA value lasts as long as that, and an atom of others as long as the youngest of them, which holds it: so the
-    order in which atoms were made, which decides about that of terms, does not depend on when memory is collected.
+    order in which atoms were created, which is that of terms, does not depend on garbage collection.
     """
 
     __slots__ = ("__weakref__", "depth", "holds", "kind", "operands", "payload", "serial")
@@ -100,9 +100,9 @@ _Key: TypeAlias = "tuple[Kind, tuple[Expr, ...], Hashable]"
 
 _SERIAL = itertools.count()
 _ATOMS: WeakValueDictionary[_Key, Atom] = WeakValueDictionary()
-"""Those that are made of no others, and no SSA values: symbols, and functions of nothing."""
+"""Atoms without operands that are not SSA values: symbols, and calls without operands."""
 _OF_VALUE = "mirstack_atom"
-"""What an SSA value's own attribute is called that is its atom."""
+"""The attribute of an SSA value that holds its atom."""
 
 
 class Expr:
@@ -522,7 +522,7 @@ def ne(a: Expr, b: Expr) -> Expr:
 
 
 def logical_not(a: Expr) -> Expr:
-    """Returns the negation of a bool; that of an order is an order."""
+    """Returns the negation of a bool; the negation of an order is an order."""
     atom = a.atom
     if atom is not None and atom.kind is Kind.GE:
         return ge(-atom.operands[0] - 1, ZERO)

@@ -1,4 +1,4 @@
-"""From SSA values to analyzer expressions."""
+"""Converts SSA values to analyzer expressions."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def from_ssa(value: SSAValue, memo: dict[SSAValue, Expr]) -> Expr:
             missing: list[SSAValue] = []
             for each in inputs:
                 if each not in memo:
-                    # Atoms are made in the order of inputs, which decides about that of terms.
+                    # Atoms are created in the order of operands, which becomes that of terms.
                     leaf = _leaf(each) if type(each) is OpResult else x.known_var(each)
                     if leaf is None:
                         missing.append(each)

@@ -20,7 +20,7 @@ Ends: TypeAlias = tuple[Expr, Expr]
 """The least and the greatest value, both known."""
 
 FROM_DTYPE = 1 << 24
-"""A bound from here on may say only of what dtype a symbolic size is, or a part of one: of `j % (n // 2)` it is 2^30."""
+"""From here on, a bound may be only that of a size's dtype, or of a part of one: of `j % (n // 2)` it is 2^30."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class IntervalSet:
         return low and high
 
     def intersect(self, other: IntervalSet, analyzer: Analyzer) -> IntervalSet:
-        """Returns the values in both (its min is above its max when there is none)."""
+        """Returns the intersection (its min is above its max if it is empty)."""
         lows = [e for e in (self.min, other.min) if e is not None]
         highs = [e for e in (self.max, other.max) if e is not None]
         return IntervalSet(
@@ -111,7 +111,7 @@ def relax(e: Expr, inner: AbstractSet[Atom], analyzer: Analyzer) -> Ends | None:
 
 
 class _Loops:
-    """The domain of loops whose ranges an analyzer knows, and of what is computed inside of them."""
+    """The domain of loops whose ranges an analyzer knows, and of values computed inside of them."""
 
     def __init__(self, inner: AbstractSet[Atom], analyzer: Analyzer):
         self.inner = inner

@@ -1,4 +1,4 @@
-"""Iteration maps: are these index expressions a quasi-affine, one-to-one map of these loops?
+"""Detects whether indices are a quasi-affine, one-to-one map of loops, and inverts such maps.
 
 The terms are those of TVM's `arith/iter_affine_map.h`. A mark is a variable of known extent (a loop, or a fusion of
 several loops); a split of a mark is `(mark // lower_factor) % extent * scale`; a sum of splits is an index. Detection
@@ -122,7 +122,7 @@ class _Detector:
     inputs: Mapping[Atom, IterRange]
     simplify_trivial: bool
     marks: dict[Atom, IterMark] = field(default_factory=dict[Atom, IterMark])
-    # Fusions by what they are made of, so that the same fusion is the same mark everywhere.
+    # Fusions by their splits, so that the same fusion is the same mark everywhere.
     fused: dict[tuple[tuple[IterSplitExpr, ...], Expr], IterMark] = field(
         default_factory=dict[tuple[tuple[IterSplitExpr, ...], Expr], IterMark]
     )
@@ -318,7 +318,7 @@ class _Detector:
         if not args:
             return None
         left = list(args)
-        # The smallest scale is the one that divides all others; of several, that of a split that is a factor of the next.
+        # The smallest scale divides all others; of several such, take the split that is a factor of the next.
         units = [a for a in left if all(self.divides(a.scale, b.scale) is not None for b in left)]
         if not units:
             return None
@@ -458,7 +458,7 @@ class _Detector:
             )
 
     def next_digit(self, left: Sequence[IterSplitExpr], expected: Expr) -> IterSplitExpr | None:
-        """Returns the split of the lowest digits from `expected` up; None when they overlap what came before."""
+        """Returns the split of the lowest digits from `expected` up; None if they overlap lower ones."""
         for split in left:
             if self.divides(expected, split.lower_factor) is not None and all(
                 o is split or self.divides(split.lower_factor, o.lower_factor) is not None for o in left
@@ -533,7 +533,7 @@ def inverse_affine_iter_map(
         _order_marks(index, ordered, set(ordered))
     for index, output in zip(result.indices, outputs, strict=True):
         _spread(index, output, values)
-    # Parents come before the marks that they are made of.
+    # Marks come before the marks in their sums.
     for mark in reversed(ordered):
         if isinstance(mark.source, IterSumExpr):
             _spread(mark.source, analyzer.simplify(values[mark]), values)
@@ -545,7 +545,7 @@ def inverse_affine_iter_map(
 
 
 def _order_marks(total: IterSumExpr, ordered: list[IterMark], seen: set[IterMark]) -> None:
-    """Appends the marks in the sum, those that a mark is made of before it."""
+    """Appends the marks in the sum, each after the marks in its own sum."""
     for split in total.args:
         if split.source in seen:
             continue
@@ -556,7 +556,7 @@ def _order_marks(total: IterSumExpr, ordered: list[IterMark], seen: set[IterMark
 
 
 def _spread(total: IterSumExpr, value: Expr, values: dict[IterMark, Expr]) -> None:
-    """Adds to the value of each mark what the sum's value says of its digits."""
+    """Adds to the value of each mark the digits that the sum's value determines."""
     value = value - total.base
     largest_first = total.args
     for position, split in enumerate(largest_first):

@@ -2,7 +2,7 @@
 
 Proofs are the analyzer's, whose own form of expressions has no order. The order here is that of TVM's canonical simplifier, so that
 programs print as TVM prints them: larger coefficients first, equal ones as they were
-written, then the constant, then what is subtracted; products of two unknowns are not multiplied out.
+written, then the constant, then subtracted terms; products of two unknowns are not multiplied out.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Sum:
 
 
 class Arith:
-    """Simplifies and proves under what is known of variables."""
+    """Simplifies and proves under knowledge about variables."""
 
     def __init__(self) -> None:
         self.analyzer = Analyzer()

@@ -1,4 +1,4 @@
-"""The one inference of what a block reads and writes, as TVM's `BlockReadWriteDetector` tells it.
+"""Infers the regions that a block reads and writes, as TVM's `BlockReadWriteDetector`.
 
     for k in range(4):
         B[vi] = B[vi] + A[vi * 2 + k, I[vi]]        # reads A[vi * 2:vi * 2 + 4, I[vi]], I[vi]; writes B[vi]
@@ -68,7 +68,7 @@ class BufferAccess:
 
 
 def infer_regions(block: BlockOp) -> None:
-    """Writes at the head of an attached block without reads and writes what its body accesses.
+    """Declares the accesses of a body at the head of an attached block without reads and writes.
 
     Raises MirError where the block accesses memory through a handle.
     """
@@ -108,7 +108,7 @@ class BlockReadWriteDetector:
         self._postponed: list[SSAValue] = []
         self._own: set[SSAValue] = set()
         self._views: dict[SSAValue, SSAValue] = {}
-        # Loop variables and axes inside the block, and what values cover while they run.
+        # Loop variables and axes inside the block, and the sets of values while they run.
         self._domain: dict[SSAValue, IntervalSet] = {}
         self._indices: dict[SSAValue, Index] = {}
         self._converted: dict[SSAValue, Expr] = {}
@@ -121,7 +121,7 @@ class BlockReadWriteDetector:
         return Analyzer()
 
     def reads_beside_init(self) -> list[BufferAccess]:
-        """Returns the reads, without those of what is written if the block begins it with `T.init()`."""
+        """Returns the reads, without those of written buffers if the block initializes these by `T.init()`."""
         return [a for a in self.reads.values() if not self.has_init or a.buffer not in self.writes]
 
     # Accesses
@@ -179,7 +179,7 @@ class BlockReadWriteDetector:
                 self._resume(op.parent)
 
     def _evaluate(self, values: Iterable[SSAValue], home: Block | None) -> None:
-        """Records what evaluating `values` in block `home` loads, the outer load before those in its indices."""
+        """Records loads that evaluate `values` in block `home`, the outer load before those in its indices."""
         pending = list(values)
         pending.reverse()
         while pending:
@@ -215,7 +215,7 @@ class BlockReadWriteDetector:
                             self._visit(inner.ops)
 
     def _resume(self, home: Block | None) -> None:
-        """Records what was met inside a branch or loop and is computed outside of it."""
+        """Records loads that are used in a branch or loop and computed outside of it."""
         if self._postponed:
             postponed, self._postponed = self._postponed, []
             self._evaluate(postponed, home)
@@ -351,7 +351,7 @@ class BlockReadWriteDetector:
         return from_ssa(value, self._converted)
 
     def _index(self, root: SSAValue) -> Index:
-        """Returns what a value covers while the loops inside the block run."""
+        """Returns the set of a value while the loops inside the block run."""
         known = self._indices
         pending = [root]
         while pending:
@@ -376,7 +376,7 @@ class BlockReadWriteDetector:
         return known[root]
 
     def _result(self, op: Operation, value: SSAValue) -> Index:
-        """Returns what the value of an op covers, from what its operands cover."""
+        """Returns the set of an op's result, from those of its operands."""
         if isinstance(op, LetOp):
             return self._indices[op.value]
         if isinstance(op, LoadOp):
@@ -468,7 +468,7 @@ class BlockReadWriteDetector:
         return head.block
 
     def places(self, indices: Mapping[Index, SSAValue | None]) -> dict[Atom, int]:
-        """Returns the places of variables in the indices' text, then of those that only their ends have."""
+        """Returns the places of variables in the indices' text, then of those that only the ends have."""
         places: dict[Atom, int] = {}
         pending = [value for value in indices.values() if value is not None]
         pending.reverse()
@@ -498,7 +498,7 @@ class Head:
         self.detector = detector
 
     def region(self, access: BufferAccess) -> SSAValue:
-        """Returns the region of what is accessed of a buffer."""
+        """Returns the accessed region of a buffer."""
         mins: list[SSAValue] = []
         counts: list[SSAValue] = []
         analyzed = self.detector
@@ -544,7 +544,7 @@ class Head:
         made = to_ssa(e, Builder(InsertPoint.at_end(self.block)), type, loads, order=order, shared=False)
         for load in loads.values():
             for use in list(load.uses)[1:]:
-                # What is loaded twice would be written as a name.
+                # A value loaded twice would be printed under a name.
                 use.operation.operands[use.index] = self._again(load, use.operation)
         return made
 
@@ -595,7 +595,7 @@ def _is_written_early(operand: SSAValue) -> bool:
 
 
 def buffer_region(buffer: SSAValue, mins: Sequence[SSAValue], extents: Sequence[SSAValue]) -> BufferRegionOp:
-    """Returns a box of a buffer, made without the cost of its general constructor."""
+    """Creates a box of a buffer without the cost of the general constructor."""
     sizes = i32_array(1, len(mins), len(extents))
     return create_op(BufferRegionOp, [buffer, *mins, *extents], [_REGION], {SEGMENTS: sizes}, UNKNOWN_LOC)
 

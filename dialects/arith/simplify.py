@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _ROUNDS = 4
 _FOLDED = frozenset({Kind.FLOORDIV, Kind.FLOORMOD, Kind.PRODUCT})
-"""What may fold with the other terms of a sum."""
+"""Atoms that may fold with other terms of a sum."""
 _DIVISIONS = frozenset({Kind.FLOORDIV, Kind.FLOORMOD})
 
 
@@ -77,7 +77,7 @@ class Simplifier:
             if atom.kind is not Kind.FLOORMOD or atom.operands[1].terms or len(e.terms) == 1:
                 continue
             dividend, divisor = atom.operands
-            # A quotient in the dividend may hide what is known of the sum: (16*i + j // 28) // 28 is (448*i + j) // 784.
+            # A quotient in the dividend may hide known facts of the sum: (16*i + j // 28) // 28 is (448*i + j) // 784.
             nested = _opened(dividend, divisor)
             for quotient in (x.floordiv(dividend, divisor), *([] if nested is None else [x.floordiv(*nested)])):
                 quotient = self.simplify(quotient)

@@ -1,4 +1,4 @@
-"""Subspace division: an iteration map over two nests of loops, one inside the other, as a map of each.
+"""Divides an iteration map over two nests of loops, one inside the other, into a map of each.
 
 Every index is written as `outer * inner_extent + inner + base`, where `outer` uses the outer loops alone and `inner` the
 inner ones alone; the predicate falls into one part for each nest. This is TVM's `arith::SubspaceDivide`.
@@ -184,7 +184,7 @@ class _Divider:
             is_outer, is_inner = bool(part.outer.args), bool(part.inner.args)
             if is_outer and is_inner:
                 raise _Undivided(f"part of {e!r} fuses inner with outer loops")
-            # What counts to 1 is 0 wherever it stands.
+            # A counter of extent 1 is 0 everywhere.
             if is_inner and any(o.extent != ONE for o in outer) and part.inner_extent != ONE:
                 raise _Undivided(f"in {e!r} an outer loop counts in smaller steps than an inner one")
             if is_inner:

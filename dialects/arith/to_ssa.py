@@ -1,4 +1,4 @@
-"""From analyzer expressions to SSA: the ops that compute them."""
+"""Builds the SSA ops that compute analyzer expressions."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _is_subtracted(number: int, type: IntegerType) -> bool:
 
 
 class _Emitter:
-    """Builds ops; if `shared`, remembers what it built, so that a repeated subexpression is built once."""
+    """Builds ops; if `shared`, a repeated subexpression is built once."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class _Emitter:
             return self.emit_atom(expr.atom, type)
         total: SSAValue | None = None
         terms = sorted(expr.terms, key=self.rank) if len(expr.terms) > 1 else expr.terms
-        # A constant that is added comes before what is subtracted, unless it would be the first.
+        # An added constant comes before subtracted terms, unless it would be the first.
         pending = expr.const
         for atom, coefficient in terms:
             if coefficient < 0 and pending > 0 and total is not None:

@@ -64,7 +64,7 @@ def named_function(name: str | None = None, *, arity: int | None, wants_values: 
 
 
 LAZY = {"and_": 2, "or_": 2, "ifelse": 3}
-"""Functions whose arguments are computed only where they count, with the number of them: who runs a rule knows them."""
+"""Functions whose arguments are computed only when needed, with the number of them; rule engines implement them."""
 
 
 def _define(name: str, call: Callable[..., Any], arity: int | None, doc: str) -> None:
@@ -185,7 +185,7 @@ NOT_FULL = "axes are None, which is back to front; full_axes(axes, rank) makes n
 
 @named_function(arity=2)
 def compose(first: Sequence[int] | None, second: Sequence[int] | None) -> tuple[int, ...]:
-    """the axes of one transpose that does what two in a row do"""
+    """the axes of one transpose equal to two in a row"""
     if first is None or second is None:
         raise TypeError(NOT_FULL)
     return tuple(first[axis] for axis in second)

@@ -1,6 +1,6 @@
 """Facts about values that are not constants, which the conditions and attributes of rules may use.
 
-A pass that applies rules states what it knows at a place by `knowing`: it answers questions such as `%x >= 0` and `divides(4, %x)`, and
+A pass that applies rules declares its knowledge by `knowing`: it answers questions such as `%x >= 0` and `divides(4, %x)`, and
 has the elements of values that it computed, such as `shape_of(%y)`. A rule that asks for anything else does not apply, whether the
 question stands under `not` or not.
 """

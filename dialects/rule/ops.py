@@ -223,7 +223,7 @@ class MatchOp(IRDLOperation):
 
 @irdl_op_definition
 class AttrOp(IRDLOperation):
-    """`$a` in a pattern: what the attribute is there."""
+    """`$a` in a pattern: the value of the attribute."""
 
     name = "rule.attr"
     assembly_format = "$capture attr-dict `:` type($result)"
@@ -289,7 +289,7 @@ class WhereOp(IRDLOperation):
 class BuildOp(IRDLOperation):
     """`ewise_fma(%x, %y, %z)` in a replacement: a new op, its type inferred.
 
-    Which op: `callee`, or what `op` (the `$op` of a pattern) was. `rest` are attributes taken over from a match;
+    The op is `callee`, or the op captured as `op` (the `$op` of a pattern). `rest` are attributes taken over from a match;
     those of `attr_names` win over them.
     """
 
@@ -430,7 +430,7 @@ def verify_rewrite(rule: RewriteOp) -> None:
     """Raises MirError for a rule that no program could be rewritten with.
 
     The pattern's roots must be ops, each connected to the first by a captured value; a pattern is made of patterns;
-    ops and functions must exist and get as many arguments as they take; conditions are of what the pattern captures.
+    ops and functions must exist and have their numbers of arguments; conditions use only captures of the pattern.
     """
     if rule.level.data not in LEVELS:
         raise error_at(
@@ -508,7 +508,7 @@ def _verify_call(op: MatchOp | BuildOp, names: Sequence[str]) -> None:
 
 
 def _verify_condition(op: WhereOp) -> None:
-    """Conditions are decided before anything is made."""
+    """Verifies a condition, which is decided before anything is built."""
     pending, seen = [op.condition], set[object]()
     while pending:
         value = pending.pop()
@@ -607,7 +607,7 @@ def rewrites_of(module: ModuleOp, name: str | None = None) -> list[RewriteOp]:
     if name is not None:
         collect(name, module, ())
         return found
-    # What sets include is looked up, too: the names must be there.
+    # Included sets are looked up, too: the names must exist.
     for op in module.ops:
         if isinstance(op, RulesetOp):
             collect(_symbol(op), op, ())

@@ -1,4 +1,4 @@
-"""Axes that a schedule makes: loops without a range of their own, and threads."""
+"""Defines the axes that a schedule creates: loops without a range of their own, and threads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .expr import Const, Expr, IterVar, convert, describe, distance, fail, items
 from .schedule_ops import THREAD_TAGS
 
 SPATIAL, REDUCE, THREAD, ORDERED, OPAQUE = "S", "R", "thread", "ordered", "opaque"
-"""Kinds of an axis: of an element, of a reduction, a thread, the steps of a scan, and one that is not scheduled."""
+"""Kinds of an axis: of an element, of a reduction, a thread, the steps of a scan, and not schedulable."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ def is_virtual(tag: str) -> bool:
 
 
 def domain_of(axis: IterVar) -> Range:
-    """Returns the domain that an operation's axis was made with."""
+    """Returns the original domain of an operation's axis."""
     return Range(axis.min, axis.extent)
 
 

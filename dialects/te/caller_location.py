@@ -29,7 +29,7 @@ def caller() -> LocationAttr:
 
 @contextmanager
 def at_caller() -> Generator[None]:
-    """Locates what is made or refused within the `with` at the line that called."""
+    """Locates tensors and errors within the `with` at the line that called."""
     with location_scope(caller()):
         yield
 

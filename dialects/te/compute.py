@@ -1,4 +1,4 @@
-"""TE's ops that make tensors: compute, scan, extern."""
+"""Defines TE's ops that compute tensors: compute, scan, extern."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ BODY_OPS = (
     ReadOp,
     ReduceOp,
 )
-"""What the body of a compute may hold."""
+"""The ops that the body of a compute may hold."""
 
 
 @irdl_op_definition

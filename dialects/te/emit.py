@@ -1,4 +1,4 @@
-"""From Python descriptions to ops: `func` emits a `te.func` with what its parameters need.
+"""Emits the ops of Python descriptions: `func` emits a `te.func` with its parameters' producers.
 
 Equal expressions in one scope become one value, so that the ops are few and do not depend on whether the Python code, or
 the text that was parsed, shared a subexpression or repeated it. The sides of `if_then_else` are scopes: they see what the
@@ -44,7 +44,7 @@ from .value_numbering import Numbering
 T = TypeVar("T")
 
 Definition: TypeAlias = "te.Operation | CommReducer | ex.Var | ex.IterVar"
-"""What a statement of a function defines."""
+"""The Python object that a statement of a function defines."""
 
 # The stack that one level of nested if_then_else takes is a few frames; this many levels fit the default limit.
 SHALLOW = 60
@@ -64,8 +64,8 @@ def func(
 ) -> ops.FuncOp:
     """Creates the `te.func` whose parameters are `args`: placeholders, scalars and outputs, in order.
 
-    What the parameters need is emitted in the order of use; `definitions` come first, in their order, needed or not.
-    The ops take the locations where their Python objects were made.
+    Producers of the parameters are emitted in the order of use; `definitions` come first, in their order, needed or not.
+    The ops take the locations at which their Python objects were created.
     """
     block = Block()
     emitter = FunctionEmitter(block)
@@ -132,7 +132,7 @@ class FunctionEmitter:
         self.function_block = block
         self.block = block
         self.numbering = Numbering()
-        # Expressions in sight, by number, and those that the innermost scope added; None in the function's own.
+        # Visible expressions, by number, and those that the innermost scope added; None in the function's own.
         self.known: dict[int, SSAValue] = {}
         self.added: list[int] | None = None
         self.depth = 0
@@ -307,7 +307,7 @@ class FunctionEmitter:
                 indices = [self.value(i) for i in statement.indices]
                 return tir.StoreOp(value, self._buffer(statement.buffer), indices)
             case ext.For():
-                # What was loaded for the bounds may be overwritten in the body, which must not see it.
+                # Values loaded for the bounds may be overwritten in the body, which must not see them.
                 with self._scope(self.block):
                     begin, extent = self.value(statement.min), self.value(statement.extent)
                 body = Block(arg_types=[type_of(statement.var.dtype)])

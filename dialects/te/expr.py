@@ -480,7 +480,7 @@ _KINDS = {
 _Build: TypeAlias = "Callable[[ExprLike, ExprLike], Expr]"
 
 BUILD: dict[type[Operation], Callable[..., Expr]] = {}
-"""What makes the expression of each op, constants folded."""
+"""The function that builds the expression of each op, constants folded."""
 
 
 def match_types(a: Expr, b: Expr, symbol: str) -> tuple[Expr, Expr]:
@@ -705,11 +705,11 @@ def distance(low: Expr, high: Expr) -> Expr:
 MOST_TEXT = 200
 """How long a text in a message may be; the rest is left out."""
 MOST_DEPTH = 100
-"""How many expressions may be inside of each other; what is deeper is left out."""
+"""The depth of nesting from which a text leaves expressions out."""
 
 
 def text_of(e: Expr, most: int = MOST_TEXT) -> str:
-    """Returns the expression as text, `a * 2 + b`; what is longer than `most` ends in "…"."""
+    """Returns the expression as text, `a * 2 + b`; a text longer than `most` ends in "…"."""
     return _Writer(most).text(e, 0)
 
 

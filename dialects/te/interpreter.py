@@ -487,7 +487,7 @@ class _Points:
             )
             sides.append(side)
             for value in inner.added:
-                # What was computed for some elements is not valid for others.
+                # Values computed for some elements are not valid for others.
                 del self.known[value]
         return np.where(condition, *sides)
 

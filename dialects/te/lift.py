@@ -1,4 +1,4 @@
-"""From a `te.func` back to the Python objects that describe tensors: the way opposite to `emit`."""
+"""Lifts a `te.func` to the Python objects that describe its tensors, the inverse of `emit`."""
 
 from __future__ import annotations
 

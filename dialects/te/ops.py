@@ -1,6 +1,6 @@
-"""TE's ops: functions of tensors that are described element by element.
+"""Defines TE's functions, and the ops in the bodies of computes.
 
-The body of a compute is made of tir's scalar expressions, `te.read` and at most one `te.reduce`; the values that a
+The body of a compute consists of tir's scalar expressions, `te.read` and at most one `te.reduce`; the values that a
 reduction combines are computed in the same body from its axes, which are values of `te.reduce_axis`.
 """
 
@@ -71,7 +71,7 @@ def neutral(kind: str, type: Attribute) -> float:
 
 
 def tensor_name(value: SSAValue) -> str:
-    """Returns the name of a tensor: its op's, with `_v0`, `_v1`… where that makes several."""
+    """Returns the name of a tensor: its op's, with `_v0`, `_v1`… for several results."""
     if not isinstance(value, OpResult):
         return value.name_hint or "tensor"
     op = value.op
@@ -124,7 +124,7 @@ class FuncOp(FunctionForm):
         return last.values if isinstance(last, ReturnOp) else ()
 
     def param_names(self) -> list[str]:
-        """Returns the parameters' names; one that occurs again gets a number: A, A_1."""
+        """Returns the parameters' names; a repeated one gets a number: A, A_1."""
         names: list[str] = []
         taken: set[str] = set()
         for value in self.params:

@@ -1,4 +1,4 @@
-"""The reducers: `te.sum`, `te.max`… and those that `comm_reducer` makes."""
+"""Defines reducers: `te.sum`, `te.max`… and those that `comm_reducer` creates."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from .tensor import Operation
 
 ENGINE = "mirstack.lowering.te.schedule.frontend"
-"""The module whose `create_schedule` makes schedules: most programs have none, and do not import it."""
+"""The module whose `create_schedule` creates schedules: most programs have none, and do not import it."""
 
 
 class StageBase(ABC):
@@ -33,7 +33,7 @@ class ScheduleBase(ABC):
 
     @abstractmethod
     def name_result(self, result: object, name: str) -> None:
-        """Notes what the program calls a result of a primitive."""
+        """Records the program's name of a primitive's result."""
 
     @abstractmethod
     def as_op(self, operations: Sequence[Operation], name: str | None = None, target: str | None = None) -> ScheduleOp:

@@ -1,7 +1,7 @@
-"""A schedule of TE as ops on handles of axes, tensors and groups.
+"""Defines schedules of TE as ops on handles of axes, tensors and groups.
 
 `te.schedule` holds the steps, each an op named `te.schedule.PRIMITIVE`.
-The classes of the primitives' ops are made from their table, `dialects.schedule.signature_table`. Tensors and sizes of the program are named, not
+The classes of the primitives' ops are created from their table, `dialects.schedule.signature_table`. Tensors and sizes of the program are named, not
 captured: the schedule may stand apart from the function that it is for.
 """
 
@@ -190,7 +190,7 @@ class AxisRefOp(IRDLOperation):
 
 @irdl_op_definition
 class ThreadAxisOp(IRDLOperation):
-    """`te.thread_axis("threadIdx.x")`: a thread; `extent` is how many there are, -1 where the loop says."""
+    """`te.thread_axis("threadIdx.x")`: a thread; `extent` is the number of threads, -1 for the loop's."""
 
     name = "te.thread_axis"
     assembly_format = "$tag `,` $var_name attr-dict `->` type($result)"
@@ -345,4 +345,4 @@ def make_step(
 
 
 SCALARS = (*tir.BINARY_OPS, tir.ConstOp, tir.NotOp, tir.SelectOp, tir.CastOp)
-"""The expressions that arguments are made of."""
+"""The expressions in arguments."""

@@ -92,7 +92,7 @@ class Tensor(Elementwise):
         self.value_index = value_index
         self.dims = dims
         self.dtype = dtype
-        # What the program calls it; the name that counts is `name`.
+        # The program's name of the tensor; `name` is the one that counts.
         self.hint: str | None = None
 
     @property
@@ -107,7 +107,7 @@ class Tensor(Elementwise):
 
     @property
     def name(self) -> str:
-        """Returns the operation's name, with `.v0`, `.v1`… where it makes several tensors."""
+        """Returns the operation's name, with `.v0`, `.v1`… for several tensors."""
         return self.op.name if self.op.num_outputs == 1 else f"{self.op.name}.v{self.value_index}"
 
     def __getitem__(self, indices: ExprLike | tuple[ExprLike, ...]) -> Any:
@@ -295,7 +295,7 @@ class ComputeOp(Operation):
     @property
     def input_tensors(self) -> list[Tensor]:
         if self._input_tensors is None:
-            # Expressions stay as they were made.
+            # Expressions are immutable.
             self._input_tensors = tuple(reads_of(self.body))
         return list(self._input_tensors)
 
@@ -361,7 +361,7 @@ def children_of(node: Expr) -> list[Expr]:
 
 
 def parts_of(values: Sequence[Expr]) -> Iterator[Expr]:
-    """Iterates over expressions and all that they are made of, each shared part once, outer ones first."""
+    """Iterates over expressions and their subexpressions, each shared part once, outer ones first."""
     seen: set[int] = set()
     pending: list[Expr] = list(reversed(values))
     while pending:

@@ -1,4 +1,4 @@
-"""Tensor intrinsics: a small computation, and statements that carry it out."""
+"""Defines tensor intrinsics: a small compute, and statements that implement it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The type of TE's tensors."""
+"""Defines the type of TE's tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `tir` dialect: TVM's TensorIR as SSA ops.
+"""Defines the `tir` dialect, TVM's TensorIR as SSA ops.
 
 Functions hold loops, loops hold blocks, blocks hold loads, scalar expressions and stores. Types are in `types`, scalar
 expressions in `expr` (their intrinsics in `intrinsics`), buffers in `buffer`, statements in `stmt`.

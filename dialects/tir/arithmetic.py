@@ -1,4 +1,4 @@
-"""TIR's operators on numbers and bools: arithmetic, comparisons, connectives.
+"""Defines TIR's operators on numbers and bools: arithmetic, comparisons, connectives.
 
 All are pure. Integer semantics are TVM's: `tir.div` and `tir.mod` truncate toward zero, `tir.floordiv` and `tir.floormod` round
 toward minus infinity; signed overflow of 32 bits and more is undefined. Operands are vectors where a loop was vectorized; then
@@ -112,7 +112,7 @@ class DivOp(BinaryOp):
 
 @_binary("tir.mod", "T.truncmod")
 class ModOp(BinaryOp):
-    """The remainder that goes with `tir.div` (`T.truncmod`): its sign is the dividend's."""
+    """The remainder of `tir.div` (`T.truncmod`): its sign is the dividend's."""
 
 
 @_binary("tir.floordiv", "//")

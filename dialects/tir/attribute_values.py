@@ -1,4 +1,4 @@
-"""Python values as the attributes that annotations are made of, and back."""
+"""Converts Python values to the attributes of annotations, and back."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Buffers: the ops that make them, take them apart, load from them and store to them.
 
-An op that makes a buffer holds what its type cannot: symbolic extents, strides, element offset, alignment. A buffer
+An op that defines a buffer holds the parts that its type cannot: symbolic extents, strides, element offset, alignment. A buffer
 without strides is compact in row-major order.
 """
 
@@ -288,7 +288,7 @@ class BufferRegionOp(PlainOp):
 
 
 def accessed_type(buffer: BufferType, indices: Sequence[Attribute]) -> Attribute:
-    """Returns the type of what an access with indices of these types loads or stores."""
+    """Returns the type of the value that an access with indices of these types loads or stores."""
     lanes, scalable = lanes_of(buffer.dtype), False
     for index in indices:
         lanes *= lanes_of(index)
@@ -535,7 +535,7 @@ def tells_region(load: LoadOp) -> bool:
                 continue
             seen.add(user)
             if isinstance(user, BufferRegionOp):
-                # Regions have no use but in what blocks say, or as a buffer that is matched with them.
+                # Regions are used only in the declarations of blocks, or as a matched buffer.
                 if any(isinstance(each.operation, MatchBufferOp) for each in user.result.uses):
                     return False
                 found = True

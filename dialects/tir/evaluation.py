@@ -34,7 +34,7 @@ class Evaluation:
                 self._effects[parent] = max(worst, self._effects.get(parent, NONE))
 
     def effect(self, op: Operation) -> int:
-        """Returns NONE, READ or WRITE: what evaluating `op` does to memory. What is not an expression writes."""
+        """Returns the effect of evaluating `op` on memory: NONE, READ or, for other than expressions, WRITE."""
         if isinstance(op, expr.CallOp):
             kind = Effect.OPAQUE if op.callee is not None else intrinsic_effect(op.intrinsic.data)
             return NONE if kind is Effect.PURE else READ if kind is Effect.READ else WRITE

@@ -76,7 +76,7 @@ class ConstOp(PlainOp):
     @staticmethod
     def int(value: int, type: Attribute = I32) -> ConstOp:
         assert isinstance(type, IntegerType)
-        # Lowering makes thousands, most of them of few values: without the checks of a constructor.
+        # Lowering creates thousands, most of them of few values: without the checks of a constructor.
         return create_op(ConstOp, (), (type,), {"value": integer(int(value), type)}, UNKNOWN_LOC)
 
     @staticmethod

@@ -30,7 +30,7 @@ UNARY_MATH = _names(_ON_FLOATS, 1)
 BINARY_MATH = _names(_ON_FLOATS, 2)
 """Mathematics on two values of the same dtype."""
 OF_FLOATS = frozenset(row.name for row in _PURE_ROWS if row.operands is Operands.FLOATS)
-"""Of these, what is computed in floats only, and not of integers."""
+"""Of these, the ones computed in floats only, not on integers."""
 HORIZONTAL = _names((Operands.ANY,), 1, Result.ELEMENT)
 BITWISE = _names((Operands.INTEGERS,), 2)
 OF_INTEGERS = frozenset(row.name for row in _PURE_ROWS if row.operands is Operands.INTEGERS)

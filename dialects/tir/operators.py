@@ -32,7 +32,7 @@ from .types import I1, I32, I64, element_of, is_scalable, lanes_of, type_to_dtyp
 
 @dataclass(frozen=True, slots=True)
 class Const:
-    """A number that is not yet an op: it may still fold, or change its dtype to that of its neighbour."""
+    """A number that is not yet an op: it may still fold, or change its dtype to that of the other operand."""
 
     value: int | float
     type: Attribute = I32
@@ -103,7 +103,7 @@ def fold(op: type[BinaryOp] | str, lhs: Value, rhs: Value) -> Value | None:
 class ExprBuilder:
     """Makes expressions at the end of `ops`, each new op at `location`.
 
-    What a user's operands do not allow raises MirError at `location`.
+    Operands of a user that are not allowed raise MirError at `location`.
     """
 
     def __init__(self, location: LocationAttr = UNKNOWN_LOC) -> None:
@@ -249,7 +249,7 @@ def const_attr(const: Const, builder: ExprBuilder) -> IntegerAttr | FloatAttr:
     raise builder.error(f"{const.value!r} is no value of dtype {type_to_dtype(const.type)}")
 
 
-# Small integers are everywhere; their attributes are made once. (Floats are not kept: 0.0 equals -0.0 as a key.)
+# Small integers are frequent; their attributes are cached. (Floats are not: 0.0 equals -0.0 as a key.)
 _ATTRS: dict[tuple[int | float, Attribute], IntegerAttr] = {}
 
 UNIT = UnitAttr()

@@ -83,10 +83,10 @@ class ScalarOp(NamedTuple):
     effect: Effect = Effect.PURE
 
     symbol: str = ""
-    """Python's operator; none for what is written as a function."""
+    """Python's operator; none for an op that is written as a function."""
     precedence: Precedence = Precedence.ATOM
     node: str = ""
-    """The function of `T` that makes the op as it stands: `T.FloorDiv`."""
+    """The function of `T` that builds the op without folding: `T.FloorDiv`."""
     printed: str = ""
     """The function of `T` that TVMScript's printer calls where the symbol would fold, if not `node`."""
     matching: tuple[str, ...] = ()
@@ -134,7 +134,7 @@ class ScalarOp(NamedTuple):
 
     @property
     def te_name(self) -> str:
-        """Returns what TE calls it, without `te.` or `tir.`."""
+        """Returns TE's name, without `te.` or `tir.`."""
         return (self.name if self.te is None else self.te).rpartition(".")[2]
 
 
@@ -334,7 +334,7 @@ ROWS = (
     ScalarOp("ceildiv", None, 2, result=INT32, te="", numpy_integer="ceil_quotient", cost=16.0),
     ScalarOp("likely"),
     ScalarOp("vector_dot", None, 3, te=""),
-    # All lanes of a vector combined, in any order; not in TVMScript, but what reductions in lanes end in.
+    # All lanes of a vector combined, in any order; not in TVMScript, but the last step of reductions in lanes.
     *(ScalarOp(f"vector_reduce_{kind}", result=ELEMENT, te="") for kind in ("add", "mul", "min", "max")),
 )  # fmt: skip
 
@@ -349,6 +349,6 @@ BINARY_ROWS: dict[type[ops.BinaryOp], ScalarOp] = {
 }
 """The rows of binary ops, by their class."""
 ARITHMETIC: tuple[type[ops.BinaryOp], ...] = tuple(op for op, row in BINARY_ROWS.items() if row.on_indices)
-"""The ops of integers to integers that index arithmetic is made of."""
+"""The ops of integers to integers in index arithmetic."""
 COMPARISONS: tuple[type[ops.BinaryOp], ...] = tuple(op for op in BINARY_ROWS if issubclass(op, ops.CompareOp))
 """The ops that compare numbers."""

@@ -428,7 +428,7 @@ class RegionsOp(PlainOp):
 
 @irdl_op_definition
 class ReadsOp(RegionsOp):
-    """`T.reads(A[i, j], B[0:4])`: what the block may read besides what it has just written."""
+    """`T.reads(A[i, j], B[0:4])`: the regions that the block may read, except those it has just written."""
 
     name = "tir.reads"
 
@@ -667,7 +667,7 @@ class LaunchThreadOp(PlainOp):
 class RealizeOp(PlainOp):
     """`T.realize(A[0:16], "global")`: a buffer's memory for the rest of the region, of older lowering.
 
-    With `producer` it is `T.ProducerRealize(A[0:16], condition)`, of a tensor that was not yet made a buffer.
+    With `producer` it is `T.ProducerRealize(A[0:16], condition)`, of a tensor that is not yet a buffer.
     """
 
     name = "tir.realize"

@@ -38,7 +38,7 @@ _NAMES = frozenset(
 """Properties that only name things, or say how a text declares them."""
 
 _DEFAULTS = {"data_alignment": 64, "buffer_type": "default"}
-"""What a buffer has where its text says nothing, as in TVM."""
+"""The defaults of buffers that the text leaves out, as in TVM."""
 
 
 def structural_key(function: PrimFuncOp) -> str:
@@ -56,7 +56,7 @@ def structural_key(function: PrimFuncOp) -> str:
 
 
 class _Writer:
-    """Writes one function. Values have numbers; one that is computed has that of its key."""
+    """Writes one function. Values have numbers; a computed value has the number of its key."""
 
     def __init__(self, root: Block):
         self.lines: list[str] = []
@@ -85,7 +85,7 @@ class _Writer:
             self._op(op)
 
     def _op(self, op: Operation) -> None:
-        """Writes a statement; notes what was written before an expression, which is numbered where it is used."""
+        """Writes a statement; records the writes before an expression, which is numbered at its use."""
         self._writes_before[op] = self._writes
         if _waits(op):
             return

@@ -1,4 +1,4 @@
-"""The types of TIR: buffers, handles, regions, reducers; and TVM's names for scalar types."""
+"""Defines TIR's types: buffers, handles, regions, reducers; and TVM's names for scalar types."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _FLOAT_NAMES = {type: name for name, type in _FLOATS.items()}
 
 @irdl_attr_definition
 class HandleType(ParametrizedAttribute, TypeAttribute):
-    """A pointer: `T.handle`, or `T.handle("float32", "global")` when what it points to is known.
+    """A pointer: `T.handle`, or `T.handle("float32", "global")` if its element type and scope are known.
 
     `pointee` is NoneType for an opaque handle and UnitAttr for `T.handle("void")`; `scope` is "" when not given.
     """
@@ -76,7 +76,7 @@ class HandleType(ParametrizedAttribute, TypeAttribute):
 class BufferType(ParametrizedAttribute, TypeAttribute):
     """A multi-dimensional buffer: extents, element type and storage scope.
 
-    Extents that are not numbers are NoneType; the op that makes the buffer holds them as operands, with the strides,
+    Extents that are not numbers are NoneType; the op that defines the buffer holds them as operands, with the strides,
     the element offset and the alignment. A buffer that is a function's parameter has only numbers and is compact.
     """
 
@@ -166,14 +166,14 @@ _OTHER_NAMES = {
     "float": "float32", "double": "float64", "half": "float16", "int": "int32", "uint": "uint32", "long": "int64",
     "short": "int16", "char": "int8", "byte": "uint8", "bf16": "bfloat16",
 }  # fmt: skip
-"""What C and Python call dtypes."""
+"""C's and Python's names of dtypes."""
 
 
 @lru_cache(maxsize=512)
 def dtype_to_type(dtype: str) -> Attribute:
     """Returns the type TVM calls `dtype`: "int32", "bool", "bfloat16", "float32x4", "handle", "void"…
 
-    Raises MirError for a name that is none.
+    Raises MirError for an unknown name.
     """
     if dtype in _FLOATS:
         return _FLOATS[dtype]
@@ -232,7 +232,7 @@ def type_to_dtype(type: Attribute) -> str:
         case NoneType():
             return "void"
         case _:
-            # No scalar: what it is called in messages.
+            # Not a scalar: its name in messages.
             return _FLOAT_NAMES.get(type) or _KINDS.get(type.name) or str(type)
 
 

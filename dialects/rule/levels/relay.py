@@ -1,4 +1,4 @@
-"""Relay in rules: operators by TVM's names, tuples, constants as arrays."""
+"""Defines Relay in rules: operators by TVM's names, tuples, constants as arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The meaning of TIR over numpy.
+"""Interprets TIR functions over numpy.
 
 A function is compiled to closures once (`compiler`; ops in `scalar`, `intrinsics`, `calls`, `buffers`, `statements`). Loops
 whose iterations are independent (`plan`) run as axes of arrays, in the dtype and the order of roundings that the loops

@@ -100,7 +100,7 @@ class _Unknown:
                 self.slots[c.slot(maker.result)] = maker.var_name.data
 
     def settle(self, f: Frame, value: int | SSAValue, slot: int, actual: Value, what: str) -> None:
-        """Binds the variable, or refuses a value that differs from what the text says."""
+        """Binds the variable, or refuses a value that differs from the declared one."""
         if isinstance(value, SSAValue) and slot in self.slots:
             f.v[slot] = actual
             return
@@ -161,7 +161,7 @@ def compile_match_buffer(c: Compiler, op: MatchBufferOp) -> Step:
         settle_shape(f, view.shape)
         if strides is not None:
             for i, stride in enumerate(strides):
-                # A number says nothing of an axis of one element.
+                # The stride of an axis of one element is arbitrary.
                 if isinstance(stride, SSAValue) or view.shape[i] > 1:
                     unknown.settle(f, stride, stride_slots[i], view.strides[i], f"stride {i}")
         if offset_slot in unknown.slots:
@@ -312,7 +312,7 @@ def compile_buffer_get(c: Compiler, op: BufferGetOp) -> Step:
         view: View = f.v[buffer]
         match field:
             case "data":
-                # The handle of a buffer is that of its memory; where the buffer begins in it is its elem_offset.
+                # The handle of a buffer is that of its memory, in which the buffer begins at its elem_offset.
                 f.v[result] = Pointer(view.storage)
             case "elem_offset":
                 f.v[result] = view.offset

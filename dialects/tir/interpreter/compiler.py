@@ -1,4 +1,4 @@
-"""A function's ops as closures, once; running them is running the function."""
+"""Compiles a function's ops to closures, once; running these is running the function."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class CompiledFunction:
 
 
 class Compiler:
-    """Compiles one function. `functions` holds those that it may call, compiled when first called."""
+    """Compiles one function. `functions` holds its callees, compiled at their first call."""
 
     def __init__(self, func: PrimFuncOp, functions: Functions):
         self.func = func
@@ -167,7 +167,7 @@ def _is_only_addressed(op: Operation) -> bool:
 
 
 class Functions:
-    """The functions of a module by name, compiled when first asked for."""
+    """The functions of a module by name, compiled at first use."""
 
     def __init__(self, module: ModuleOp | None):
         self.module = module

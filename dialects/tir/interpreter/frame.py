@@ -1,4 +1,4 @@
-"""The state of one running function."""
+"""Holds the state of one running function."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Frame:
         return positions
 
     def close_axis(self, axis: int) -> None:
-        """Ends what `open_axis` began."""
+        """Ends the axis of `open_axis`."""
         self.count //= self.sizes[axis]
         self.sizes[axis] = 1
         self.positions[axis] = None

@@ -97,11 +97,11 @@ def _integer_function(row: ScalarOp, type: Attribute) -> Binary:
     scalars, arrays = row.integers, meaning(row.numpy_integer)
     wrap = bool if type == I1 else wrapper(type)
 
-    # What is chosen of two numbers needs no wrapping around.
+    # A chosen operand needs no wrapping around.
     def choose_one(a: Any, b: Any) -> Any:
         return arrays(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else scalars(a, b)
 
-    # An integer divided by 0, and what that leaves, is 0: as numpy has it for arrays, and native code.
+    # An integer divided by 0, and its remainder, are 0: as numpy has it for arrays, and native code.
     def divide(a: Any, b: Any) -> Any:
         if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
             return arrays(a, b)
@@ -150,7 +150,7 @@ def caster(source: Attribute, target: Attribute, op: Operation) -> Callable[[Any
             return bool(value != 0)
         if wrap is None:
             value = _sized(value) if from_integer else value
-            # Floats of ml_dtypes cannot be made of large integers; native code goes by way of float32, too.
+            # Floats of ml_dtypes cannot be converted from large integers; native code goes by way of float32, too.
             return dtype.type(np.float32(value) if through_float32 else value)
         return wrap(int(value)) if from_integer else numeric.convert_scalar(value, *limits)
 

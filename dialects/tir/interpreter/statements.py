@@ -97,7 +97,7 @@ def _serial_loop(op: ForOp, low: int, extent: int, var: int, body: tuple[Step, .
                 each(f)
 
     def uneven(f: Frame, start: Value, count: Value) -> None:
-        """Bounds that differ between running iterations of loops outside: those that are done wait."""
+        """Runs a loop whose bounds differ between running iterations of outer loops: finished ones wait."""
         dtype = dtype_of(op.loop_var.type, op)
         for turn in range(int(np.max(count))):
             running = count > turn

@@ -22,7 +22,7 @@ from ..types import HandleType, element_of, is_unsigned, type_to_dtype
 
 Array: TypeAlias = "NDArray[Any]"
 Value: TypeAlias = Any
-"""What an SSA value is at run time: int, bool, numpy scalar, array, Pointer, View or str."""
+"""The runtime value of an SSA value: int, bool, numpy scalar, array, Pointer, View or str."""
 
 _ODD_NAMES = {"e4m3_float8": "float8_e4m3fn", "e5m2_float8": "float8_e5m2"}
 

@@ -44,7 +44,7 @@ VIRTUAL_THREADS = ("vthread", "cthread")
 def verify_prim_func(func: PrimFuncOp, *, runs: bool = False) -> list[Diagnostic]:
     """Returns the rules that the function breaks, in the order of the text.
 
-    What has no meaning is an error; what has one, yet not the one that its author can have meant, is a warning. With `runs`,
+    A program without a meaning is an error; a program whose meaning its author cannot intend is a warning. With `runs`,
     for a function that is about to become native code, an access out of bounds is an error as well.
     """
     return _Verifier(func, runs).verify()

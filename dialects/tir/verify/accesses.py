@@ -1,4 +1,4 @@
-"""Loads and stores against the buffer's shape, what their block declares, and what was written before."""
+"""Verifies loads and stores against the buffer's shape, their block's regions, and earlier writes."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class DeclaredBox:
 
 @dataclass
 class BlockScope:
-    """The innermost block around an op, with what it declares (None: it declares nothing)."""
+    """The innermost block around an op, with its declared regions (None if it declares none)."""
 
     op: BlockOp
     reads: dict[SSAValue, list[DeclaredBox]] | None
     writes: dict[SSAValue, list[DeclaredBox]] | None
-    # Axes of the block that broke a rule: what follows from them is not reported again.
+    # Axes of the block that broke a rule: consequences are not reported again.
     broken: bool = False
 
 
@@ -54,7 +54,7 @@ class Hull:
 
 @dataclass
 class AccessRules:
-    """Bounds, declared regions, and reads of what nothing wrote."""
+    """Verifies bounds, declared regions, and reads of memory that nothing wrote."""
 
     context: Context
     runs: bool
@@ -117,7 +117,7 @@ class AccessRules:
             )
 
     def note_hull(self, op: LoadOp | StoreOp, indices: list[Expr]) -> None:
-        """Widens what is known to be read, or may be written, of an allocated buffer."""
+        """Widens the box of an allocated buffer that is known to be read, or may be written."""
         hull = self.hulls.get(op.buffer)
         if hull is None:
             return
@@ -168,7 +168,7 @@ class AccessRules:
     def in_bounds(self, op: LoadOp | StoreOp, type: BufferType, indices: list[Expr]) -> bool:
         maker = op.buffer.owner
         if isinstance(maker, DeclBufferOp) and maker.source is not None:
-            # A view's shape is not that of the memory it looks at.
+            # A view's shape is not that of its memory.
             return True
         for number, (dim, index) in enumerate(zip(type.shape.data, indices, strict=True)):
             if not isinstance(dim, IntegerAttr):

@@ -17,7 +17,7 @@ from .context import Context
 
 @dataclass
 class AxisRules:
-    """Domains and bindings, and what a reduction's init needs."""
+    """Verifies domains and bindings of axes, and that an init has a reduction."""
 
     context: Context
     # Axes that their loops do not fill: whether that is wrong shows when the whole function was seen.
@@ -42,7 +42,7 @@ class AxisRules:
         count = min(bound.max_value - bound.min_value + 1, self.context.count(binding))
         if bound.min_value < low.value or bound.max_value > last:
             worst = bound.min_value if bound.min_value < low.value else bound.max_value
-            # As many values as the domain has, but others: the program runs, and means what it does.
+            # As many values as the domain has, but others: the program is well-defined.
             self.context.report(
                 op,
                 f"axis '{name}' of block '{block}' has the domain {domain}, but its binding {binding!r} takes the value {worst}",

@@ -37,10 +37,7 @@ def main() -> None:
     )
     parser.add_argument("out", type=Path, help="the folder to write; made where it is missing")
     parser.add_argument(
-        "--models",
-        nargs="*",
-        default=["lenet", "squeezenet", "bert"],
-        help="models of `examples.models` to compile",
+        "--models", nargs="*", default=["lenet", "squeezenet", "bert"], help="models of `examples.models` to compile"
     )
     options = parser.parse_args()
     with ThreadPoolExecutor(os.cpu_count()) as pool:

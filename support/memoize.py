@@ -21,9 +21,7 @@ _MANY = 1 << 10
 """Answers that are kept: programs of all sorts may pass through one process."""
 
 
-def memoized(
-    function: Callable[[AttributeT, *Rest], ValueT],
-) -> Callable[[AttributeT, *Rest], ValueT]:
+def memoized(function: Callable[[AttributeT, *Rest], ValueT]) -> Callable[[AttributeT, *Rest], ValueT]:
     """Caches a function by its attribute's identity and the numbers that follow.
 
     Exceptions are not cached.

@@ -57,8 +57,7 @@ FAMILIES = (
     Family("znver4", "x86_64", 64, 32 * KIB, 1 * MIB, 16 * MIB, ZEN4),
     Family("znver[5-9]", "x86_64", 64, 48 * KIB, 1 * MIB, 16 * MIB, ZEN4 | {"avxvnni"}),
     Family(
-        "sapphirerapids|emeraldrapids|graniterapids.*",
-        *("x86_64", 64, 48 * KIB, 2 * MIB, 8 * MIB, SAPPHIRE_RAPIDS),
+        "sapphirerapids|emeraldrapids|graniterapids.*", *("x86_64", 64, 48 * KIB, 2 * MIB, 8 * MIB, SAPPHIRE_RAPIDS)
     ),
     Family("diamondrapids", "x86_64", 64, 48 * KIB, 2 * MIB, 8 * MIB, SAPPHIRE_RAPIDS | AVX_IFMA | {"avx10_2"}),
     Family("cooperlake", "x86_64", 64, 32 * KIB, 1 * MIB, 4 * MIB, AVX2 | {"vnni", "bf16"}),
@@ -68,10 +67,7 @@ FAMILIES = (
     Family("x86-64-v4|skylake-avx512|skx", "x86_64", 64, 32 * KIB, 1 * MIB, 4 * MIB, AVX2),
     Family("cannonlake", "x86_64", 64, 32 * KIB, 1 * MIB, 4 * MIB, AVX512_VBMI),
     # AVX2 and fused multiply-add
-    Family(
-        "alderlake|raptorlake|meteorlake|gracemont",
-        *("x86_64", 32, 32 * KIB, 1280 * KIB, 4 * MIB, AVX_VNNI),
-    ),
+    Family("alderlake|raptorlake|meteorlake|gracemont", *("x86_64", 32, 32 * KIB, 1280 * KIB, 4 * MIB, AVX_VNNI)),
     Family(
         "arrowlake.*|lunarlake|pantherlake|sierraforest|grandridge",
         *("x86_64", 32, 32 * KIB, 1280 * KIB, 4 * MIB, AVX_IFMA),
@@ -96,8 +92,7 @@ FAMILIES = (
     Family("neoverse-512tvb", "aarch64", 16, 64 * KIB, 1 * MIB, 2 * MIB, DOT | {"fp16", "sve"}),
     Family("neoverse-e1|carmel", "aarch64", 16, 64 * KIB, 1 * MIB, 2 * MIB, DOT | {"fp16"}),
     Family(
-        "cortex-(x[2-9].*|x925|a71[05]|a72[05]|a51[0-9]|a520.*)",
-        *("aarch64", 16, 64 * KIB, 512 * KIB, 2 * MIB, SVE),
+        "cortex-(x[2-9].*|x925|a71[05]|a72[05]|a51[0-9]|a520.*)", *("aarch64", 16, 64 * KIB, 512 * KIB, 2 * MIB, SVE)
     ),
     Family("cortex-(x1.*|a7[5678].*|a55|a65.*)", "aarch64", 16, 64 * KIB, 256 * KIB, 1 * MIB, DOT | {"fp16"}),
     Family("cortex-a(72|73|57)", "aarch64", 16, 32 * KIB, 1 * MIB, 1 * MIB),

@@ -166,11 +166,7 @@ def main(what: str, engine_name: str, workload: str, threads: int, folder: Path)
     for _ in range(CALLS):
         call.run()
     arena = [getattr(program, name, 0) for name in ("arena_bytes", "arena_lower_bound")]
-    answer = {
-        "seconds": seconds,
-        "run_bytes": _status("VmHWM") - before,
-        "arena": arena if any(arena) else None,
-    }
+    answer = {"seconds": seconds, "run_bytes": _status("VmHWM") - before, "arena": arena if any(arena) else None}
     print(json.dumps(answer))
 
 

@@ -11,16 +11,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from mirstack.dialects.array import numpy_dtype
-from mirstack.dialects.relay.ir import (
-    CallGlobalOp,
-    ConstantOp,
-    FuncOp,
-    IfOp,
-    LetOp,
-    ReturnOp,
-    TupleGetItemOp,
-    TupleOp,
-)
+from mirstack.dialects.relay.ir import CallGlobalOp, ConstantOp, FuncOp, IfOp, LetOp, ReturnOp, TupleGetItemOp, TupleOp
 from mirstack.dialects.relay.operator import Attrs, OperatorOp
 from mirstack.dialects.tir.types import type_to_dtype
 from numpy.typing import NDArray

@@ -109,11 +109,7 @@ seeds = st.integers(0, 2**16)
 
 @st.composite
 def array(
-    draw: Any,
-    shape: Any = shapes,
-    dtypes: Sequence[str] = NUMBERS,
-    low: float = -3.0,
-    high: float = 3.0,
+    draw: Any, shape: Any = shapes, dtypes: Sequence[str] = NUMBERS, low: float = -3.0, high: float = 3.0
 ) -> np.ndarray:
     """Draws an array; `shape` is a strategy or a shape."""
     drawn = draw(shape) if isinstance(shape, st.SearchStrategy) else shape

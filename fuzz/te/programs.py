@@ -181,11 +181,7 @@ class TensorProgramWriter:
             return te.const(-1, dtypes[0]), te.min_value(dtypes[1])
 
         reducer = te.comm_reducer(combine, identity, name="most")
-        index, value = te.compute(
-            self.dims,
-            lambda i, j: reducer((k + j * 0, read(i, k)), axis=k),
-            name=f"{name}_",
-        )
+        index, value = te.compute(self.dims, lambda i, j: reducer((k + j * 0, read(i, k)), axis=k), name=f"{name}_")
         return te.compute(self.dims, lambda i, j: value[i, j] + index[i, j].astype(self.dtype), name=name)
 
     def scan(self, name: str) -> Any:

@@ -171,11 +171,7 @@ case("trunc_divide", lists(_exact_divisions()), _wrapped(lambda a, b: math.trunc
 case("floor_divide", lists(_exact_divisions()), _wrapped(lambda a, b: math.floor(a / b)))
 case("mod trunc_mod", lists(_exact_divisions()), _wrapped(lambda a, b: a - math.trunc(a / b) * b))
 case("floor_mod", lists(_exact_divisions()), _wrapped(lambda a, b: a - math.floor(a / b) * b))
-case(
-    "power",
-    lists(broadcastable(2, low=1, high=3)),
-    _wrapped(lambda a, b: a**b),
-)
+case("power", lists(broadcastable(2, low=1, high=3)), _wrapped(lambda a, b: a**b))
 case("maximum", lists(BIG), _wrapped(max))
 case("minimum", lists(BIG), _wrapped(min))
 case("left_shift", lists(broadcastable(2, INTS, low=0, high=5)), _wrapped(lambda a, b: a * 2**b))
@@ -213,24 +209,12 @@ def _choices(draw: Any) -> list[Any]:
 
 
 case("where", lists(_choices()), lambda attrs, c, x, y: c * x + (1 - c.astype(x.dtype)) * y)
-case(
-    "ewise_fma",
-    lists(broadcastable(3)),
-    lambda attrs, a, b, c: np.add(np.multiply(a, b), c),
-)
+case("ewise_fma", lists(broadcastable(3)), lambda attrs, a, b, c: np.add(np.multiply(a, b), c))
 
 SHAPE = shapes
 DTYPE = st.sampled_from(ALL)
-case(
-    "zeros",
-    use(shape=SHAPE, dtype=DTYPE),
-    lambda a: np.broadcast_to(np.zeros((), numpy_dtype(a.dtype)), a.shape),
-)
-case(
-    "ones",
-    use(shape=SHAPE, dtype=DTYPE),
-    lambda a: np.broadcast_to(np.ones((), numpy_dtype(a.dtype)), a.shape),
-)
+case("zeros", use(shape=SHAPE, dtype=DTYPE), lambda a: np.broadcast_to(np.zeros((), numpy_dtype(a.dtype)), a.shape))
+case("ones", use(shape=SHAPE, dtype=DTYPE), lambda a: np.broadcast_to(np.ones((), numpy_dtype(a.dtype)), a.shape))
 case("full", use(array(()), shape=SHAPE), lambda a, v: np.broadcast_to(v, a.shape))
 case("shape_of", use(array(), dtype=st.sampled_from(("int32", "int64"))), lambda a, x: np.array(x.shape, a.dtype))
 case("ndarray_size", use(array(), dtype="int32"), lambda a, x: np.array(math.prod(x.shape), np.int32))

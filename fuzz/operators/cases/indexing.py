@@ -140,11 +140,7 @@ def _one_hots(draw: Any) -> Any:
         "depth": draw(st.integers(1, 4)),
         "axis": axis,
         "dtype": draw(st.sampled_from((*FLOATS, "int32", "int8", "uint8"))),
-    }, [
-        i,
-        on,
-        off,
-    ]
+    }, [i, on, off]
 
 
 def _one_hot_reference(a: Any, i: np.ndarray, on: np.ndarray, off: np.ndarray) -> np.ndarray:

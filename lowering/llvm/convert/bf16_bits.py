@@ -16,14 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    BFloat16Type,
-    DenseIntOrFPElementsAttr,
-    FloatAttr,
-    bf16,
-    i16,
-)
+from xdsl.dialects.builtin import ArrayAttr, BFloat16Type, DenseIntOrFPElementsAttr, FloatAttr, bf16, i16
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects import llvm_ext

@@ -14,15 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from xdsl.dialects import func, llvm, scf
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DictionaryAttr,
-    IntegerAttr,
-    SymbolRefAttr,
-    UnitAttr,
-    i32,
-    i64,
-)
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, SymbolRefAttr, UnitAttr, i32, i64
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from ....support.diagnostics import error_at

@@ -26,9 +26,7 @@ def convert_yield(c: Converter, op: scf.YieldOp | scf.ReduceOp) -> None:
     """Keeps the operands of a region's terminator for the op around it, which goes on when the block ends."""
     if isinstance(op, scf.ReduceOp) and op.args:
         raise error_at(
-            op,
-            "scf.parallel with a reduction cannot be lowered",
-            "reduce into a buffer, or use scf.for with iter_args",
+            op, "scf.parallel with a reduction cannot be lowered", "reduce into a buffer, or use scf.for with iter_args"
         )
     parent = op_around(op)
     if isinstance(parent, scf.ExecuteRegionOp):

@@ -62,11 +62,7 @@ class Int:
         """Returns `other` as a value of this type."""
         return other.value if isinstance(other, Int) else self.b.constant(other, self.value.type)
 
-    def _op(
-        self,
-        op: type[Operation],
-        other: Int | int,
-    ) -> Int:
+    def _op(self, op: type[Operation], other: Int | int) -> Int:
         properties: dict[str, Attribute] = dict(WRAPS) if op in (llvm.AddOp, llvm.SubOp, llvm.MulOp, llvm.ShlOp) else {}
         return Int(self.b, self.b.emit(op, (self.value, self.same(other)), self.value.type, properties))
 

@@ -191,10 +191,7 @@ def _patches(source: Source) -> Figure:
 
 
 def _changes(node: ast.AST, names: set[str]) -> bool:
-    """Tells whether a statement sets a field of one of some classes.
-
-    `Class.field = …`, `setattr(Class, …)`, or a loop of these.
-    """
+    """Tells whether a statement is `Class.field = …` or `setattr(Class, …)`, or a loop of these."""
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         return any(isinstance(each, ast.Attribute) and _is_class(each.value, names) for each in targets)
@@ -312,10 +309,7 @@ def _is_self(node: ast.expr) -> bool:
 
 
 def _class_names(source: Source, *, ops: bool = False) -> Figure:
-    """Counts public class names that several modules of a top folder define.
-
-    With `ops`, only names whose classes are ops in each.
-    """
+    """Counts public class names that several modules of a top folder define; with `ops`, of ops only."""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     others: set[tuple[str, str]] = set()
     for module, tree in source.trees.items():
@@ -444,10 +438,7 @@ def picture(source: Source) -> str:
 
 
 def _room(source: Source, module: str) -> str:
-    """Returns the room of a module: a folder of a top folder, or a top folder that is drawn as one.
-
-    A top folder's own modules have none.
-    """
+    """Returns the room of a module: a folder of a top folder, or a top folder drawn as one; "" for none."""
     parts = source.path(module).split("/")[:-1]
     if parts and parts[0] in DRAWN_AS_ONE:
         return parts[0]

@@ -15,10 +15,7 @@ from .errors import did_you_mean
 
 
 class ShowVersion(argparse.Action):
-    """Prints the versions of mirstack and xDSL, for `--version`.
-
-    They are looked up only then: that takes a tenth of the start-up.
-    """
+    """Prints the versions of mirstack and xDSL; looking them up takes a tenth of the start-up."""
 
     def __call__(
         self,

@@ -27,10 +27,7 @@ atexit.register(gc.freeze)
 
 
 class UsageError(Exception):
-    """A command line that names a pass, an option or a file that does not exist.
-
-    One line, or more where a caret helps.
-    """
+    """A command line that names what does not exist: one line, or more where a caret helps."""
 
 
 class InternalError(Exception):
@@ -43,10 +40,7 @@ class InternalError(Exception):
 
 
 def guarded(tool: str, body: Callable[[], int], debug: bool = False) -> int:
-    """Returns the exit code of `body()`; prints what it raises to standard error.
-
-    There is a traceback only with `debug`.
-    """
+    """Returns the exit code of `body()`; prints exceptions, with a traceback only with `debug`."""
     # A stream that was closed before the start. Its number stays in use, lest a file that is opened next get it.
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

@@ -21,10 +21,7 @@ _UNKNOWN_OP = re.compile(r"Operation (\S+) is not registered")
 
 
 class LineTable:
-    """Finds lines and columns of positions in a text in logarithmic time.
-
-    xDSL counts newlines from the start each time.
-    """
+    """Finds lines and columns in logarithmic time; xDSL counts newlines from the start each time."""
 
     def __init__(self, text: str, first_line: int):
         self.first_line = first_line

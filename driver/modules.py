@@ -26,10 +26,7 @@ def register_dialects(context: Context) -> None:
 
 
 def format_of(path: str | None, told: str | None) -> str:
-    """Returns the format of a file: the given one, otherwise its extension's; `.mir` of standard input.
-
-    Raises `UsageError`.
-    """
+    """Returns the given format, or the extension's, `.mir` of standard input. Raises `UsageError`."""
     if told:
         return told
     found = extension(path)
@@ -79,10 +76,7 @@ def _looks_like(text: str) -> str | None:
 
 
 def read_module(path: str, told_format: str | None = None) -> ModuleOp:
-    """Returns the verified module of a file; adds its text to the current sources.
-
-    Raises `UsageError` and `MirError`.
-    """
+    """Reads and verifies a file's module; keeps its text. Raises `UsageError` and `MirError`."""
     source = read_source(path)
     text_format = format_of(path, told_format)
     Sources.current().add(source.name, source.text)

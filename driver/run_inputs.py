@@ -21,10 +21,7 @@ Arrays = dict[str, np.ndarray]
 
 
 class Parameter(Protocol):
-    """A parameter of an entry; `dtype` is TVM's name.
-
-    `shape` may hold sizes by name, or expressions of them.
-    """
+    """A parameter of an entry: TVM's dtype, and a shape with sizes by name, or expressions of them."""
 
     @property
     def name(self) -> str: ...
@@ -145,10 +142,7 @@ def named(parameters: Sequence[Parameter]) -> list[NamedParameter]:
 
 
 def read_sizes(arguments: Iterable[str], parameters: Sequence[Parameter]) -> dict[str, int]:
-    """Parses `--size n=37`.
-
-    Raises `UsageError`, also for a size that no parameter has, and one that is given twice.
-    """
+    """Parses `--size n=37`. Raises `UsageError`, also for an unknown size, and one given twice."""
     sizes: dict[str, int] = {}
     known = size_names(parameters) + [p.name for p in parameters if not p.shape]
     for argument in arguments:
@@ -166,10 +160,7 @@ def read_sizes(arguments: Iterable[str], parameters: Sequence[Parameter]) -> dic
 
 
 def bind_sizes(parameters: Sequence[Parameter], inputs: Arrays, sizes: dict[str, int]) -> dict[str, int]:
-    """Returns `sizes` with those that the shapes of the inputs determine.
-
-    Raises `UsageError` when they disagree.
-    """
+    """Returns `sizes` with those of the inputs' shapes. Raises `UsageError` when they disagree."""
     bound = dict(sizes)
     for parameter in parameters:
         array = inputs.get(parameter.name)
@@ -262,10 +253,7 @@ def _allocatable_shape(parameter: Parameter, sizes: dict[str, int], itemsize: in
 
 
 def draw(parameters: Sequence[Parameter], sizes: dict[str, int], seed: int) -> Arrays:
-    """Draws values for every parameter from one generator, in order.
-
-    Booleans are even, integers 0 to 9, floats normal.
-    """
+    """Draws every parameter from one generator, in order: bool even, integers 0 to 9, floats normal."""
     generator = np.random.default_rng(seed)
     drawn: Arrays = {}
     for parameter in parameters:

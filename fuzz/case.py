@@ -28,10 +28,7 @@ HEAD = "// fuzz: "
 
 @dataclass(frozen=True)
 class Case:
-    """A program, its inputs by name, and how it is run.
-
-    `draws` names the operators and primitives that the generator drew.
-    """
+    """A program, its inputs by name, how it is run, and `draws`: the operators and primitives drawn."""
 
     kind: str
     text: str

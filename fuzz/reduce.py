@@ -107,10 +107,7 @@ def _shrink(case: Case, shrinker: Shrinker, fails: Callable[[Case], bool], effor
 
 
 def with_text(case: Case, text: str) -> Case | None:
-    """Returns the case with another program, its inputs fitted to the parameters.
-
-    None where the text is the same or cannot be read.
-    """
+    """Returns the case with another program and fitted inputs; None if it is the same or unreadable."""
     if text == case.text:
         return None
     from ..api.compile import compile

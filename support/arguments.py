@@ -36,10 +36,7 @@ def check_text(value: object, name: str, what: str) -> None:
 
 
 def integer(value: object, name: str, least: int, most: int | None = None) -> int:
-    """Returns `value` as an int.
-
-    Raises TypeError for a value that is not an integer (a bool is not), ValueError outside of the limits.
-    """
+    """Returns `value` as an int. Raises TypeError for others (also a bool), ValueError out of limits."""
     what = f"an integer from {least} on" if most is None else f"an integer from {least} to {most}"
     try:
         found = None if isinstance(value, bool) else operator.index(cast("int", value))
@@ -53,10 +50,7 @@ def integer(value: object, name: str, least: int, most: int | None = None) -> in
 
 
 def items(value: Iterable[_T] | None, name: str, what: str, *kinds: type) -> list[_T]:
-    """Returns the items of `value`; none for None.
-
-    Raises TypeError unless `value` is iterable, not a text, and its items are of `kinds`.
-    """
+    """Returns the items of `value`. Raises TypeError unless it is None or an iterable of `kinds`, no text."""
     if value is None:
         return []
     if isinstance(value, str | bytes) or not isinstance(cast("object", value), Iterable):

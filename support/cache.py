@@ -41,10 +41,7 @@ def read_json(name: str) -> Any:
 
 
 def write_json(name: str, value: Any) -> None:
-    """Stores a value under `name`, whole or not at all.
-
-    Other processes may write the same name at the same time.
-    """
+    """Stores a value under `name`, whole or not at all: others may write it at the same time."""
     if is_off():
         return
     try:
@@ -73,10 +70,7 @@ def read_prebuilt(source: Path, digest: str) -> Any:
 
 
 def prebuilt_text(digest: str, value: Mapping[str, Any]) -> str:
-    """Returns the text of a file for `read_prebuilt`.
-
-    Lists have a line for each element, so that diffs show changes.
-    """
+    """Returns the text of a file for `read_prebuilt`, a line for each element, so that diffs are small."""
     lines = [f"{json.dumps(key)}: {_lines(part)}" for key, part in value.items()]
     return f'{{"digest": {json.dumps(digest)}, "value": {{\n' + ",\n".join(lines) + "}}\n"
 

@@ -14,10 +14,7 @@ _OURS = (
 
 
 def caller_place() -> tuple[str, int] | None:
-    """Returns file and line of the innermost call from outside of the package.
-
-    The package's tests, examples and fuzzers are outside, too.
-    """
+    """Returns file and line of the innermost call from outside; tests, examples and fuzzers are outside."""
     frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         name = frame.f_code.co_filename

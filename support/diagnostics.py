@@ -86,10 +86,7 @@ class MirError(DiagnosticException):
 
 
 def error_at(where: Operation | SSAValue | LocationAttr | None, message: str, *notes: str) -> MirError:
-    """Returns a `MirError` of one diagnostic, for the caller to raise.
-
-    It is at an op, a value (its defining op) or a location.
-    """
+    """Returns a `MirError` at an op, a value (its defining op) or a location, for the caller to raise."""
     diagnostic = Diagnostic(message, location_of(where))
     for note in notes:
         diagnostic = diagnostic.with_note(note)

@@ -30,10 +30,7 @@ def create_op(
     location: LocationAttr,
     successors: Sequence[Block] = (),
 ) -> OpT:
-    """Creates an op of these parts, without regions.
-
-    `properties` becomes the op's own, and must be complete.
-    """
+    """Creates an op without regions; `properties` becomes the op's own, and must be complete."""
     op = kind.__new__(kind)
     init_op(op, operands, result_types, properties, location)
     if successors:

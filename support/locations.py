@@ -21,10 +21,7 @@ of its length.
 
 
 def fuse_locations(locations: Iterable[LocationAttr]) -> LocationAttr:
-    """Returns one location for all of them, in order and without repeats.
-
-    Fused locations are flattened, unknown ones are left out.
-    """
+    """Fuses locations in order and without repeats, fused ones flattened, unknown ones left out."""
     parts: dict[Attribute, None] = {}
     for location in locations:
         if len(parts) >= MOST_PLACES:

@@ -22,10 +22,7 @@ _MANY = 1 << 10
 
 
 def memoized(function: Callable[[AttributeT, *Rest], ValueT]) -> Callable[[AttributeT, *Rest], ValueT]:
-    """Caches a function by its attribute's identity and the numbers that follow.
-
-    Exceptions are not cached.
-    """
+    """Caches a function by its attribute's identity and the numbers that follow, but no exceptions."""
     # With the attribute, so that no other comes to have its identity.
     known: dict[Hashable, tuple[AttributeT, ValueT]] = {}
 

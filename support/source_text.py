@@ -29,10 +29,7 @@ def where_not_utf8(data: bytes, error: UnicodeDecodeError) -> tuple[int, int, st
 
 
 def refuse_surrogates(text: str, name: str, first_line: int = 1):
-    """Raises MirError at the first character of a file's text that is half a pair of UTF-16.
-
-    No file can hold such a character.
-    """
+    """Raises MirError at the first character that is half a pair of UTF-16, which no file can hold."""
     found = None if text.isascii() else _SURROGATE.search(text)
     if found is not None:
         before = text[: found.start()]
@@ -41,10 +38,7 @@ def refuse_surrogates(text: str, name: str, first_line: int = 1):
 
 
 def characters(text: str) -> str:
-    """Returns the value of a string in a program.
-
-    Raises MirError where its escapes denote half a pair of UTF-16.
-    """
+    """Returns the value of a program's string. Raises MirError if it has half a pair of UTF-16."""
     found = None if text.isascii() else _SURROGATE.search(text)
     if found is not None:
         raise MirError(_surrogate(found[0]))
@@ -57,8 +51,5 @@ def _surrogate(character: str, location: LocationAttr = UNKNOWN_LOC) -> Diagnost
 
 
 def text_bytes(text: str) -> bytes:
-    """Encodes a text as UTF-8, and lone surrogates as if they were characters.
-
-    File names and escapes in strings may hold these.
-    """
+    """Encodes a text as UTF-8, with the lone surrogates that file names and escapes may hold."""
     return text.encode("utf-8", "surrogatepass")

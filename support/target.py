@@ -33,10 +33,7 @@ SVE = DOT_I8MM_BF16 | {"fp16", "sve"}
 
 @dataclass(frozen=True)
 class Family:
-    """Processors that schedules need not tell apart.
-
-    Sizes are in bytes; `l3` is the part that one core may count on.
-    """
+    """Processors alike to schedules. Sizes are in bytes; `l3` is the part that one core may count on."""
 
     names: str
     """A regular expression for LLVM's names."""

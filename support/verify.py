@@ -130,10 +130,7 @@ GRAPH_REGION_OPS = frozenset({"builtin.module", "hw.module"})
 
 @dataclass
 class _Leave:
-    """Work item: leaves a scope, whose values become invisible.
-
-    `visible` is the set of values that were visible around an isolated op.
-    """
+    """Work item: leaves a scope; `visible` is the set of values visible around an isolated op."""
 
     values: list[SSAValue]
     visible: set[SSAValue] | None = None
@@ -150,10 +147,7 @@ class _Enter:
 
 @dataclass
 class _Resume:
-    """Work item: continues in a block at `op`, after `done`.
-
-    `scope` collects the values that the block defines.
-    """
+    """Work item: continues in a block at `op`, after `done`; `scope` collects the block's values."""
 
     done: Operation | None
     op: Operation | None

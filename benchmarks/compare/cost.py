@@ -37,10 +37,7 @@ LOOK = 0.01
 
 
 def measured(engine: str, workload: str, threads: int, folder: Path, repeats: int = REPEATS) -> Cost:
-    """Returns the costs, each the median of up to `repeats` processes.
-
-    Raises RuntimeError with the engine's own message where it fails.
-    """
+    """Returns medians of up to `repeats` processes. Raises RuntimeError with the engine's message."""
     prepared = folder / f"{workload}.{engine}.prepared"
     if not prepared.exists():
         _process("prepare", engine, workload, threads, folder, {})
@@ -94,10 +91,7 @@ def _most_memory(command: list[str], environment: dict[str, str]) -> int:
 
 
 def _memory_of(process: int) -> int:
-    """Returns the bytes of a process and its descendants: the sum of their proportional set sizes.
-
-    Processes that have just ended count 0.
-    """
+    """Returns the proportional set sizes of a process and its descendants; 0 for those just ended."""
     total, pending = 0, [process]
     while pending:
         folder = Path(f"/proc/{pending.pop()}")

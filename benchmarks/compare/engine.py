@@ -28,10 +28,7 @@ class Engine(Protocol):
         ...
 
     def load(self, prepared: Any, setting: Setting) -> Any:
-        """Compiles or reads the program.
-
-        The process was restricted to the setting before it imported the engine.
-        """
+        """Compiles or reads the program; the process was restricted before it imported the engine."""
         ...
 
     def bind(self, program: Any, inputs: Sequence[Array]) -> Call:

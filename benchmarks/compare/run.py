@@ -27,10 +27,7 @@ class Loaded:
 
 
 def load(workload: Workload, engine_name: str, setting: Setting, folder: Path) -> Loaded:
-    """Compiles the workload in an engine.
-
-    Raises ImportError where the engine is not installed, and whatever the engine raises.
-    """
+    """Compiles the workload. Raises ImportError if the engine is missing, and whatever it raises."""
     material = Material(workload, folder)
     inputs = material.inputs
     with warnings.catch_warnings():
@@ -45,10 +42,7 @@ def load(workload: Workload, engine_name: str, setting: Setting, folder: Path) -
 
 
 def difference(arrays: list[Array], reference: list[Array]) -> float:
-    """Returns the largest difference relative to the reference's largest value.
-
-    Returns infinity where shapes differ or a value is NaN.
-    """
+    """Returns the largest relative difference; infinity where shapes differ or a value is NaN."""
     if [array.shape for array in arrays] != [array.shape for array in reference]:
         return float("inf")
     worst = 0.0

@@ -195,10 +195,7 @@ def sections(results: Results) -> dict[str, str]:
 
 
 def written(text: str, found: dict[str, str]) -> str:
-    """Returns the README's text with each marked section replaced.
-
-    Raises ValueError for a marker whose section the results lack.
-    """
+    """Returns the README with each marked section replaced. Raises ValueError for an unknown marker."""
 
     def replaced(match: re.Match[str]) -> str:
         name = match[1]

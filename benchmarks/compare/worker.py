@@ -37,10 +37,7 @@ class Worker:
         )
 
     def ask(self, **command: Any) -> dict[str, Any]:
-        """Sends a command and returns its answer; a process that died is started again.
-
-        Raises RuntimeError with the engine's own message where it failed.
-        """
+        """Sends a command to a live process; returns its answer. Raises RuntimeError with its message."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None
         try:

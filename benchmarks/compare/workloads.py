@@ -73,10 +73,7 @@ class Workload:
 
 
 def expression(params: Mapping[str, str], body: str, weights: Mapping[str, tuple[int, ...]] | None = None) -> Source:
-    """Returns a function of these parameters; `{name}` in the body is a weight.
-
-    Weights are normal of variance 1 / inputs.
-    """
+    """Returns a function; `{name}` in its body is a weight, normal of variance 1 / inputs."""
     rng = np.random.default_rng(0)
     arrays: dict[str, Array] = {}
     for name, shape in (weights or {}).items():

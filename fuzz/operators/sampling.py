@@ -52,10 +52,7 @@ def case(
     loose: float = 1.0,
     unknown: bool = True,
 ) -> None:
-    """Registers samples and a reference for the operators `names` (separated by blanks).
-
-    `reference` takes attributes and arguments.
-    """
+    """Registers samples and a `reference` of attributes and arguments for operators `names`, by blanks."""
     for name in names.split():
         CASES.setdefault(name, []).append(OperatorCase(samples, reference, loose, unknown))
 

@@ -66,10 +66,7 @@ class RelayFuzzer:
 def compared(
     module: ModuleOp, case: Case, wanted: dict[str, np.ndarray], got: dict[str, np.ndarray], way: Way
 ) -> str | None:
-    """Describes how results differ by more than rounding explains.
-
-    With strict math only sums and float64 may round differently.
-    """
+    """Describes differences beyond rounding; with strict math only sums and float64 may round."""
     rounding: Rounding | None = ROUNDING
     if any(op.OPERATOR.name.startswith(IN_FLOAT32) for op in walk_ops(module) if isinstance(op, OperatorOp)):
         # A position that is off weights an element's neighbour: the result is off by a part of that, not of itself.

@@ -113,10 +113,7 @@ def run(module: ModuleOp, inputs: Sequence[Any]) -> list[np.ndarray]:
 def difference(
     before: ModuleOp, inputs: Sequence[Any], wanted: Sequence[np.ndarray], got: Sequence[np.ndarray], rounding: Rounding | None
 ) -> str | None:  # fmt: skip
-    """Describes how results (`got`) differ from those `before` (`wanted`) by more than the rounding.
-
-    Without a rounding any bit counts.
-    """
+    """Describes how results differ by more than the rounding, or without one in any bit."""
     if len(wanted) != len(got):
         return f"{len(wanted)} results before, {len(got)} after"
     limits: list[np.ndarray] | None = None

@@ -38,10 +38,7 @@ INDICES = ("take", "gather", "scatter", "one_hot", "sparse", "embedding", "adv_i
 
 
 def batch_of_uses(rng: random.Random, number: int) -> tuple[ModuleOp, dict[str, np.ndarray], frozenset[str]]:
-    """Returns a module with some uses, inputs by name, and the names of the operators.
-
-    Consecutive numbers deal all operators.
-    """
+    """Returns a module, its inputs and operators; consecutive numbers deal all operators."""
     names = [deck()[(number * USES + n) % len(deck())] for n in range(USES)]
     while True:
         chosen = [(all_operators()[name], varied(all_operators()[name], new_use(name, rng), rng)) for name in names if not name.startswith("memory.")]  # fmt: skip

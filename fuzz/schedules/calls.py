@@ -146,10 +146,7 @@ class Caller:
                 raise ValueError(name)
 
     def step(self) -> None:
-        """Calls one primitive.
-
-        Raises ScheduleError where it is refused, IndexError where there is nothing to call it on.
-        """
+        """Calls one primitive. Raises ScheduleError where refused, IndexError with nothing to call it on."""
         self.call(self.draw.choice(NAMES if self.draw.random() < 0.6 else OFTEN))
 
     def call(self, name: str) -> None:

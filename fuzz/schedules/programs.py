@@ -19,10 +19,7 @@ def function(parameters: dict[str, tuple[int, ...]], temporaries: dict[str, tupl
 
 
 def block(name: str, axes: str, *statements: str, init: Sequence[str] = ()) -> str:
-    """Returns the text of a block in its own loops; `axes` are `i:24 j:20 k:16R`, with R for a reduction.
-
-    The block's axes are `vi`, `vj`, `vk`.
-    """
+    """Writes a block `vi, vj, vk` in its own loops; `axes` are `i:24 j:20 k:16R`, R for a reduction."""
     parts = [axis.split(":") for axis in axes.split()]
     loops, extents = ", ".join(loop for loop, _ in parts), ", ".join(extent.rstrip("R") for _, extent in parts)
     names, kinds = (

@@ -31,10 +31,7 @@ def computed(schedule: Schedule) -> list[Stage]:
 
 
 def move(schedule: Schedule, rng: random.Random) -> str:
-    """Applies a primitive; returns its name.
-
-    Raises MirError where it is refused, IndexError where there is nothing to apply it to.
-    """
+    """Applies a primitive; returns its name. Raises MirError if refused, IndexError without a target."""
     name = rng.choice(OFTEN) if rng.random() < 0.5 else rng.choice(sorted(te_signatures()))
     stage = rng.choice(computed(schedule))
     axes = list(stage.leaf_iter_vars)

@@ -46,10 +46,7 @@ class TirFuzzer:
 
 
 def draw_function(rng: random.Random, wraps: bool = True) -> tuple[str, dict[str, np.ndarray]]:
-    """Returns a module's text with the entry `main`, and arrays for its parameters.
-
-    With `wraps` integers wrap around.
-    """
+    """Draws a module with the entry `main`, and its inputs; with `wraps` integers wrap around."""
     if rng.random() < 0.2:
         text = LoopsWriter(rng.randrange(1 << 30)).program()
         inputs = {name: np.array([rng.randrange(10) for _ in range(SIZE)], np.int32) for name in "AB"}
@@ -119,10 +116,7 @@ def _dtypes_of_functions(module: ModuleOp) -> set[np.dtype]:
 def deviations(
     module: ModuleOp, entry: str | None, inputs: Mapping[str, np.ndarray], wanted: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """Returns how far each result moves when float inputs move by some units in the last place.
-
-    Infinite where a result becomes NaN.
-    """
+    """Returns how far results move with inputs moved by some units in the last place; infinite for NaN."""
     limits = {name: np.zeros(array.shape) for name, array in wanted.items()}
     rng = np.random.default_rng(0)
     for _ in range(RUNS):

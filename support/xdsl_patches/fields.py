@@ -31,10 +31,7 @@ _one = tuple[Any, ...].__getitem__
 
 
 def read_directly(kind: Kind) -> Kind:
-    """Makes the fields of a class of ops be read directly.
-
-    Others stay as they are, as do all where patches are left off.
-    """
+    """Makes the fields of a class of ops be read directly, unless patches are left off."""
     if not (switched_on() and installed(WRITTEN_FOR)):
         return kind
     for name, field in list(vars(kind).items()):

@@ -19,10 +19,7 @@ POINTS = {2: (0, -1, 1), 4: (0, -1, 1, Fraction(1, 2), -2)}
 
 
 def filters(tile: int) -> np.ndarray:
-    """Returns the filter transform G: the filter's polynomial at each point, over differences.
-
-    The differences are those of the point to the others.
-    """
+    """Returns the filter transform G: its polynomial at each point, over the differences to the others."""
     points = POINTS[tile]
     rows = []
     for p in points:

@@ -404,10 +404,7 @@ def truncate_float(c: Converter, value: SSAValue, type_: Attribute) -> SSAValue:
 
 
 def _truncate_to_bf16(c: Converter, value: SSAValue, type_: Attribute) -> SSAValue:
-    """Rounds f32 to bf16 in integers.
-
-    Adds half of the last place kept (less one when that is even) and truncates; NaN stays quiet.
-    """
+    """Rounds f32 to bf16 in integers: half of the last place is added, less one if even; NaN is quiet."""
     wide = with_element(type_, i32)
     bits = c.emit(llvm.BitcastOp, (value,), wide)
     upper = c.emit(llvm.LShrOp, (bits, c.constant(16, wide)), wide)

@@ -208,10 +208,7 @@ class Builder(Emitter):
         type_: Attribute | None,
         fastmath: llvm.FastMathAttr = NO_FASTMATH,
     ) -> SSAValue | None:
-        """Emits a call of the LLVM intrinsic `llvm.<name>`.
-
-        The translator names overloads after the operand types.
-        """
+        """Emits a call of the LLVM intrinsic `llvm.<name>`, whose overload the translator names by types."""
         properties: dict[str, Attribute] = {
             "intrin": string(f"llvm.{name}"),
             "fastmathFlags": fastmath,
@@ -327,10 +324,7 @@ _DECIMAL_DIGITS: dict[type[Attribute], str] = {Float32Type: ".9g", Float64Type: 
 
 
 def prints_exactly(value: DenseIntOrFPElementsAttr) -> bool:
-    """Tells whether xDSL's printer writes all numbers in decimal.
-
-    Its parser misreads the hexadecimal floats of a dense<…>.
-    """
+    """Tells whether xDSL prints all numbers in decimal: it misreads hexadecimal floats of a dense<…>."""
     element = value.get_element_type()
     if not isinstance(element, FLOAT_TYPES):
         return True

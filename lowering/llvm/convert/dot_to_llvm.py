@@ -168,10 +168,7 @@ def _multiply_add_pairs(c: Converter, parts: Sequence[SSAValue], signs: Signs, g
 
 
 def _bf16_pairs(c: Converter, acc: SSAValue, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-    """Adds products of bfloat16 pairs in f32.
-
-    A bfloat16 is the upper half of a float32: one of a pair is shifted there, and the other is there already.
-    """
+    """Adds products of bfloat16 pairs, each the upper half of a float32: one is shifted there."""
     words = with_element(acc.type, i32)
     halves: list[tuple[SSAValue, SSAValue]] = []
     for side in (lhs, rhs):

@@ -35,10 +35,7 @@ class HeapMemory:
             self.freed[memory].append(call)
 
     def variables(self, builder: Builder) -> list[SSAValue]:
-        """Returns the stack variables to free where a check fails; adds stores at allocations and frees.
-
-        None where the only check is an allocation's own.
-        """
+        """Adds stores to the variables to free where a check fails; None for an allocation's own check."""
         slots: list[SSAValue] = []
         for memory, frees in self.freed.items() if self.exits > 1 else ():
             if not frees:

@@ -259,10 +259,7 @@ class ParallelBody:
 def serial_loops(
     c: Converter, op: scf.ParallelOp, shared: int, begin: SSAValue | None = None, end: SSAValue | None = None
 ) -> None:
-    """Emits the loop nest run by one thread.
-
-    With `shared`, the first dimension runs over iterations `begin` to `end` only.
-    """
+    """Emits the loop nest of one thread; with `shared`, the first dimension runs `begin` to `end` only."""
     body = op.body.block
     closers: list[tuple[Block, SSAValue, SSAValue, Block]] = []
     bounds = zip(body.args, op.lowerBound, op.upperBound, op.step, strict=True)

@@ -32,10 +32,7 @@ LLVM_TYPES = (LLVMArrayType, LLVMFunctionType, LLVMPointerType, LLVMStructType)
 
 
 def is_vector(type_: Attribute) -> TypeIs[VectorType[Attribute]]:
-    """Tells whether `type_` is a vector.
-
-    xDSL's `isa` builds constraints for a generic class: some 150 µs each time.
-    """
+    """Tells whether `type_` is a vector; xDSL's `isa` builds constraints, some 150 µs each time."""
     return type(type_) is VectorType
 
 

@@ -190,10 +190,7 @@ def _masked_store(c: Converter, ref: MemRefValue, address: SSAValue, mask: SSAVa
 
 @TABLE.on(vector.MaskedLoadOp)
 def convert_masked_load(c: Converter, op: vector.MaskedLoadOp) -> None:
-    """Loads adjacent elements where the mask is set, otherwise the lanes of `pass_thru`.
-
-    Memory at unset lanes is not touched.
-    """
+    """Loads adjacent elements where the mask is set, touching no others; otherwise `pass_thru`."""
     ref = c.memref(op.base)
     _check_unit_stride(c, ref, op.base)
     address = ref.address(c, c.indices(op.indices))
@@ -460,10 +457,7 @@ COMBINERS: dict[str, type[llvm.AddOp | llvm.MulOp | llvm.AndOp | llvm.OrOp | llv
 
 @TABLE.on(vector.ReductionOp)
 def convert_reduction(c: Converter, op: vector.ReductionOp) -> None:
-    """Combines all lanes, and `acc` when there is one.
-
-    Float sums and products go lane by lane unless `reassoc` is set.
-    """
+    """Combines all lanes and `acc`; float sums and products go lane by lane unless `reassoc` is set."""
     kind = op.kind.data.value
     lanes_value, acc = c.value(op.vector), None if op.acc is None else c.value(op.acc)
     narrow = element_of(lanes_value.type)

@@ -116,10 +116,7 @@ class NativeFunction:
                 return _scalar_type(parameter.name, parameter.dtype)
 
     def __call__(self, *arguments: Any) -> Any:
-        """Calls the function.
-
-        Raises TypeError or ValueError that names the parameter when an argument does not fit.
-        """
+        """Calls the function. Raises TypeError or ValueError that names a parameter that does not fit."""
         if len(arguments) != len(self._taken):
             names = ", ".join(parameter.name for parameter in self._taken)
             raise TypeError(

@@ -260,10 +260,7 @@ def answered(line: bytes, text: bytes, compile: Callable[[Request, str], Made]) 
 
 
 def work(connection: socket.socket, compile: Callable[[Request, str], Made]) -> None:
-    """Answers requests until the other end is closed.
-
-    LLVM runs in a thread, whose stack is large; this one notices the end at once.
-    """
+    """Answers requests, LLVM in a thread with a large stack, until the other end is closed."""
     import signal
     from queue import SimpleQueue
 

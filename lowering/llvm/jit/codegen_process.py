@@ -111,10 +111,7 @@ _REASON = re.compile(
 
 @dataclass
 class _Processes:
-    """The server of this process, and its workers.
-
-    All of it is used under `lock`, and forgotten in a fork.
-    """
+    """The server of this process, and its workers: used under `lock`, forgotten in a fork."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     channel: socket.socket | None = None
@@ -249,10 +246,7 @@ SAFER = (
 
 
 def compile_apart(request: Request, text: str) -> Made:
-    """Compiles a text in another process.
-
-    Raises MirError where LLVM refuses it, or no pipeline survives it.
-    """
+    """Compiles a text in another process. Raises MirError if LLVM refuses it or no pipeline survives it."""
     request = request._replace(seconds=whole_number("MIRSTACK_LLVM_SECONDS", SECONDS))
     kept = None
     reason = ""

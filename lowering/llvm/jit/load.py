@@ -105,10 +105,7 @@ def parse(text: str) -> llvm.ModuleRef:
 
 
 def emit_object(text: str, target: Target = HOST) -> bytes:
-    """Compiles IR text to an object file, optimized for `target`.
-
-    The object can be linked into this process unless the target is foreign.
-    """
+    """Compiles IR text to an object file for `target`; it links into this process unless foreign."""
     return compile_apart(_request("object", target, target.is_host), text).data
 
 
@@ -127,10 +124,7 @@ LINKS = 64
 
 
 class _Engines:
-    """Linkers of objects.
-
-    A full one is left to the code that it linked, which keeps it for as long as the code may run.
-    """
+    """Linkers of objects; a full one lives on as long as the code that it linked."""
 
     def __init__(self) -> None:
         self._engine: llvm.LLJIT | None = None

@@ -199,10 +199,7 @@ def erf(x: Float) -> Float:
 
 
 def erf_without_fma(x: Float) -> Float:
-    """Computes erf where a product is rounded before it is added.
-
-    Of the largest product the first 12 bits of both sides are multiplied exactly.
-    """
+    """Computes erf without fused multiply-add: the largest product is exact in its first 12 bits."""
 
     def sum_of(bounded: Float, rest: Float) -> Float:
         high = (bounded.bits() & -0x1000).as_float_bits()

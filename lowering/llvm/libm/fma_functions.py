@@ -433,10 +433,7 @@ def tan_near_wide(x: Float) -> Float:
 
 
 def atan(x: Float) -> Float:
-    """Computes the arc tangent: pi/4 or pi/2 and the rest's, by one division.
-
-    1 - |x| is exact from 1/2 on.
-    """
+    """Computes the arc tangent: pi/4 or pi/2 and the rest's by a division; 1 - |x| is exact from 1/2 on."""
     w = width_of(x)
     magnitude = abs(x)
     middle, upper = magnitude > 0.5, magnitude > 2.414213562373095
@@ -473,10 +470,7 @@ def asin(x: Float) -> Float:
 
 
 def acos(x: Float) -> Float:
-    """Computes the arc cosine; NaN beyond 1.
-
-    Above 1/2 it is twice that of sqrt((1 - |x|) / 2), and below -1/2 the complement.
-    """
+    """Computes the arc cosine; NaN beyond 1. Above 1/2 twice that of sqrt((1 - |x|) / 2)."""
     beyond, z, more = _arc(x)
     high, low = (2 * part for part in width_of(x).quarter_pi)
     angle = z + more

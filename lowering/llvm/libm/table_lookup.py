@@ -74,10 +74,7 @@ def powers(count: int) -> Table:
 
 @cache
 def scaled_powers(count: int) -> tuple[Table, Table]:
-    """Returns 2**(j / count) times about the scale, and the factor.
-
-    Of the numbers nearby it is the one whose result is nearly an f32.
-    """
+    """Returns 2**(j / count) times a factor near the scale, and the factor, which is nearly an f32."""
     exact = [2.0 ** (j / count) for j in range(count)]
     scaled = [min(_neighbours(SCALE * x, 8), key=lambda y, x=x: _rounded_off(y / x)) for x in exact]
     return tuple(map(bits, scaled)), tuple(bits(y / x) for x, y in zip(exact, scaled, strict=True))
@@ -122,10 +119,7 @@ TANH_END = 9.1
 
 @cache
 def cotangent(step: float, terms: int) -> tuple[float, ...]:
-    """Fits u coth(u) = 1 + u**2 times this polynomial of u**2, for |u| up to half a step.
-
-    An error near 0 does not count.
-    """
+    """Fits u coth(u) = 1 + u**2 times this polynomial of u**2, for |u| up to half a step, not near 0."""
     end = (step / 2) ** 2
     low, high = (0.37, 1.024) if terms == 2 else (0.1, 1.01)
     return tuple(
@@ -166,10 +160,7 @@ LOG_TRIES = 64
 
 @cache
 def logarithms() -> tuple[Table, Table]:
-    """Returns about 1 / c and -log(1 / c) for c = k / 16 from 3/4 to 3/2, at k modulo 16.
-
-    They are 1 and 0 for c = 1.
-    """
+    """Returns about 1 / c and -log(1 / c) at k mod 16 for c = k / 16 from 3/4 to 3/2, exact for c = 1."""
     count = LOG_PIECES
     inverses, results = [1.0] * count, [0.0] * count
     for k in range(3 * count // 4, 3 * count // 2 + 1):
@@ -311,10 +302,7 @@ def exp(x: Float) -> Float:
 
 
 def sigmoid(x: Float) -> Float:
-    """Computes 1 / (1 + e**-x) = w / (w + e**-r), which neither overflows.
-
-    x = n ln 2 + r and w = 2**n, with n in sixteenths.
-    """
+    """Computes the sigmoid w / (w + e**-r) for x = n ln 2 + r, w = 2**n and n in sixteenths."""
     piece, n, r = _split(x.at_least(-110.0).at_most(60.0), 16)
     mantissa, rest = (SIXTEEN.pick(table, piece, x) for table in scaled_powers(16))
     return _sigmoid(_times_power(mantissa, n), rest, r, 16)

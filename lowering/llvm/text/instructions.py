@@ -349,10 +349,7 @@ def write_call(w: FunctionWriter, op: llvm.CallOp) -> None:
 
 
 def _check_types(op: llvm.CallOp, name: str, args: Sequence[SSAValue], declared: llvm.LLVMFunctionType) -> None:
-    """Checks the types of a call against the function's. Raises MirError where they differ.
-
-    The callee would otherwise read what nobody has set.
-    """
+    """Raises MirError where a call's types are not the function's, which would read unset values."""
     given, wanted = [type_text(arg.type) for arg in args], [type_text(type) for type in declared.inputs]
     result = output_text(op)
     fits = given[: len(wanted)] == wanted and (len(given) == len(wanted) or declared.is_variadic)

@@ -351,10 +351,7 @@ class FunctionWriter:
             self.lines.append(f"  {self.name(argument)} = phi {type_text(argument.type)} {sources}")
 
     def collect_edges(self, block: Block, last: Operation) -> None:
-        """Notes the operands that the block's terminator sends to each successor.
-
-        A second edge to one block goes through a block of its own.
-        """
+        """Notes the operands sent to each successor; a second edge to a block gets a block of its own."""
         label = self.label(block)
         seen: set[Block] = set()
         for position, (target, operands) in enumerate(edges(last)):

@@ -1,7 +1,7 @@
-"""The `relay` dialect: TVM's graph IR as SSA ops.
+"""Defines the `relay` dialect: TVM's graph IR as SSA ops.
 
-Types are in `types`, structure (functions, calls, control flow, data types) in `ir`, match patterns in `patterns`, what
-an operator is in `operator`, the operators themselves in `operators/`.
+Types are in `types`, structure (functions, calls, control flow, data types) in `ir`, match patterns in `patterns`, entries
+of the operator table in `operator`, the operators themselves in `operators/`.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def call_tir(op: CallTirOp, callee: Operation, args: Sequence[Any], module: Modu
     if isinstance(callee, PrimFuncOp):
         outputs = _run_tir(callee, args, [_empty(op, name, t) for t in wanted], module)
     else:
-        assert isinstance(callee, TeFuncOp)  # call_tir_type refuses what is neither.
+        assert isinstance(callee, TeFuncOp)  # call_tir_type refuses any other op.
         outputs = _run_te(callee, args)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 

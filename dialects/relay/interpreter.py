@@ -1,6 +1,6 @@
-"""The meaning of a Relay module: its functions run over numpy, op by op.
+"""Interprets a Relay module: runs its functions over numpy, op by op.
 
-Calls, branches and matches stand on an explicit stack, so that neither long programs nor deep recursion of the program
+Calls, branches and matches are on an explicit stack, so that neither long programs nor deep recursion of the program
 use Python's. A call in tail position takes its caller's place: a loop by tail recursion runs in constant space, any other
 recursion may be `MAX_DEPTH` calls deep.
 """
@@ -36,7 +36,7 @@ MAX_DEPTH = 200_000
 
 Array: TypeAlias = "NDArray[Any]"
 Value: TypeAlias = "Array | tuple[Value, ...] | Closure | GlobalFunction | ConstructorFunction | AdtValue | Cell"
-"""What an SSA value holds: a tensor as an array (a scalar as one of rank 0), a tuple as a tuple."""
+"""The value of an SSA value: a tensor as an array (a scalar as one of rank 0), a tuple as a tuple."""
 
 
 class Activation:
@@ -222,7 +222,7 @@ def flatten(value: Value) -> list[Array]:
 
 
 class Interpreter:
-    """Runs the functions of one module. Holds no state but what is looked up once per op."""
+    """Runs the functions of one module; caches what is looked up once per op."""
 
     def __init__(self, module: ModuleOp):
         self.module = module
@@ -288,12 +288,12 @@ class Interpreter:
         except MirError:
             raise
         except Exception as error:
-            # Whatever numpy says of the data, be it of their shapes or of their values, is the program's error.
+            # Any error of numpy, about shapes or values of the data, is the program's error.
             shapes = ", ".join(map(_describe, arguments))
             raise error_at(op, f"{op.OPERATOR.name} fails on ({shapes}): {error}") from error
         value = _as_value(result)
         if not use.has_type(value) and isinstance(value, np.ndarray) and value.dtype == np.int8:
-            # numpy makes int8 of much that it computes of int4 and uint4.
+            # numpy computes int8 from int4 and uint4 in many functions.
             names = [a.dtype.name for a in arguments if isinstance(a, np.ndarray)]
             four = next((name for name in names if name in numeric.FOUR_BITS), "int8")
             kept = value.astype(numpy_dtype(four))
@@ -305,7 +305,7 @@ class Interpreter:
         return value
 
     def _enter(self, block: Block, scope: Activation, frame: _Frame, op: Operation) -> None:
-        """Goes on in `block`, whose value becomes that of `op`."""
+        """Continues in `block`, whose value becomes that of `op`."""
         target: SSAValue | None = op.results[0]
         if _is_last(op):
             # Nothing is left to do in this frame but to return the value: the new one returns it instead.

@@ -307,7 +307,7 @@ class TupleGetItemOp(StructureOp):
 
 @irdl_op_definition
 class GlobalRefOp(StructureOp):
-    """`@f` as a value: an argument of a call, or what a `let` binds."""
+    """`@f` as a value: an argument of a call, or the value of a `let`."""
 
     name = "relay.global_ref"
     assembly_format = "$symbol attr-dict `:` type($result)"

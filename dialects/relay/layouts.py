@@ -55,7 +55,7 @@ class Layouts:
 
 
 LayoutRule: TypeAlias = Callable[[LayoutUse], Layouts | None]
-"""None where nothing can be said: the operator then takes its arguments as they were written."""
+"""None where no layout follows: the operator then takes its arguments as they were written."""
 
 _LAYOUT_RULES: Registry[LayoutRule] = Registry("the layout rule of", LAYOUT_RULES)
 layout_rule = _LAYOUT_RULES.of_operators

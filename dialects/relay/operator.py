@@ -70,7 +70,7 @@ REQUIRED = _Required()
 
 
 Kind: TypeAlias = Literal["int", "float", "bool", "str", "ints", "floats", "any"]
-"""What values an attribute takes; "ints" and "floats" are lists (nested ones too), "any" may hold IR (`meta[…]`)."""
+"""The kind of an attribute's values; "ints" and "floats" are lists (nested ones too), "any" may hold IR (`meta[…]`)."""
 
 
 @dataclass(frozen=True)

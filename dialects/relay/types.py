@@ -73,7 +73,7 @@ class RefType(ParametrizedAttribute, TypeAttribute):
 
 
 MAX_DIMENSION = 1 << 62
-"""What every dimension is less than."""
+"""An exclusive upper bound of dimensions."""
 
 UNKNOWN = UnknownType()
 

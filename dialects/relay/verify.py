@@ -20,7 +20,7 @@ BOOL = TensorType(i1, [])
 
 
 def agree(what: str, wanted: Attribute, found: Attribute) -> None:
-    """Verifies that the type `found` may be `wanted`, as far as both are known; `what` has it.
+    """Verifies that the type `found` of `what` may be `wanted`, as far as both are known.
 
     Raises VerifyException otherwise.
     """
@@ -164,7 +164,7 @@ class _Search:
         default = [row[1:] for row in rows if not isinstance(row[0], ConstructorPattern)]
         for name, fields in constructors.items():
             if name not in present:
-                # Only rows that take anything match it, whatever constructor it is: one search serves all.
+                # Only rows that match any value match it, for every such constructor: one search serves all.
                 found = self.witness(default, width - 1)
                 if found is not None:
                     return [_applied(name, ["_"] * len(fields)), *found]

@@ -52,7 +52,7 @@ class CallExtents:
                 sides += pair
         for number, (shape, leaf) in enumerate(zip(found.shapes, tensor_leaves(op.result.type), strict=True)):
             for axis, (dim, declared) in enumerate(zip(map(te.convert, shape), leaf.get_shape(), strict=True)):
-                # Where native code refuses by what is counted, it does so first.
+                # Native code reports requirements on counted sizes first.
                 if told and declared == DYNAMIC_INDEX and _is_told_by(inputs, [dim]):
                     self._dims.append((number, axis))
                     sides.append(dim)

@@ -144,7 +144,7 @@ class Inference:
             self._types[value] = type
         return type
 
-    # What rules read and set ---------------------------------------------------------------------------------------
+    # Types that rules read and set ---------------------------------------------------------------------------------------
 
     def type_of(self, value: SSAValue) -> Attribute:
         """Returns a value's type, perhaps with holes."""
@@ -171,11 +171,11 @@ class Inference:
             self._types[value] = type
 
     def error(self, error: MirError) -> None:
-        """Notes an error; inference goes on."""
+        """Notes an error; inference continues."""
         self.errors += error.diagnostics
 
     def expect(self, where: Operation, what: str, wanted: Attribute, found: Attribute, *notes: Diagnostic) -> Attribute:
-        """Returns the joined type of two that must agree. Raises MirError `what must be WANTED, not FOUND`."""
+        """Joins two types that must agree. Raises MirError `what must be WANTED, not FOUND`."""
         try:
             return self.unifier.unify(wanted, found)
         except Mismatch as mismatch:
@@ -250,7 +250,7 @@ class Inference:
             self._types[op.results[0]] = POISON
 
     def _wake(self) -> None:
-        """Asks again those that waited for holes which are filled now."""
+        """Runs again the rules that waited for holes which are now filled."""
         filled = self.unifier.filled
         while filled:
             for op in self._waiting.pop(filled.pop(), ()):
@@ -300,7 +300,7 @@ class Inference:
         return self._types_seen.setdefault(type, type)
 
     def _relate(self, op: OperatorOp) -> None:
-        """Asks the operator's type relation."""
+        """Runs the operator's type relation."""
         operator = op.OPERATOR
         given = op.given() if op.attributes else {}
         problem = operator.problem(given, len(op.args))

@@ -96,7 +96,7 @@ def _names(op: OperatorOp, argument: int) -> list[str]:
 
 
 def open_sizes(op: OperatorOp) -> OpenSizes | None:
-    """Returns what must hold of the sizes of a use in each call; None where all are known."""
+    """Returns the checks of a use in each call; None where all its sizes are known."""
     if any(is_open(value.type) for value in op.args):
         return OpenSizes(op)
     if op.OPERATOR.extents is None or all(0 in leaf.get_shape() for leaf in tensor_leaves(op.result.type)):
@@ -208,7 +208,7 @@ def _marked(type: Attribute, leaf: int, log: list[Comparison]) -> Attribute:
 
 
 class _OpenUse(Use):
-    """A use of which also the argument types that the relation asks for are compared."""
+    """A use that also compares the argument types that the relation sets."""
 
     __slots__ = ()
 

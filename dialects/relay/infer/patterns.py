@@ -1,4 +1,4 @@
-"""Types of data types' constructors and of what patterns bind."""
+"""Infers the types of data types' constructors and of the variables that patterns bind."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class PatternTyping:
         return found
 
     def bind(self, op: ir.MatchOp, pattern: Attribute, value: Attribute, block: Block) -> None:
-        """Types the variables of a clause, the arguments of its block, given the type of what is matched."""
+        """Types the variables of a clause (its block's arguments) from the type of the matched value."""
         arguments = iter(block.args)
         try:
             self._bind(op, pattern, value, arguments)

@@ -34,7 +34,7 @@ def call_tir_type(op: CallTirOp, callee: Operation, arguments: Sequence[TensorTy
     name = global_text(op.callee.root_reference.data)
     parameters = _parameters(op, name, callee)
     if parameters[0].is_output or not any(p.is_output for p in parameters):
-        # Nothing tells inputs from outputs but the number of arguments: a TIR function.
+        # Only the number of arguments separates inputs from outputs: a TIR function.
         inputs, outputs = parameters[: len(arguments)], parameters[len(arguments) :]
     else:
         inputs = [p for p in parameters if not p.is_output]

@@ -1,4 +1,4 @@
-"""Unification of Relay types: holes for what is not known yet, joined as more becomes known.
+"""Unifies Relay types: holes for unknown types, filled as more becomes known.
 
 A hole is a type of its own, so that types with holes in them are ordinary attributes. Dimensions follow TVM: where one
 side says `?`, the joined type does.
@@ -31,7 +31,7 @@ POISON = Hole(IntAttr(-1))
 
 
 class Mismatch(Exception):
-    """Two types that do not fit; `detail` says where they differ."""
+    """Two types that do not unify; `detail` is where they differ."""
 
     def __init__(self, detail: str):
         super().__init__(detail)
@@ -83,7 +83,7 @@ class Unifier:
         return type
 
     def close(self, type: Attribute) -> Attribute:
-        """Returns the type with every hole filled; what is not known is UNKNOWN. Raises TypeTooLarge."""
+        """Returns the type with every hole filled, open ones with UNKNOWN. Raises TypeTooLarge."""
         self.first_hole(type)
         return self._replaced(type, UNKNOWN, {})
 

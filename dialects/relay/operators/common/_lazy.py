@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 
 class LazyModule:
-    """Stands for a module until one of its names is wanted."""
+    """A module that is imported when one of its names is first used."""
 
     def __init__(self, name: str):
         self._name = name

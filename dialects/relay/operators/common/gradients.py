@@ -135,7 +135,7 @@ def _full_like(use: Backward) -> Sequence[Term]:
     return [use.args[0].zeros, use.gradient.of("sum")]
 
 
-# Broadcasting: what was repeated is summed. --------------------------------------------------------------------------
+# Broadcasting: gradients of repeated elements are summed. --------------------------------------------------------------------------
 
 
 @gradient("add")
@@ -287,11 +287,11 @@ def _of_operand(g: Term, output: str, words: Sequence[str], operands: Sequence[T
     return result.of("broadcast_to_like" if kept != own else "collapse_sum_like", like)
 
 
-# Reductions: what was summed is repeated. ----------------------------------------------------------------------------
+# Reductions: gradients of summed elements are repeated. ----------------------------------------------------------------------------
 
 
 def _reduced_axes(use: Backward) -> list[int]:
-    """Returns the axes that a reduction takes away, in order."""
+    """Returns the axes that a reduction removes, in order."""
     rank = len(use.args[0].shape)
     given: int | Sequence[int] | None = use.attrs.axis
     axes = [given] if isinstance(given, int) else list(given or ())

@@ -1,7 +1,7 @@
 """Defines the layout rules of operators; `layouts.layout_rule_of` finds them.
 
 The rules are those of TVM's FInferCorrectLayout. An operator without one (reshape, softmax) takes its arguments as they
-were written. A rule that refuses a new layout says so by answering with the old one.
+were written. A rule refuses a new layout by returning the old one.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from ..conv.convolution import weight_layout
 from .layout_strings import layout, parse_layout
 
 CHANNELS = layout("C")
-"""The layout of what is given by channel: scales, zero points, means."""
+"""The layout of vectors of one element per channel: scales, zero points, means."""
 
 
-# What keeps each element in its place ----------------------------------------------------------------------------------
+# Elementwise and broadcast operators -----------------------------------------------------------------------------------
 
 
 @layout_rule(
@@ -86,7 +86,7 @@ def broadcast(use: LayoutUse) -> Layouts | None:
     if target is None:
         return None
     inputs = [use.new[leader], target] if leader == 0 else [target, use.new[leader]]
-    # What leads now need not be what had more dimensions: the result has the layout of the latter.
+    # The leader need not be the argument of more dimensions, whose layout the result has.
     return Layouts(inputs, [inputs[largest]])
 
 
@@ -116,7 +116,7 @@ def _quantized_elementwise(use: LayoutUse) -> Layouts | None:
     return elementwise(use) if _all_scalars(use, 1) else None
 
 
-# What has an axis ------------------------------------------------------------------------------------------------------
+# Operators with an axis ------------------------------------------------------------------------------------------------------
 
 
 @layout_rule("nn.batch_norm")
@@ -164,7 +164,7 @@ def _norm_by_batch(use: LayoutUse) -> Layouts | None:
 @layout_rule("qnn.requantize", "qnn.quantize", "qnn.dequantize")
 def _requantize(use: LayoutUse) -> Layouts | None:
     if _all_scalars(use, 1):
-        # The axis says nothing, and may not even be one of the tensor's.
+        # The axis has no effect, and may not even be an axis of the tensor.
         return elementwise(use)
     found = _with_axis(use)
     rest = [CHANNELS] * (len(use.types) - 1)
@@ -231,12 +231,12 @@ def _reduce(use: LayoutUse) -> Layouts | None:
         inputs.append(means)
     attrs: dict[str, AttrValue] = {}
     if ret != old:
-        # No axes would be all of them.
+        # Empty axes would mean all axes.
         attrs = {"axis": tuple(places), "exclude": False} if places else {}
     return Layouts(inputs, [out], attrs)
 
 
-# What moves, cuts and joins --------------------------------------------------------------------------------------------
+# Operators that move, cut and join --------------------------------------------------------------------------------------------
 
 
 @layout_rule("transpose")
@@ -384,7 +384,7 @@ def _slice_like(use: LayoutUse) -> Layouts | None:
     return Layouts([ret, ret], [ret], {"axes": places})
 
 
-# What names its layouts ------------------------------------------------------------------------------------------------
+# Operators with layout attributes ------------------------------------------------------------------------------------------------
 
 
 @layout_rule(

@@ -148,7 +148,7 @@ def matmul(a: Array, b: Array, dtype: np.dtype[Any]) -> Array:
     if dtype.kind in "iu":
         a, b = a.astype(dtype), b.astype(dtype)
         if _exact_in_float64(a, b):
-            # Floating point is what BLAS is fast at.
+            # BLAS is fast only in floating point.
             return np.matmul(a.astype(np.float64), b.astype(np.float64)).astype(np.int64).astype(dtype)
         return np.matmul(a, b)
     if dtype in (np.dtype(np.float32), np.dtype(np.float64)):

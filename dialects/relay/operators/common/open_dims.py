@@ -24,7 +24,7 @@ ON_NUMBERS: Mapping[Sign, Callable[[int, int], int]] = {
     "//": lambda a, b: a // b,
     "%": lambda a, b: a % b,
 }
-"""What signs mean of numbers."""
+"""The operations on numbers by their signs."""
 
 
 @dataclass(frozen=True)

@@ -269,7 +269,7 @@ def broadcast_arguments(rel: Relation, *indices: int) -> Shape:
                 "dimensions are aligned from the last; they must be equal, or one of them 1",
                 argument=index,
             )
-        # What is left open between any two, not only with what those before have become.
+        # Checks between any two, not only with the broadcast of those before.
         for before in indices[1 : indices.index(index)]:
             broadcast_shapes(shape_of(rel.tensor(before)), other)
         shape = joined

@@ -1,4 +1,4 @@
-"""TE computes of transposed convolutions with strides, as a matrix product and a sum of what overlaps.
+"""Defines TE computes of strided transposed convolutions: a matrix product, then overlapping sums.
 
 Every element of the data times every tap of every filter is one matrix product over the channels, without the zeros that spreading
 the data out would multiply by: col[tap, place, filter]. An element of the result then adds the ceil(kernel / stride) products

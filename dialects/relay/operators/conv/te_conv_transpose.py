@@ -42,7 +42,7 @@ def output_padding(attrs: Attrs, rank: int) -> tuple[int, ...]:
 
 
 def transposed_compute(rank: int) -> Callable[[Attrs, Sequence[Tensor], Any], list[Tensor]]:
-    """Returns the compute of a transposed convolution over so many spatial axes."""
+    """Returns the compute of a transposed convolution over `rank` spatial axes."""
 
     def compute(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:
         dtype = attrs.out_dtype or xs[0].dtype
@@ -303,7 +303,7 @@ class _Transposed:
         return te.extern(self.shape, [sums, self.x, self.w], statements, name=f"{self.name}_sums", dtype=self.dtype)
 
     def _add(self, ib: IRBuilder, total: Any, x: Buffer, w: Buffer, at: dict[str, Any]) -> None:
-        """Adds the products of data and weights that an element of the result is made of to `total`."""
+        """Adds the products of data and weights of a result element to `total`."""
         taps, places = {**self.weights}, {}
         inside: list[Any] = []
         with loops(ib, [self.weights[a] for a in self.axes], "d") as offsets:

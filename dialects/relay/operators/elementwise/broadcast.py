@@ -60,7 +60,7 @@ def _te_floor_mod(a: Expr, b: Expr) -> Expr:
     if not _is_float(a):
         return divide_integers(te.floormod, a, b)
     rest = te.fmod(a, b)
-    # What changes with the divisor's sign is not 0, and less than the divisor: the sum has that sign.
+    # A remainder that changes with the divisor's sign is not 0 and below the divisor: the sum has that sign.
     signed = te.copysign(rest, b)
     return te.Select(te.not_equal(signed, rest), rest + b, signed)
 

@@ -285,7 +285,7 @@ def te_fixed_point_multiply(x: Expr, multiplier: int, shift: int) -> Expr:
 
 
 LEAST_RIGHT, MOST_RIGHT = 2, 32
-"""The right shifts for which the upper half of a product is all that is needed of it."""
+"""The right shifts for which the upper half of a product suffices."""
 
 
 def te_multiply_high(x: Expr, multiplier: Expr, right: Expr) -> Expr:

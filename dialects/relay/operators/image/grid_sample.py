@@ -119,7 +119,7 @@ def _reflected(x: Array, size: int, align_corners: bool) -> Array:
 
 
 def _inside(x: Array, size: int, attrs: Attrs) -> Array:
-    """Places moved into the image as the padding says; with zeros they stay outside."""
+    """Moves positions into the image by the padding mode; with zeros they stay outside."""
     if attrs.padding_mode == "zeros":
         return x
     if attrs.padding_mode == "reflection":

@@ -412,7 +412,7 @@ def _crop_relation(rel: Relation) -> None:
 
 
 def _resizing_of_crops(attrs: Attrs) -> Attrs:
-    """Returns the attributes of the resizing that makes a crop."""
+    """Returns the attributes of the resizing that computes a crop."""
     return Attrs(
         {**as_resize(Attrs({"method": attrs.method})), "coordinate_transformation_mode": "tf_crop_and_resize"}
         | {"extrapolation_value": attrs.extrapolation_value, "rounding_method": "round"}

@@ -51,7 +51,7 @@ def within(index: Expr, size: Any, mode: str) -> Expr:
     index = signed_index(index)
     if mode == "wrap":
         return te.floormod(index, size)
-    # What a program says must not lead out of memory, "fast" or not.
+    # A program's indices must not lead out of memory, "fast" or not.
     return te.max(te.min(index, size - 1), 0)
 
 

@@ -216,7 +216,7 @@ def _te_reshape(places: Tensor, old: Tensor, new: Tensor) -> list[Tensor]:
     flat = te.compute((count,), lambda *i: te.sum(places(*i, j).astype("int64") * steps(j), axis=j), name="T_flat")
 
     def index(i: Expr, axis: Expr) -> Expr:
-        # What the axes before have taken is what the step of the last of them divides.
+        # The remainder by the step of the axis before is left for this axis.
         before = te.if_then_else(axis > 0, te.floormod(flat(i), te.max(divisors(te.max(axis - 1, 0)), one)), flat(i))
         return te.floordiv(before, te.max(divisors(axis), one)).astype(places.dtype)
 

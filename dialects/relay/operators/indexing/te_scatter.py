@@ -147,7 +147,7 @@ Sliced = tuple["Expr", "Expr", "Expr"]
 
 
 def te_slice_of(begin: Expr | None, end: Expr | None, step: Expr, size: Dim) -> Sliced:
-    """Returns a slice by numbers of run time, clamped to so many elements as Python does."""
+    """Returns a slice by numbers of run time, clamped to `size` elements as in Python."""
     zero, one = te.const(0, "int64"), te.const(1, "int64")
     extent = te.const(size, "int64") if isinstance(size, int) else size.astype("int64")
     # A slice of step 0 is refused; it must not divide.

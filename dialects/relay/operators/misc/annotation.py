@@ -22,7 +22,7 @@ def _copies(attrs: Attrs, xs: Sequence[Tensor], out: Any) -> list[Tensor]:
 
 
 def _annotation(name: str, doc: str, *attributes: AttrSpec, pattern: OpPattern = OpPattern.OPAQUE, source: str) -> None:
-    """Registers an operator whose value is that of its argument, whatever it is."""
+    """Registers an operator that returns its argument, of any type."""
     define(
         name, ("data",), identity_of_any, pattern,
         numpy=lambda attrs, x: x, compute=_copies, attributes=attributes, doc=doc, source=source,

@@ -19,7 +19,7 @@ ROTATIONS = ((14, 16), (52, 57), (23, 40), (5, 37), (25, 33), (46, 12), (58, 22)
 """By how many bits Threefry4x64 rotates, by the round modulo 8 and the pair of words."""
 
 CONSTANT = 0x1BD11BDAA9FC1A22
-"""What the fifth word of the key is the parity with."""
+"""The constant in the parity that is the fifth word of the key."""
 
 PATH_BIT, SPLIT_BIT = 1 << 63, 1 << 62
 """The first place of a path, and the second."""
@@ -39,7 +39,7 @@ def _threefry(ib: IRBuilder, key: Sequence[Expr], counter: Sequence[Expr], scrat
         ib.emit(keys.vstore(j, key[j]))
         ib.emit(words.vstore(j, counter[j]))
     ib.emit(keys.vstore(4, keys[0] ^ keys[1] ^ keys[2] ^ keys[3] ^ _word(CONSTANT)))
-    # Where each word stands: the permutation moves no memory.
+    # The index of each word: the permutation moves no memory.
     place = [0, 1, 2, 3]
     for turn in range(20):
         if turn % 4 == 0:

@@ -40,7 +40,7 @@ WORDS = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64}
 
 
 def _word(rel: Relation, name: str) -> int:
-    """Returns the width of the word that the dtype attribute `name` says."""
+    """Returns the width of a word of the dtype attribute `name`."""
     dtype = rel.attrs[name]
     if dtype not in WORDS:
         raise rel.fail(f"{rel.operator.name}: {name}={dtype!r} must be one of {', '.join(WORDS)}")
@@ -156,7 +156,7 @@ def _te_weights(attrs: Attrs, w: Tensor, channels: int, bits: int) -> Tensor:
         return te.compute(w.shape, lambda *i: signed(w(*i).astype("int32") & full), name="T_bits")
     width, one = WORDS[attrs.pack_dtype], te.const(1, w.dtype)
     shape: list[Any] = [dim for axis, dim in enumerate(w.shape) if axis != bits]
-    # Where the axis of the words stands without that of the bits.
+    # The axis of the words, without that of the bits.
     place = channels
     shape[place] = shape[place] * width
 
@@ -225,7 +225,7 @@ define(
 )  # fmt: skip
 
 _KERNELS = {"NCHW": ("OIHW", 1), "NHWC": ("HWIO", 2)}
-"""The kernel's layout, and where its input channels stand, by the data's layout."""
+"""The kernel's layout, and the axis of its input channels, by the data's layout."""
 
 
 def _conv_relation(rel: Relation) -> None:

@@ -85,7 +85,7 @@ def _te_matmul(x: Tensor, w: Tensor, dtype: str | None, transpose_a: bool, trans
 
 
 HALF_ROWS = 8
-"""Rows from which on a matrix of float16 is brought to float32 before it is multiplied; for fewer, reading it is what takes time."""
+"""The rows from which a matrix of float16 is converted to float32 before the product; for fewer, reading it takes the time."""
 ROWS = 8
 """Rows of an unknown number that are computed together."""
 

@@ -51,7 +51,7 @@ def _pool(is_max: bool) -> Any:
         kernel: tuple[int, int] = attrs.pool_size
         if is_max:
             views = window_views(attrs, data, numeric.lowest(data.dtype)).reshape(*given.shape, prod(kernel))
-            # Of what is inside: padding is as large as the largest of a window that is all minus infinity.
+            # Of elements inside only: padding equals the maximum of a window that is all minus infinity.
             inside = window_views(attrs, np.ones_like(data, bool), False).reshape(*given.shape, prod(kernel))
             largest = (views == views.max(-1, keepdims=True)) | (views != views)
             best = np.where((inside & largest).any(-1), (inside & largest).argmax(-1), prod(kernel))
@@ -159,7 +159,7 @@ def _weight_relation(rel: Relation) -> None:
     check_window(rel, 2, "strides", "dilation", "kernel_size")
     if attrs.kernel_size is None:
         raise rel.fail(f"{name}: kernel_size must be given, as two positive numbers")
-    # The names are those of a convolution's attributes; what they say is of gradient, data and weight, in this order.
+    # The names are those of a convolution's attributes, here of gradient, data and weight, in this order.
     target = checked_layout(rel, "data_layout", "NCHW")
     source = checked_layout(rel, "kernel_layout", "NCHW")
     kernel = checked_layout(rel, "out_layout", "OIHW", "OIHW")

@@ -53,7 +53,7 @@ def _conv(use: Backward) -> Sequence[Term]:
     common: dict[str, AttrValue] = {
         "strides": strides, "padding": padding, "dilation": dilation, "groups": attrs.groups,
     }  # fmt: skip
-    # In a depthwise convolution with several filters for a channel, these stand side by side.
+    # In a depthwise convolution with several filters per channel, these are adjacent.
     if weight.shape[0] != g.shape[1]:
         weight = weight.of("reshape", newshape=[g.shape[1], 1, *kernel])
     to_data = g.of(f"nn.conv{len(kernel)}d_transpose", weight, output_padding=left, **common)
@@ -75,7 +75,7 @@ def _to_weight(data: Term, g: Term, weight: Term, common: dict[str, AttrValue]) 
             "nn.conv2d_backward_weight", data, channels=weight.shape[0], kernel_size=kernel, kernel_layout="NCHW",
             out_layout="OIHW", **common,
         )  # fmt: skip
-    # The batch is what is summed along, the result's gradient the kernel: steps and distances change places.
+    # The sum is along the batch, the result's gradient is the kernel: strides and dilation are exchanged.
     turn = [1, 0, 2, 3, 4]
     swapped = {**common, "strides": common["dilation"], "dilation": common["strides"]}
     rows = data.of("transpose", axes=turn).of(
@@ -242,7 +242,7 @@ def _group_norm(use: Backward) -> Sequence[Term]:
     batch, _, *rest = use.args[0].type.get_shape()
     if [batch, *rest].count(DYNAMIC_INDEX) > 1:
         raise use.refuse("more than one size is `?`")
-    # One follows from the others: what `reshape` writes -1 for.
+    # One dimension follows from the others: -1 for `reshape`.
     shape = [batch, groups, sizes[1] // groups, *rest]
     return _scaled(use, 1, list(range(2, len(shape))), shape)
 
@@ -330,7 +330,7 @@ def _nll_loss(use: Backward) -> Sequence[Term]:
     return [-(hot * _along(weights, along, rank) * g), targets.zeros, (share * g).summed(others, False)]
 
 
-# Random numbers: of a fixed key, they move with what they are scaled by. ---------------------------------------------
+# Random numbers: of a fixed key, they change with their scale and offset. ---------------------------------------------
 
 
 @gradient("random.normal")

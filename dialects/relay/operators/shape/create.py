@@ -74,7 +74,7 @@ define(
 
 def _arange_relation(rel: Relation) -> None:
     first = rel.tensor(0)
-    # How many numbers there are follows from the values of the arguments; a pass that knows them says more.
+    # The number of elements follows from the arguments' values; a pass that knows them infers it.
     rel.set_result(tensor_type([ANY], dtype_attr(rel, "dtype", first.element_type)))
 
 

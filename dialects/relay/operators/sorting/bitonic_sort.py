@@ -323,7 +323,7 @@ def _in_groups(
 
 
 class _Group:
-    """Writes what is done to the keys of some rows, of which each has a lane."""
+    """Emits the operations on the keys of some rows, each of which has a lane."""
 
     def __init__(
         self,

@@ -30,7 +30,7 @@ MOST_RANKED = 112
 LANES = 16
 """Elements whose ranks are counted together."""
 TOGETHER = 8
-"""Elements that are compared with before ranks are stored: a sum in memory waits for what was stored before."""
+"""The elements compared before ranks are stored: a sum in memory waits for the previous store."""
 DIGIT = 8
 """Bits of a digit: as many lists are written at once as the first cache has lines for."""
 THREADED = 1 << 14
@@ -286,11 +286,11 @@ class _Digits:
     key: Any
     """[share, half, element]"""
     place: Any
-    """Likewise; None where no places are wanted."""
+    """Likewise; None where no indices are needed."""
     count: Any
     """[share, digit, value]"""
     cursor: Any
-    """[share, 3]: in which half the elements are, a sum, what it was."""
+    """[share, 3]: the half that holds the elements, a sum, its previous value."""
 
     @property
     def number(self) -> int:
@@ -303,7 +303,7 @@ class _Digits:
         return (part & te.const((1 << DIGIT) - 1, self.keys.key_dtype)).astype("int32")
 
     def sort(self, share: Any, size: Any) -> None:
-        """Sorts so many elements. How often each digit occurs is counted for all digits at once."""
+        """Sorts `size` elements. The occurrences of each digit are counted for all digits at once."""
         ib, key, place, count, cursor = self.ib, self.key, self.place, self.count, self.cursor
         with ib.for_range(0, self.number, "n") as n, ib.for_range(0, 1 << DIGIT, "d") as d:
             count[share, n, d] = 0
@@ -314,7 +314,7 @@ class _Digits:
         cursor[share, 0] = 0
         with ib.for_range(0, self.number, "n") as n:
             source = cursor[share, 0]
-            # What the first element has, do all have it? Without one there is nothing to do, either.
+            # Do all elements have the first one's digit? Without elements there is nothing to do, either.
             alike = te.if_then_else(
                 te.convert(size) > 0, count[share, n, self._digit(key[share, source, 0], n)], te.const(0, "int32")
             )
@@ -416,7 +416,7 @@ def te_selected(x: Tensor, axis: int, ascending: bool, count: int) -> Tensor:
             with ib.for_range(0, size, "k") as k:
                 own = class_of(key[share, 1, k])
                 number[share, own] = number[share, own] + 1
-            # The last class that is wanted: those before it hold too few.
+            # The last class that is needed: those before it hold too few.
             held, last = (ib.allocate("int32", (1,), name, scope="local") for name in ("held", "last"))
             held[0], last[0] = te.const(0, "int32"), te.const(-1, "int32")
             with ib.for_range(0, classes, "c") as c, ib.if_scope(held[0] < count):
@@ -424,7 +424,7 @@ def te_selected(x: Tensor, axis: int, ascending: bool, count: int) -> Tensor:
                 last[0] = c
             held[0] = te.const(0, "int32")
             with ib.for_range(0, size, "k") as k:
-                # All are written, and kept if they are wanted: no branch is foreseen wrongly.
+                # All are written, and kept if they are needed: no branch is mispredicted.
                 key[share, 0, held[0]] = key[share, 1, k]
                 place[share, 0, held[0]] = k
                 wanted = class_of(key[share, 1, k]) <= last[0]

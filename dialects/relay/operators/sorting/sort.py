@@ -118,7 +118,7 @@ def _topk_extents(attrs: Attrs, xs: Sequence[Tensor], out: Attribute) -> ResultS
     size = xs[0].shape[axis]
     count = 1 if attrs.k is None else max(attrs.k, 0)
     message = f"k is {{size}}, but dimension {attrs.axis % xs[0].ndim} of 'data' is {{size}}"
-    # Of a known size the type says that there are no more.
+    # For a known size the type relation has checked that there are no more.
     needed = [Requirement("within", count, size, message)] if constant(size) is None else []
     return ResultShapes([t.shape for t in te_topk(attrs, xs[0])], needed)
 
@@ -202,7 +202,7 @@ def _searchsorted_relation(rel: Relation) -> None:
 
 
 def _searchsorted(attrs: Attrs, rows: Array, values: Array) -> Array:
-    # By ever smaller powers of two: what is found in a row that is not sorted depends on the elements that are looked at.
+    # By ever smaller powers of two: the result in an unsorted row depends on the elements that are compared.
     size = rows.shape[-1]
     found = np.zeros(values.shape, np.int64)
     for step in reversed(range(size.bit_length())):
@@ -360,7 +360,7 @@ def _einsum(attrs: Attrs, xs: Sequence[Array]) -> Array:
     }
     summed = [c for c in sizes if c not in result]
     if len(wide) > 1:
-        # numpy multiplies a factor that a sum leaves alone once, with the sum, which an infinity tells.
+        # numpy multiplies a factor outside of a sum once, by the sum, which an infinity reveals.
         for n, x in enumerate(wide):
             missing = [c for c in summed if c not in operands[n]]
             operands[n] += "".join(missing)

@@ -53,7 +53,7 @@ TOGETHER = 16
 CHUNK = 4 * LANES
 """Elements of which a single one that comes before it calls for a closer look."""
 MOST_CHOSEN = 16
-"""Up to this part of the elements a heap of the chosen ones is quicker than sorting all of them."""
+"""Up to this fraction of the elements a heap of the chosen ones is faster than sorting all."""
 
 
 def te_chosen(x: Tensor, axis: int, ascending: bool, count: int) -> Tensor:
@@ -276,7 +276,7 @@ def _running(x: Tensor, axis: int, dtype: str, is_sum: bool, exclusive: bool) ->
 def te_searchsorted(attrs: Attrs, rows: Tensor, values: Tensor) -> Tensor:
     """Computes `searchsorted`: a binary search of each value, by ever smaller powers of two.
 
-    Several values are searched at once, step by step: what one of them waits for, the others need not.
+    Several values are searched at once, step by step: their loads do not wait for each other.
     """
     size = rows.shape[-1]
     known = constant(size)

@@ -329,7 +329,7 @@ def _roi_pool(attrs: Attrs, x: Array, rois: Array) -> Array:
     result = np.zeros((len(rois), x.shape[1], *attrs.pooled_size), x.dtype)
     dtype = rois.dtype
     for n, roi in enumerate(rois):
-        # Places are int32 in native code: what overflows wraps around.
+        # Positions are int32 in native code: they wrap around.
         integer = np.dtype(np.int32)
         corner = numeric.convert(round_half_away(roi[1:] * dtype.type(attrs.spatial_scale)), integer)
         counts = np.maximum(corner[2:] - corner[:2] + 1, 1).astype(dtype)

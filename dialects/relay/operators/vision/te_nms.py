@@ -58,7 +58,7 @@ def te_valid_counts(attrs: Attrs, data: Tensor, threshold: Tensor) -> list[Tenso
                 valid = x[i, j, score] > least[0]
                 if identity >= 0:
                     valid = te.all(valid, x[i, j, identity] >= te.const(0, x.dtype))
-                # What a later box overwrites is cleared first.
+                # Elements that a later box overwrites are cleared first.
                 with ib.for_range(0, length, "k") as k:
                     ib.emit(sorted_boxes.vstore((i, j, k), te.const(-1, x.dtype)))
                 ib.emit(places.vstore((i, j), -1))

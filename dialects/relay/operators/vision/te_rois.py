@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ....te.builder import Buffer, Expr, Tensor
 
 SAMPLES = 4
-"""About how many pixels or samples an element of the result is made of."""
+"""The approximate number of pixels or samples of an element of the result."""
 LANES = 16
 """Channels from which vectors hold them."""
 EPSILON = 1e-5
@@ -29,7 +29,7 @@ EPSILON = 1e-5
 
 
 ROUNDING = 2.0**-21
-"""How far off the place of a sample and its number may be, as a part of it: eight roundings to float32."""
+"""The relative error of a sample's position and number: eight roundings to float32."""
 
 
 FEW_SAMPLES = 64
@@ -270,7 +270,7 @@ def te_proposal(attrs: Attrs, anchors: Sequence[Sequence[float]], xs: Sequence[T
     stride = te.const(float(attrs.feature_stride), dtype)
 
     def moved(low: Expr, high: Expr, shift: Expr, growth: Expr) -> tuple[Expr, Expr]:
-        """Returns an anchor's sides along an axis, moved and stretched by what the network says."""
+        """Returns an anchor's sides along an axis, moved and scaled by the network's offsets."""
         if attrs.iou_loss:
             return low + shift, high + growth
         size = high - low + one

@@ -174,7 +174,7 @@ def te_output(
 
 
 BLOCK_BYTES = 640 << 10
-"""What the transformed data and the products of a block of tiles may take of a core's second cache, often 1 MiB."""
+"""The bytes of a core's second-level cache for a block's transformed data and products; it is often 1 MiB."""
 
 
 def block_rows(rows: Any, columns: Any, channels: Any, filters: Any, size: int) -> Any:

@@ -1,10 +1,8 @@
 """`qnn-canonicalize-ops`: lowers quantized operators to plain ones on integers.
 
-Also for `qnn-legalize`.
-
     qnn.dense(%x, %w, zx, zw, …)   ->   nn.dense(%x, %w, out_dtype="int32") - zw * sum(%x) - zx * sum(%w) + k * zx * zw
 
-As TVM's CanonicalizeOps and Legalize of QNN. Operators that are functions of the real numbers are rewritten by the rules of
+As TVM's CanonicalizeOps of QNN. Operators that are functions of the real numbers are rewritten by the rules of
 `qnn_canonicalize_ops.mir`; the others have a lowering in `LOWERINGS`, which is not a rule because the replacement depends on the
 values of scales and zero points (a multiplication in fixed point takes its factor and shift from a ratio of scales; operations
 with 0, or between equal scales, are left out), on the layout of a product, or, for `qnn.quantize`, because a rule would have to hold
@@ -34,7 +32,6 @@ from ..common.rewriting import replace
 from ..functional.infer_type import ensure_types
 from .affine_types import dtype_of, give_each_user_its_own, rank_of, scalar_of
 from .qnn_products import (
-    centered_product,
     lower_batch_matmul,
     lower_conv2d,
     lower_conv2d_transpose,
@@ -249,21 +246,6 @@ UNSIGNED: Mapping[str, Lowering] = {
 
 RULES = "relay/quantize/qnn_canonicalize_ops.mir"
 """The rules for the others, which are applied first."""
-
-
-def _legalize_conv(name: str) -> Lowering:
-    def lower(op: OperatorOp, make: Emitter) -> SSAValue | None:
-        layout: str = op.attrs().kernel_layout
-        return centered_product(op, make, name, layout.index("O"), "int16") if layout.isupper() else None
-
-    return lower
-
-
-LEGALIZATIONS: Mapping[str, Lowering] = {
-    "qnn.dense": lambda op, make: centered_product(op, make, "nn.dense", 0, "int16"),
-    "qnn.conv2d": _legalize_conv("nn.conv2d"),
-}
-"""How products are computed where 8 bits are no faster than 16."""
 
 
 def lower_quantized(

@@ -1,9 +1,8 @@
-"""`qnn-legalize`: lowers quantized convolutions and dense layers to plain ones on 16 bits.
+"""`qnn-legalize`: lowers quantized convolutions and dense layers of bytes to plain ones on 16 bits.
 
-    qnn.dense(%x, %w, zx, zw, …)  ->  nn.dense(cast(%x, "int16") - zx, cast(%w, "int16") - zw, out_dtype="int32")
+    qnn.dense(%x, %w, a, b, …)  ->  nn.dense(cast(%x, "int16") - a, cast(%w, "int16") - b, out_dtype="int32")
 
-As TVM's qnn Legalize. The two lowerings share `centered_product` with `qnn-canonicalize-ops`: whether the weight's zero point is
-subtracted or added as a bias depends on its shape, and its axis on the layout.
+As TVM's qnn Legalize, by the rules of `qnn_legalize.mir`; only the option `known` is code, as it restricts all rules alike.
 """
 
 from __future__ import annotations
@@ -12,22 +11,22 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from ....dialects.relay.emit import Emitter
-from ....dialects.relay.ir import ConstantOp
-from ....dialects.relay.operator import OperatorOp
-from .affine_types import constant_of, dtype_of
-from .qnn_canonicalize_ops import LEGALIZATIONS, Lowering, lower_quantized
+from ....dialects.relay.ir import ConstantOp, FuncOp
+from ....support.walk import walk_ops
+from ..functional.infer_type import ensure_types
+from .affine_types import constant_of
+
+RULES = "relay/quantize/qnn_legalize.mir"
 
 
 @dataclass(frozen=True)
 class QnnLegalize(ModulePass):
-    """Lower quantized convolutions and dense layers to plain ones on 16 bits.
+    """Lower quantized convolutions and dense layers of bytes to plain ones on 16 bits.
 
-    For targets without products of 8 bits. With `known`, only those of bytes with constant weights and zero points, which certainly fit
-    16 bits.
+    For targets without products of 8 bits. With `known`, only those with constant weights and zero points, which certainly fit 16 bits.
     """
 
     name = "qnn-legalize"
@@ -35,24 +34,30 @@ class QnnLegalize(ModulePass):
     known: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        lowerings = {name: _if_known(lower) for name, lower in LEGALIZATIONS.items()} if self.known else LEGALIZATIONS
-        lower_quantized(op, lowerings)
+        functions = [function for function in op.ops if isinstance(function, FuncOp)]
+        products = [inner for function in functions for inner in walk_ops(function) if inner.name in PRODUCTS]
+        if not products:
+            return
+        from ...rules.engine.rewriter import RuleDriver
+        from ...rules.engine.shipped import shipped_rules
+        from ...rules.engine.stats import current_stats
+
+        ensure_types(op)
+        driver = RuleDriver(None, shipped_rules(RULES), True, current_stats())
+        for product in products:
+            if not self.known or _is_known(product):
+                driver.visit(product)
 
 
-def _if_known(lower: Lowering) -> Lowering:
-    def known(op: OperatorOp, make: Emitter) -> SSAValue | None:
-        data, weight, *zeros = op.args[:4]
-        if not isinstance(weight.owner, ConstantOp) or not all(dtype_of(x) in BYTES for x in (data, weight)):
-            return None
-        return lower(op, make) if all(map(_is_byte, zeros)) else None
+PRODUCTS = ("relay.qnn.dense", "relay.qnn.conv2d")
 
-    return known
+
+def _is_known(product: Operation) -> bool:
+    _, weight, *zeros = product.operands[:4]
+    return isinstance(weight.owner, ConstantOp) and all(map(_is_byte, zeros))
 
 
 def _is_byte(zero_point: SSAValue) -> bool:
     """Returns whether zero points are constants of the range of bytes, signed or not."""
     numbers = constant_of(zero_point)
     return numbers is not None and int(numbers.min()) >= -128 and int(numbers.max()) <= 255
-
-
-BYTES = ("int8", "uint8")

@@ -60,15 +60,15 @@ def _sum(make: Emitter, x: SSAValue, axes: list[int], keepdims: bool) -> SSAValu
     return make.call("sum", make.call("cast", x, dtype="int32"), axis=axes, keepdims=keepdims)
 
 
-def centered_product(op: OperatorOp, make: Emitter, name: str, axis: int, dtype: str = "int32") -> SSAValue:
-    """Builds operator `name` on both tensors less their zero points, in a wider dtype.
+def centered_product(op: OperatorOp, make: Emitter, name: str, axis: int) -> SSAValue:
+    """Builds operator `name` on both tensors less their zero points, in int32.
 
     The weight's zero points are along its `axis`.
     """
     data, weight, data_zero, weight_zero = op.args[:4]
-    x = make.call("subtract", make.call("cast", data, dtype=dtype), make.call("cast", data_zero, dtype=dtype))
-    w = make.call("cast", weight, dtype=dtype)
-    zero = make.call("cast", weight_zero, dtype=dtype)
+    x = make.call("subtract", make.call("cast", data, dtype="int32"), make.call("cast", data_zero, dtype="int32"))
+    w = make.call("cast", weight, dtype="int32")
+    zero = make.call("cast", weight_zero, dtype="int32")
     if rank_of(weight_zero) == 0 or _shape(weight_zero) == (1,):
         w = make.call("subtract", w, zero)
     else:

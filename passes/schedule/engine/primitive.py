@@ -25,7 +25,7 @@ class Primitive:
     @property
     def only_looks(self) -> bool:
         """Returns whether the primitive only returns handles and leaves the program as it is."""
-        return _FILES[self.name] in ("query", "control")
+        return _FILES[self.name] == "query"
 
     @cached_property
     def signature(self) -> inspect.Signature:
@@ -48,32 +48,17 @@ def primitive(function: Apply) -> Apply:
     return function
 
 
-# Where each primitive is defined; imported when it is first used.
-_FILES: dict[str, str] = {
-    "work_on": "control",
-    "enter_postproc": "control",
-    "get_block": "query",
-    "get_loops": "query",
-    "get_child_blocks": "query",
-    "get_producers": "query",
-    "get_consumers": "query",
-    "get_output_blocks": "query",
+# The primitives of each file, which is imported when one of them is first used.
+_BY_FILE = {
+    "query": "work_on enter_postproc get_block get_loops get_child_blocks get_producers get_consumers get_output_blocks",
     "split": "split",
-    "fuse": "reorder",
-    "reorder": "reorder",
-    "parallel": "for_kind",
-    "vectorize": "for_kind",
-    "unroll": "for_kind",
-    "bind": "for_kind",
-    "annotate": "annotate",
-    "unannotate": "annotate",
+    "reorder": "fuse reorder",
+    "for_kind": "parallel vectorize unroll bind",
+    "annotate": "annotate unannotate",
     "set_scope": "set_scope",
-    "cache_read": "cache_read_write",
-    "cache_write": "cache_read_write",
-    "compute_inline": "compute_inline",
-    "reverse_compute_inline": "compute_inline",
-    "compute_at": "compute_at",
-    "reverse_compute_at": "compute_at",
+    "cache_read_write": "cache_read cache_write",
+    "compute_inline": "compute_inline reverse_compute_inline",
+    "compute_at": "compute_at reverse_compute_at",
     "decompose_reduction": "decompose_reduction",
     "transform_layout": "transform_layout",
     "blockize": "blockize",
@@ -81,9 +66,7 @@ _FILES: dict[str, str] = {
     "cache_index": "cache_index",
     "cache_inplace": "cache_inplace",
     "tensorize": "tensorize",
-    "reindex": "reindex",
-    "reindex_cache_read": "reindex",
-    "reindex_cache_write": "reindex",
+    "reindex": "reindex reindex_cache_read reindex_cache_write",
     "pad_einsum": "pad_einsum",
     "merge": "merge",
     "transform_block_layout": "transform_block_layout",
@@ -96,13 +79,10 @@ _FILES: dict[str, str] = {
     "rolling_buffer": "rolling_buffer",
     "decompose_padding": "decompose_padding",
     "omit_padding": "omit_padding",
-    "read_at": "read_write_at",
-    "write_at": "read_write_at",
-    "sample_categorical": "sampling",
-    "sample_perfect_tile": "sampling",
-    "sample_partitioned_tile": "sampling",
-    "sample_compute_location": "sampling",
+    "read_write_at": "read_at write_at",
+    "sampling": "sample_categorical sample_perfect_tile sample_partitioned_tile sample_compute_location",
 }
+_FILES = {name: file for file, names in _BY_FILE.items() for name in names.split()}
 
 
 def names() -> list[str]:

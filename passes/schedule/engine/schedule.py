@@ -23,7 +23,7 @@ from .index_maps import LambdaMap, RecordedMap
 from .primitive import Instruction, Primitive, find, names
 from .random_variables import BlockRV, ExprRV, Handle, LoopRV, PlaceRV
 from .state import State
-from .trace import Trace, handles_in
+from .trace import Trace, handles_in, map_argument
 
 if TYPE_CHECKING:
     from .methods import Primitives  # pyright: ignore[reportMissingModuleSource]
@@ -128,8 +128,8 @@ class Schedule(Primitives):
         if known is None or shape is None:
             raise refuse(None, f"there is no schedule primitive '{name}'", f"there are {', '.join(names())}")
         try:
-            plain = [_plain(a) for a in args]
-            bound = shape.bind(plain, {key: _plain(a) for key, a in kwargs.items()})
+            plain = map_argument(list(args), _plain)
+            bound = shape.bind(plain, map_argument(dict(kwargs), _plain))
             shape.check(bound)
         except SignatureError as error:
             raise refuse(None, error.message, error.note) from None
@@ -150,7 +150,7 @@ class Schedule(Primitives):
             parameter = shape.by_name[name]
             kinds = [kind.word for kind in parameter.kinds]
             if parameter.variadic:
-                positional += [self._op(v) for v in value]
+                positional += [map_argument(v, self._op) for v in value]
             elif isinstance(value, PlaceRV) and shape.name in ("compute_at", "reverse_compute_at"):
                 keywords[name] = value
             elif "block" in kinds and isinstance(value, str):
@@ -159,11 +159,11 @@ class Schedule(Primitives):
                 bound[name] = recorded = RecordedMap(value)
                 keywords[name] = recorded
             else:
-                keywords[name] = self._op(value)
+                keywords[name] = map_argument(value, self._op)
         return positional, keywords
 
     def _op(self, argument: Any) -> Any:
-        """Replaces handles, alone and in lists, by their ops and values."""
+        """Returns the op or value of a handle, other arguments as they are."""
         if isinstance(argument, ExprRV):
             return argument.value
         if isinstance(argument, PlaceRV):
@@ -172,14 +172,7 @@ class Schedule(Primitives):
                 f"the handle {argument!r} stands for the place '{argument.place}' that sample_compute_location drew, which is no loop",
                 "only compute_at and reverse_compute_at take it",
             )
-        if isinstance(argument, Handle):
-            return self.state.op(argument)
-        if isinstance(argument, list | tuple):
-            items = [self._op(a) for a in cast("Sequence[Any]", argument)]
-            return items if isinstance(argument, list) else tuple(items)
-        if isinstance(argument, dict):
-            return {key: self._op(value) for key, value in cast("dict[Any, Any]", argument).items()}
-        return argument
+        return self.state.op(argument) if isinstance(argument, Handle) else argument
 
     def _trace_handles(self, bound: Mapping[str, Any]) -> None:
         """Records in the trace where handles of blocks come from that no primitive returned."""
@@ -229,10 +222,7 @@ def _shown(known: Primitive) -> PythonSignature:
 
 
 def _plain(value: Any) -> Any:
-    """Converts numbers of other types (numpy's, immediates), alone and in lists, to Python's."""
-    if isinstance(value, list | tuple):
-        items = [_plain(item) for item in cast("Sequence[Any]", value)]
-        return items if isinstance(value, list) else tuple(items)
+    """Converts a number of another type (numpy's, an immediate) to Python's."""
     if isinstance(value, bool | int | float | str | Handle | LambdaMap) or value is None:
         return value
     if hasattr(value, "__index__"):

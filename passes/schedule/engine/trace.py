@@ -19,7 +19,7 @@ from ....dialects.schedule import (
 )
 from .errors import refuse
 from .index_maps import RecordedMap
-from .primitive import Instruction
+from .primitive import Instruction, find
 from .random_variables import BlockRV, ExprRV, Handle, LoopRV
 
 if TYPE_CHECKING:
@@ -55,6 +55,11 @@ class Trace:
         """Returns the decision of an instruction; None for one that draws nothing."""
         return self.decisions.get(inst)
 
+    def arguments_of(self, inst: Instruction) -> dict[str, Any]:
+        """Returns the arguments of an instruction, with what it drew as `decision`."""
+        decision = self.decisions.get(inst)
+        return dict(inst.arguments) if decision is None else {**inst.arguments, "decision": decision}
+
     def with_decision(self, inst: Instruction, decision: Any, remove_postproc: bool = False) -> Trace:
         """This trace with another decision at one place."""
         found = Trace(self._before_postproc() if remove_postproc else self.insts, self.decisions)
@@ -79,7 +84,8 @@ class Trace:
         kept: list[Instruction] = []
         used: set[Handle] = set()
         for inst in reversed(self._before_postproc() if remove_postproc else self.insts):
-            looks = inst.name in LOOKING
+            known = find(inst.name)
+            looks = known is not None and known.only_looks and signatures()[inst.name].result != "none"
             if looks and not any(result in used for result in inst.results):
                 continue
             kept.append(inst)
@@ -94,7 +100,9 @@ class Trace:
         """Applies all of it to another schedule. Raises ScheduleError where a primitive is refused there."""
         values: dict[Handle, Any] = {}
         for inst in self._before_postproc() if remove_postproc else self.insts:
-            arguments = {name: _renewed(value, values) for name, value in inst.arguments.items()}
+            arguments = {
+                name: map_argument(value, lambda v: _renewed(v, values)) for name, value in inst.arguments.items()
+            }
             decision = self.decisions.get(inst)
             if decision is not None:
                 if decision_provider is not None:
@@ -121,15 +129,40 @@ class Trace:
         return _ScriptBuilder(self, full).script(name, target)
 
     def as_json(self) -> list[Any]:
-        """Returns the trace as data: `[name, arguments, results]` for each primitive, handles as `{"rv": n}`."""
+        """Returns the trace as data: `[name, arguments, results]` for each primitive, handles as `{"rv": n}`.
 
-        return to_json(self)
+        The results of all primitives are numbered in order, lambdas are their text.
+        """
+        numbers: dict[Handle, int] = {}
+        count = 0
+        found: list[Any] = []
+        for inst in self.insts:
+            plain = {name: _to_data(value, numbers) for name, value in self.arguments_of(inst).items()}
+            results: list[Any] = []
+            for result, label in zip(inst.results, inst.labels, strict=True):
+                numbers[result] = count
+                count += 1
+                results.append([result.schedule_kind, label])
+            found.append([inst.name, plain, results])
+        return found
 
     @staticmethod
     def from_json(data: Sequence[Any]) -> Trace:
         """Returns the trace that `as_json` describes. Raises MirError for data that is not a trace."""
-
-        return from_json(data)
+        results: list[Handle] = []
+        trace = Trace()
+        for number, entry in enumerate(data):
+            try:
+                name, plain, kinds = entry
+                arguments = {key: _from_data(value, results) for key, value in plain.items()}
+                own = [_NEW[kind]() for kind, _ in kinds]
+                labels = tuple(str(label) for _, label in kinds)
+                signatures()[name]
+            except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+                raise refuse(None, f"entry {number} of the data is no primitive of a trace", _FORM) from None
+            results += own
+            trace.append(Instruction(name, arguments, tuple(own), labels), arguments.get("decision"))
+        return trace
 
     def __str__(self) -> str:
         from ....parser.schedule.printer import print_trace
@@ -143,10 +176,14 @@ class Trace:
         print(self)
 
 
-LOOKING = frozenset(
-    ["get_block", "get_loops", "get_child_blocks", "get_producers", "get_consumers", "get_output_blocks"]
-)
-"""The primitives that change nothing."""
+def map_argument(value: Any, leaf: Callable[[Any], Any]) -> Any:
+    """Applies `leaf` to an argument, or to the items of one that is a list, tuple or dictionary."""
+    if isinstance(value, list | tuple):
+        items = [map_argument(item, leaf) for item in cast("Sequence[Any]", value)]
+        return items if isinstance(value, list) else tuple(items)
+    if isinstance(value, dict):
+        return {key: map_argument(item, leaf) for key, item in cast("dict[Any, Any]", value).items()}
+    return leaf(value)
 
 
 def handles_in(value: Any) -> Iterator[Handle]:
@@ -161,18 +198,12 @@ def handles_in(value: Any) -> Iterator[Handle]:
 
 
 def _renewed(value: Any, values: Mapping[Handle, Any]) -> Any:
-    """An argument with the handles of another schedule instead of the recorded ones."""
+    """Returns a handle of another schedule for a recorded one, and the function of a recorded map."""
     if isinstance(value, Handle):
         if value not in values:
             raise unknown_handle(value)
         return values[value]
-    if isinstance(value, RecordedMap):
-        return value.function
-    if isinstance(value, list | tuple):
-        return [_renewed(item, values) for item in cast("Sequence[Any]", value)]
-    if isinstance(value, dict):
-        return {key: _renewed(item, values) for key, item in cast("dict[str, Any]", value).items()}
-    return value
+    return value.function if isinstance(value, RecordedMap) else value
 
 
 def unknown_handle(handle: Handle) -> Exception:
@@ -201,13 +232,11 @@ class _ScriptBuilder:
     def op(self, inst: Instruction) -> Operation:
         """One call."""
         known = signatures()[inst.name]
-        given = dict(inst.arguments)
-        if (decision := self.trace.decisions.get(inst)) is not None:
-            given["decision"] = decision
+        given = self.trace.arguments_of(inst)
         if self.full:
             filled = known.with_defaults(given)
             given = {name: value for name, value in filled.items() if name in given or value is not None}
-        arguments = {name: self.argument(value) for name, value in given.items()}
+        arguments = {name: map_argument(value, self.argument) for name, value in given.items()}
         names = [self.name(result, label) for result, label in zip(inst.results, inst.labels, strict=True)]
         types = result_types(known, [False] * len(names))
         try:
@@ -245,38 +274,13 @@ class _ScriptBuilder:
             if value not in self.values:
                 raise unknown_handle(value)
             return Ref(self.values[value])
-        if isinstance(value, RecordedMap):
-            return value.to_lambda()
-        if isinstance(value, list | tuple):
-            return [self.argument(item) for item in cast("Sequence[Any]", value)]
-        if isinstance(value, dict):
-            return {key: self.argument(item) for key, item in cast("dict[str, Any]", value).items()}
-        return value
+        return value.to_lambda() if isinstance(value, RecordedMap) else value
 
 
 if TYPE_CHECKING:
     from ....dialects.schedule import Lambda
 
 _FORM = 'each primitive is [name, {parameter: value}, [[kind of result, label], …]], a handle is {"rv": number}'
-
-
-def to_json(trace: Trace) -> list[Any]:
-    """The trace as data; the results of all primitives are numbered in order, lambdas are their text."""
-    numbers: dict[Handle, int] = {}
-    count = 0
-    found: list[Any] = []
-    for inst in trace.insts:
-        arguments = dict(inst.arguments)
-        if (decision := trace.decisions.get(inst)) is not None:
-            arguments["decision"] = decision
-        plain = {name: _to_data(value, numbers) for name, value in arguments.items()}
-        results: list[Any] = []
-        for result, label in zip(inst.results, inst.labels, strict=True):
-            numbers[result] = count
-            count += 1
-            results.append([result.schedule_kind, label])
-        found.append([inst.name, plain, results])
-    return found
 
 
 def _to_data(value: Any, numbers: Mapping[Handle, int]) -> Any:
@@ -294,24 +298,6 @@ def _to_data(value: Any, numbers: Mapping[Handle, int]) -> Any:
         items = cast("dict[str, Any]", value).items()
         return {"dict": {key: _to_data(item, numbers) for key, item in items}}
     return value
-
-
-def from_json(data: Sequence[Any]) -> Trace:
-    """The trace that data describes. Raises MirError where it describes none."""
-    results: list[Handle] = []
-    trace = Trace()
-    for number, entry in enumerate(data):
-        try:
-            name, plain, kinds = entry
-            arguments = {key: _from_data(value, results) for key, value in plain.items()}
-            own = [_NEW[kind]() for kind, _ in kinds]
-            labels = tuple(str(label) for _, label in kinds)
-            signatures()[name]
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-            raise refuse(None, f"entry {number} of the data is no primitive of a trace", _FORM) from None
-        results += own
-        trace.append(Instruction(name, arguments, tuple(own), labels), arguments.get("decision"))
-    return trace
 
 
 _NEW = {"block": BlockRV, "loop": LoopRV, "expr": lambda: ExprRV(0)}

@@ -1,4 +1,4 @@
-"""Primitives that only look: blocks by name, loops around a block, producers and consumers."""
+"""Primitives that change nothing: blocks by name, loops around a block, producers, marks of the trace."""
 
 from __future__ import annotations
 
@@ -70,3 +70,19 @@ def get_output_blocks(state: State, scope_block: Scope) -> list[Operation]:
         if any(b not in own for b in buffers_written(block)):
             found.append(block)
     return found
+
+
+@primitive
+def work_on(state: State, func_name: str) -> None:
+    """Names of blocks refer to this function from now on.
+
+    sch.work_on("f")
+    sch.get_block("C")   →   the block C of function f
+    """
+    state.function(func_name)
+    state.focus = func_name
+
+
+@primitive
+def enter_postproc(state: State) -> None:
+    """Marks where postprocessing begins in the trace: what follows is left out by `remove_postproc=True`."""

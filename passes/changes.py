@@ -29,7 +29,7 @@ _MOST_NAMES = 8
 
 
 def op_name(op: Operation) -> str:
-    """An op as a person calls it: an operator of Relay by its name, a function as `@main`."""
+    """Returns an op as a person calls it: an operator of Relay by its name, a function as `@main`."""
     symbol = op.properties.get("sym_name")
     return f"@{symbol.data}" if isinstance(symbol, StringAttr) else op.name.removeprefix("relay.")
 
@@ -49,7 +49,7 @@ def value_name(value: SSAValue) -> str:
 
 
 def op_names(ops: Iterable[Operation]) -> str:
-    """The names of several ops: `multiply, add`; constants and ends of blocks go without saying."""
+    """Returns the names of several ops: `multiply, add`; constants and ends of blocks go without saying."""
     return _listed(op_name(op) for op in ops if not _is_silent(op))
 
 
@@ -160,7 +160,7 @@ class _Groups:
         return group
 
     def all(self) -> Iterable[_Group]:
-        """The groups, in the order of what went and came first."""
+        """Yields the groups, in the order of what went and came first."""
         joined: dict[Attribute, _Group] = {}
         for place, entry in self.entries:
             group = joined.setdefault(self.sets.find(place), _Group())

@@ -27,20 +27,20 @@ class Instrument:
     """Is told of each pass before and after it runs. An instrument may raise `MirError` to end the run."""
 
     def enter_pass_ctx(self) -> None:
-        """The passes that follow are watched."""
+        """Begins to observe the passes that follow."""
 
     def exit_pass_ctx(self) -> None:
-        """No more passes are watched."""
+        """Ends the observation of passes."""
 
     def should_run(self, mod: ModuleOp, info: PassInfo) -> bool:
         """Returns whether the pass is to run; one instrument that returns False is enough to skip it."""
         return True
 
     def run_before_pass(self, mod: ModuleOp, info: PassInfo) -> None:
-        """The pass is about to run on `mod`."""
+        """Observes a pass that is about to run on `mod`."""
 
     def run_after_pass(self, mod: ModuleOp, info: PassInfo) -> None:
-        """The pass has run on `mod`."""
+        """Observes a pass that has run on `mod`."""
 
 
 def run_watched(info: PassInfo, module: ModuleOp, instruments: Sequence[Instrument], apply: Callable[[], None]) -> bool:
@@ -57,7 +57,7 @@ def run_watched(info: PassInfo, module: ModuleOp, instruments: Sequence[Instrume
 
 
 def print_module(module: ModuleOp) -> str:
-    """The module as `.mir` text, of which instruments show what they show unless told otherwise."""
+    """Returns the module as `.mir` text, of which instruments show what they show unless told otherwise."""
     from ..parser import print_mir
 
     return print_mir(module)
@@ -133,7 +133,7 @@ class Timing(Instrument):
         self.started = time.perf_counter()
 
     def report(self) -> str:
-        """The table, one line a stage, then the sum of the seconds."""
+        """Returns the table, one line a stage, then the sum of the seconds."""
         width = max((len(stage.name) for stage in self.stages), default=5)
         lines = [f"{'stage':<{width}}  {'seconds':>9}  {'ops':>9}  {'bytes':>11}"]
         for stage in self.stages:

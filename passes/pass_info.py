@@ -96,7 +96,7 @@ class PassInfo:
     halves: bool = False
 
     def __str__(self) -> str:
-        """The name for a person: with the options, where there are any."""
+        """Returns the name for a person: with the options, where there are any."""
         return self.label or self.name
 
 
@@ -105,7 +105,7 @@ _ACRONYMS = frozenset(["bf16", "ssa", "tir"])
 
 
 def camel_case(name: str) -> str:
-    """TVM's name of a pass: `fuse-ops` is `FuseOps`, `to-a-normal-form` is `ToANormalForm`."""
+    """Returns TVM's name of a pass: `fuse-ops` is `FuseOps`, `to-a-normal-form` is `ToANormalForm`."""
     return _EXCEPTIONS.get(name) or "".join(
         word.upper() if word in _ACRONYMS else word[:1].upper() + word[1:] for word in name.split("-")
     )
@@ -124,5 +124,5 @@ EXPLAINED: tuple[str, ...] = ("fuse-ops", "fuse-tir", "default-schedule", "vecto
 
 
 def explanation(name: str) -> str:
-    """The topic under which a pass explains what it left alone."""
+    """Returns the topic under which a pass explains what it left alone."""
     return f"{name} left alone"

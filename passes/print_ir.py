@@ -44,7 +44,7 @@ class PrintAfterAll(Instrument):
 
 
 def _difference(before: list[str], after: list[str], info: PassInfo) -> list[str]:
-    """The lines of a unified diff; none where nothing changed."""
+    """Returns the lines of a unified diff; none where nothing changed."""
     return list(difflib.unified_diff(before, after, f"before {info}", f"after {info}", lineterm=""))
 
 

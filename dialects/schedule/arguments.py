@@ -61,7 +61,7 @@ class Lambda:
     names: tuple[str, ...]
 
     def __call__(self) -> None:
-        """Here so that it counts as callable among the kinds of arguments; it is evaluated by the schedule."""
+        """Makes the lambda callable, as its kind of argument requires; the schedule evaluates it."""
 
 
 Argument: TypeAlias = (

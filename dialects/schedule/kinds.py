@@ -134,7 +134,7 @@ def kind_of_handle(value: object) -> str | None:
 
 
 def spoken(kinds: Kinds) -> str:
-    """The kinds as messages call them: `a block or a string`."""
+    """Returns the kinds as messages call them: `a block or a string`."""
     return " or ".join(dict.fromkeys(_spoken(kind) for kind in kinds))
 
 

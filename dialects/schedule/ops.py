@@ -123,7 +123,7 @@ class PrimitiveOp(IRDLOperation):
 
     @property
     def bound(self) -> dict[str, Argument]:
-        """The arguments by parameter, as Python values."""
+        """Returns the arguments by parameter, as Python values."""
         return {
             name: decode(value, list(self.handles), list(self.lambdas)) for name, value in self.arguments.data.items()
         }
@@ -271,7 +271,7 @@ class SliceOp(IRDLOperation):
 
     @property
     def bounds(self) -> slice:
-        """The slice in Python."""
+        """Returns the slice in Python."""
         start, stop, step = (None if b is None else b.value.data for b in (self.start, self.stop, self.step))
         return slice(start, stop, step)
 

@@ -126,7 +126,7 @@ class Parameter:
 
     @property
     def kinds(self) -> Kinds:
-        """The kinds of values that it takes."""
+        """Returns the kinds of values that it takes."""
         return parse_kind(self.kind)
 
     @property
@@ -141,7 +141,7 @@ class Parameter:
 
     @property
     def element(self) -> str:
-        """The kind of its value, or of the elements of its list."""
+        """Returns the kind of its value, or of the elements of its list."""
         return self.kind.removeprefix("list[").removesuffix("]")
 
     def __str__(self) -> str:
@@ -173,12 +173,12 @@ class Signature:
 
     @cached_property
     def by_name(self) -> dict[str, Parameter]:
-        """The parameters by name."""
+        """Returns the parameters by name."""
         return {p.name: p for p in self.parameters}
 
     @property
     def variadic(self) -> Parameter | None:
-        """The parameter that takes all positional arguments, if there is one; it is the first."""
+        """Returns the parameter that takes all positional arguments, if there is one; it is the first."""
         first = self.parameters[0] if self.parameters else None
         return first if first is not None and first.variadic else None
 
@@ -240,7 +240,7 @@ class Signature:
                     )
 
     def with_defaults(self, bound: Mapping[str, object]) -> dict[str, object]:
-        """All arguments in the order of the parameters, defaults filled in."""
+        """Returns all arguments in the order of the parameters, defaults filled in."""
         return {p.name: bound.get(p.name, [] if p.variadic else p.default) for p in self.parameters}
 
     def result_count(self, bound: Mapping[str, object]) -> int | None:
@@ -255,7 +255,7 @@ class Signature:
 
 @cache
 def signatures() -> Mapping[str, Signature]:
-    """The table, by name."""
+    """Returns the table, by name."""
     return {found.name: found for found in map(_read, _TABLE.strip().splitlines())}
 
 
@@ -266,12 +266,12 @@ def te_signatures() -> Mapping[str, Signature]:
 
 
 def signature(name: str) -> Signature | None:
-    """The signature of the primitive called so, or None."""
+    """Returns the signature of the primitive called so, or None."""
     return signatures().get(name)
 
 
 def nearest_primitive(name: str) -> str | None:
-    """The primitive whose name is nearest to one that is none."""
+    """Returns the primitive whose name is nearest to one that is none."""
     return nearest(name, signatures(), 0.5)
 
 

@@ -70,7 +70,7 @@ def _value(parser: Parser) -> Argument:
 
 
 def _optional_value(parser: Parser) -> tuple[Argument, bool]:
-    """(the value, whether there is one)."""
+    """Parses a value if there is one: (the value, whether there is one)."""
     operand = _optional_handle(parser)
     if operand is not None:
         return Ref(operand), True
@@ -99,7 +99,7 @@ def _optional_value(parser: Parser) -> tuple[Argument, bool]:
 
 
 def _optional_handle(parser: Parser) -> SSAValue | None:
-    """A handle, which is always defined further up, if there is one."""
+    """Returns a handle, which is always defined further up, if there is one."""
     at = parser.pos
     name = parser.parse_optional_unresolved_operand()
     if name is None:
@@ -186,7 +186,7 @@ def _print_pair(pair: tuple[str, Argument], printer: Printer) -> None:
 
 
 def parse_item(parser: Parser) -> tuple[SSAValue, int, str]:
-    """(list, index, name) of `%loops[-1] as "last" : type`."""
+    """Parses `%loops[-1] as "last" : type` as (list, index, name)."""
     operand = parser.parse_unresolved_operand()
     parser.parse_punctuation("[")
     index = parser.parse_integer(allow_boolean=False)
@@ -204,7 +204,7 @@ def print_item(op: ItemOp, printer: Printer) -> None:
 
 
 def parse_slice(parser: Parser) -> tuple[SSAValue, int | None, int | None, int | None, str]:
-    """(list, start, stop, step, name) of `%loops[1 : none : none] as "rest" : type`."""
+    """Parses `%loops[1 : none : none] as "rest" : type` as (list, start, stop, step, name)."""
     operand = parser.parse_unresolved_operand()
     parser.parse_punctuation("[")
     bounds = [_bound(parser)]
@@ -236,7 +236,7 @@ def _optional_name(parser: Parser) -> str:
 
 
 def _list(parser: Parser, operand: UnresolvedOperand) -> SSAValue:
-    """The operand, of the list type that follows."""
+    """Returns the operand, of the list type that follows."""
     parser.parse_punctuation(":")
     at = parser.pos
     type_ = parser.parse_type()
@@ -254,7 +254,7 @@ def _print_name_and_type(name: str, value: SSAValue, printer: Printer) -> None:
 
 
 def parse_yield(parser: Parser) -> tuple[list[SSAValue], bool, list[int]]:
-    """(values, whether it is one value and no list, places of separators) of `single %x : i32`."""
+    """Parses `single %x : i32` as (values, whether it is one value and no list, places of separators)."""
     single = parser.parse_optional_keyword("single") is not None
     operands: list[UnresolvedOperand] = []
     first = parser.parse_optional_unresolved_operand()

@@ -53,7 +53,7 @@ _TYPES: dict[str, Attribute] = {"block": BLOCK, "loop": LOOP, "expr": EXPR}
 
 
 def type_of_kind(kind: str) -> Attribute:
-    """The type of a kind of handle: `loop`, `list[loop]`."""
+    """Returns the type of a kind of handle: `loop`, `list[loop]`."""
     element = kind.removeprefix("list[").removesuffix("]")
     return ListType(_TYPES[element]) if element != kind else _TYPES[kind]
 

@@ -19,7 +19,7 @@ class ScheduleFormat:
     """The text format of `schedule.script`."""
 
     def parse(self, items: Sequence[Item], context: ParseContext) -> list[list[Operation]]:
-        """One script for each item."""
+        """Returns one script for each item."""
         return [self._parse(item, context) for item in items]
 
     def _parse(self, item: Item, context: ParseContext) -> list[Operation]:
@@ -37,7 +37,7 @@ class ScheduleFormat:
         return op.name == "schedule.script"
 
     def print(self, groups: Sequence[Sequence[Operation]], module: ModuleOp) -> list[str]:
-        """Each run of scripts as text."""
+        """Returns each run of scripts as text."""
         from ...dialects.schedule import ScriptOp
         from .printer import print_script
 

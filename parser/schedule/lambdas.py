@@ -54,7 +54,7 @@ def read_lambda(reader: Reader, node: LambdaTree) -> Region:
 
 
 def _tokens(node: Expr) -> Iterator[Token]:
-    """The tokens of an expression."""
+    """Yields the tokens of an expression."""
     pending: list[Expr] = [node]
     while pending:
         match pending.pop():
@@ -75,7 +75,7 @@ def _tokens(node: Expr) -> Iterator[Token]:
 
 
 def lambda_text(value: Lambda) -> str:
-    """A lambda as text. Raises MirError for one that cannot be written."""
+    """Returns a lambda as text. Raises MirError for one that cannot be written."""
     block = value.region.block
     last = block.last_op
     assert isinstance(last, YieldOp)

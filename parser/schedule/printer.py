@@ -28,7 +28,7 @@ _TAB = "    "
 
 
 def print_script(script: ScriptOp) -> str:
-    """`@T.schedule(target) def name(sch): …`."""
+    """Prints a script: `@T.schedule(target) def name(sch): …`."""
     target = "" if script.target is None else f"({script.target.root_reference.data})"
     lines = ScriptPrinter().lines(script)
     return "\n".join([f"@T.schedule{target}", f"def {script.sym_name.data}(sch):", *(_TAB + line for line in lines)])
@@ -46,7 +46,7 @@ class ScriptPrinter:
         self.out: list[str] = []
 
     def lines(self, script: ScriptOp) -> list[str]:
-        """The statements of the body; `pass` where there is none."""
+        """Returns the statements of the body; `pass` where there is none."""
         for op in script.body.block.ops:
             match op:
                 case PrimitiveOp():
@@ -59,7 +59,7 @@ class ScriptPrinter:
         return self.out or ["pass"]
 
     def primitive(self, op: PrimitiveOp) -> None:
-        """A call: kept for the call that uses it, or written as a statement."""
+        """Prints a call as a statement, or keeps it for the call that uses it."""
         kept = len(op.outs) == 1 and not result_name(op.outs[0]) and _used_once_in_call(op.outs[0])
         self.settle(op, kept)
         if kept:
@@ -95,7 +95,7 @@ class ScriptPrinter:
         self.pending.clear()
 
     def statement(self, op: PrimitiveOp) -> None:
-        """`results = sch.primitive(arguments)`."""
+        """Prints the statement `results = sch.primitive(arguments)`."""
         text = self.call_text(op)
         targets: list[str] = []
         element = op.SIGNATURE.element
@@ -109,7 +109,7 @@ class ScriptPrinter:
         self.out.append(f"{', '.join(targets)}{',' if alone else ''} = {text}")
 
     def call_text(self, op: PrimitiveOp) -> str:
-        """`sch.primitive(arguments)`."""
+        """Returns the text of a call, `sch.primitive(arguments)`."""
         positional = op.positional.value.data
         variadic = op.SIGNATURE.variadic
         parts: list[str] = []
@@ -136,7 +136,7 @@ class ScriptPrinter:
         return self.names.name(value)
 
     def item_text(self, op: ItemOp | SliceOp) -> str:
-        """`loops[1:]`."""
+        """Returns the text of an item or slice, `loops[1:]`."""
         base = self.value_text(op.list)
         if isinstance(op, ItemOp):
             return f"{base}[{op.index.value.data}]"
@@ -144,7 +144,7 @@ class ScriptPrinter:
         return f"{base}[{start}:{stop}{f':{step}' if step else ''}]"
 
     def text(self, value: Argument) -> str:
-        """An argument."""
+        """Returns an argument."""
         match value:
             case Ref():
                 return self.value_text(value.value)
@@ -195,7 +195,7 @@ def _handles(value: Argument) -> Iterator[SSAValue]:
 
 
 def _in_order(op: Operation) -> Iterator[SSAValue]:
-    """The handles that an op's text has, in the order of the text."""
+    """Yields the handles that an op's text has, in the order of the text."""
     if isinstance(op, PrimitiveOp):
         for value in op.bound.values():
             yield from _handles(value)
@@ -204,7 +204,7 @@ def _in_order(op: Operation) -> Iterator[SSAValue]:
 
 
 def _call_behind(value: SSAValue) -> Operation | None:
-    """The call whose result a value is, or is an unnamed item of."""
+    """Returns the call whose result a value is, or is an unnamed item of."""
     owner = value.owner
     while isinstance(owner, ItemOp | SliceOp) and not owner.result_name.data:
         owner = owner.list.owner
@@ -229,7 +229,7 @@ def _used_once_in_call(value: SSAValue) -> bool:
 
 
 def print_trace(script: ScriptOp) -> str:
-    """A script as TVM prints a trace: `def apply_trace(sch: tir.Schedule) -> None: …`."""
+    """Returns a script as TVM prints a trace: `def apply_trace(sch: tir.Schedule) -> None: …`."""
     lines = ScriptPrinter().lines(script)
     head = ["# from mirstack import tir", f"def {script.sym_name.data}(sch: tir.Schedule) -> None:"]
     return "\n".join([*head, *(f"  {line}" for line in lines)])

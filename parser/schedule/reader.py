@@ -91,7 +91,7 @@ class ScriptReader:
         self.ops: list[Operation] = []
 
     def at(self, node: Expr | None) -> LocationAttr:
-        """The place of a node."""
+        """Returns the place of a node."""
         return self.lambdas.at(node)
 
     def fail(self, where: Expr | None, message: str, *notes: str) -> NoReturn:
@@ -99,7 +99,7 @@ class ScriptReader:
         raise error_at(self.at(where), message, *notes)
 
     def script(self, tree: Function | Module) -> ScriptOp:
-        """The script; errors in its statements are reported."""
+        """Returns the script; errors in its statements are reported."""
         if not isinstance(tree, Function):
             self.fail(tree.name, "a schedule is a function", "write def name(sch): … under @T.schedule")
         self.lambdas.location = self.at(tree.name)
@@ -123,7 +123,7 @@ class ScriptReader:
         return op
 
     def target(self, tree: Function) -> str | None:
-        """The function that the decorator names."""
+        """Returns the function that the decorator names."""
         for decorator in tree.decorators:
             if isinstance(decorator, Call):
                 if decorator.keywords or len(decorator.arguments) != 1 or not _is_name(decorator.arguments[0]):
@@ -138,7 +138,7 @@ class ScriptReader:
     # Statements
 
     def statement(self, statement: Stmt) -> None:
-        """A call, alone or with names for its results; a name for a value."""
+        """Reads a statement: a call, alone or with names for its results, or a name for a value."""
         match statement:
             case Expression(value=Token() as token) if token.type == "STRING":
                 return
@@ -152,7 +152,7 @@ class ScriptReader:
                 self.fail(getattr(statement, "token", None), "a schedule is a list of calls", _CALL_FORM)
 
     def assign(self, statement: Assign) -> None:
-        """`targets = value`."""
+        """Reads `targets = value`."""
         targets = self.targets(statement.target)
         try:
             if isinstance(statement.value, Call) and self.primitive_name(statement.value) is not None:
@@ -170,7 +170,7 @@ class ScriptReader:
         self.define(targets[0].name, value)
 
     def unpack(self, node: Expr, value: Argument, targets: list[Target]) -> None:
-        """`a, b = 4, 8`: data by name."""
+        """Reads `a, b = 4, 8`: data by name."""
         if not isinstance(value, list):
             self.fail(
                 node,
@@ -195,7 +195,7 @@ class ScriptReader:
         return found
 
     def target_of(self, item: Expr, name: Expr, whole: bool) -> Target:
-        """One name."""
+        """Returns one name."""
         if not isinstance(name, Token) or not _is_name(name) or "." in name:
             self.fail(item, "a result is given a name", "write name = …, or one name for each result")
         if name == self.schedule:
@@ -210,7 +210,7 @@ class ScriptReader:
     # Calls
 
     def primitive_name(self, node: Call) -> str | None:
-        """The primitive that a node calls, if it is a call of the schedule's."""
+        """Returns the primitive that a node calls, if it is a call of the schedule's."""
         function = node.function
         if not isinstance(function, Token):
             return None
@@ -218,7 +218,7 @@ class ScriptReader:
         return name if base == self.schedule else None
 
     def call(self, node: Call, targets: list[Target]) -> PrimitiveOp:
-        """A primitive applied; its results are bound to the targets."""
+        """Returns a primitive applied; its results are bound to the targets."""
         known = self.called(node)
         arguments, positional = self.arguments(known, node)
         types = result_types(known, [target.whole for target in targets])
@@ -235,7 +235,7 @@ class ScriptReader:
         return op
 
     def called(self, node: Call) -> Signature:
-        """The signature of the primitive that a node calls."""
+        """Returns the signature of the primitive that a node calls."""
         name = self.primitive_name(node)
         if name is None:
             shown = f"'{node.function}'" if isinstance(node.function, Token) else "this"
@@ -251,7 +251,7 @@ class ScriptReader:
         return known
 
     def arguments(self, known: Signature, node: Call) -> tuple[dict[str, Argument], int]:
-        """(the arguments by parameter, how many of them are written without a name)."""
+        """Reads arguments: (those by parameter, how many of them are written without a name)."""
         positional = [self.argument(a) for a in node.arguments]
         keywords: dict[str, Argument] = {}
         for keyword in node.keywords:
@@ -275,7 +275,7 @@ class ScriptReader:
         return bound, len(bound) - len(keywords)
 
     def argument_node(self, known: Signature, node: Call, argument: str | int | None) -> Expr:
-        """The node of an argument that an error is about; the call where it is about none."""
+        """Returns the node of an argument that an error is about; the call where it is about none."""
         if isinstance(argument, int) and argument < len(node.arguments):
             return node.arguments[argument]
         for keyword in node.keywords:
@@ -288,7 +288,7 @@ class ScriptReader:
         return node
 
     def argument(self, node: Expr) -> Argument:
-        """An argument without a name, or an element of a list: it may have a star."""
+        """Returns an argument without a name, or an element of a list: it may have a star."""
         if not (isinstance(node, Unary) and node.op == "*"):
             return self.expression(node)
         value = self.expression(node.operand)
@@ -301,7 +301,7 @@ class ScriptReader:
     # Expressions
 
     def expression(self, node: Expr) -> Argument:
-        """The value of an expression: a handle or plain data."""
+        """Returns the value of an expression: a handle or plain data."""
         match node:
             case Token():
                 return self.token(node)
@@ -330,7 +330,7 @@ class ScriptReader:
                 )
 
     def token(self, token: Token) -> Argument:
-        """A name, a number, a string."""
+        """Returns a name, a number, a string."""
         if token.type == "NUMBER":
             const = read_number(self.lambdas, token)
             if isinstance(const.value, int) and const.value >= 1 << 63:
@@ -355,14 +355,14 @@ class ScriptReader:
         )
 
     def key(self, node: Expr) -> str:
-        """A key of a dictionary."""
+        """Returns a key of a dictionary."""
         value = self.expression(node)
         if not isinstance(value, str):
             self.fail(node, "a key of a dictionary is a string")
         return value
 
     def value_of_call(self, node: Call) -> Argument:
-        """A nested call of a primitive; strings side by side; a typed number such as `T.int64(4)`."""
+        """Returns a nested call of a primitive; strings side by side; a typed number such as `T.int64(4)`."""
         if is_string(node):
             return read_string(self.lambdas, node, "an argument")
         if isinstance(node.function, Token) and node.function.startswith("T.") and len(node.arguments) == 1:
@@ -376,7 +376,7 @@ class ScriptReader:
         return Ref(self.call(node, [Target("", True, node)]).outs[0])
 
     def item(self, node: Index) -> Argument:
-        """`loops[0]`, `loops[1:]` of a list of handles or of data."""
+        """Reads `loops[0]`, `loops[1:]` of a list of handles or of data."""
         base = self.expression(node.base)
         if len(node.items) != 1:
             self.fail(node, "a list has one index")
@@ -403,7 +403,7 @@ class ScriptReader:
         self.fail(node, "only a list has items", "a primitive that gives several handles gives a list")
 
     def bound(self, node: Expr | None) -> int | None:
-        """An index, or a bound of a slice."""
+        """Returns an index, or a bound of a slice."""
         value = None if node is None else self.expression(node)
         if value is None or (isinstance(value, int) and not isinstance(value, bool)):
             return value

@@ -75,7 +75,7 @@ class Product:
         return element_bytes(self.shape.stores[0].buffer)
 
     def size(self, axis: SSAValue) -> int:
-        """The extent of an axis, which `match_attention` has seen to be known."""
+        """Returns the extent of an axis, which `match_attention` has seen to be known."""
         extent = self.shape.extent(axis)
         assert extent is not None
         return extent
@@ -94,7 +94,7 @@ class Attention:
 
 
 def match_attention(blocks: list[tir.BlockOp]) -> Attention | None:
-    """The attention among the blocks of a function; None when there is none."""
+    """Returns the attention among the blocks of a function; None when there is none."""
     found = [p for p in map(_product, blocks) if p is not None]
     if len(found) != 2:
         return None
@@ -141,7 +141,7 @@ def _product(block: tir.BlockOp) -> Product | None:
 
 
 def _reached(start: list[tir.BlockOp]) -> set[tir.BlockOp]:
-    """The blocks that read what some blocks make, or what those make that read it."""
+    """Returns the blocks that read what some blocks make, or what those make that read it."""
     found: set[tir.BlockOp] = set()
     pending = list(start)
     while pending:
@@ -191,7 +191,7 @@ class Sizes:
 
 
 def choose_sizes(queries: int, keys: int, width: int, element: int, target: Target) -> Sizes:
-    """The tiles that waste least of both contractions, and how many rows fit in the caches."""
+    """Returns the tiles that waste least of both contractions, and how many rows fit in the caches."""
     lanes, registers = target.lanes(element), target.vector_registers
     parts = {lanes} if width % lanes == 0 else {lanes, min(lanes, QUICKEST // element)}
     best: tuple[float, Sizes] | None = None
@@ -211,7 +211,7 @@ def choose_sizes(queries: int, keys: int, width: int, element: int, target: Targ
 
 
 def _divisor(number: int, most: int) -> int:
-    """The largest divisor of a number that is not above another, at least 1."""
+    """Returns the largest divisor of a number that is not above another, at least 1."""
     return max((d for d in range(1, number + 1) if number % d == 0 and d <= most), default=1)
 
 
@@ -304,7 +304,7 @@ def _is_read_in_place(match: Product, width: int, tiles: int) -> bool:
 
 
 def _makers(match: Product, load: Load) -> list[tir.BlockOp]:
-    """The block that makes what a contraction loads; none for a parameter."""
+    """Returns the block that makes what a contraction loads; none for a parameter."""
     return [p for p in producers(match.block) if buffers_written(p)[0] is load.buffer]
 
 
@@ -400,7 +400,7 @@ def _framed(reader: tir.BlockOp, buffer: SSAValue, match: Product) -> dict[int, 
 
 
 def _register_tile(sch: Schedule, block: BlockRV, lanes: int) -> LoopRV:
-    """One tile of a contraction, kept in registers while the reduction runs: its loop is what is given."""
+    """Schedules a tile of a contraction in registers during the reduction; returns its loop."""
     *rows, columns, depth = own_loops(sch, block)
     across, tail = sch.split(columns, [None, lanes])
     sch.reorder(depth, *rows, across, tail)
@@ -415,7 +415,7 @@ def _register_tile(sch: Schedule, block: BlockRV, lanes: int) -> LoopRV:
 
 
 def _unroll_tile(sch: Schedule, rows: list[LoopRV], columns: list[LoopRV]) -> None:
-    """The loops that take a tile out of registers."""
+    """Unrolls the loops that store a tile out of registers."""
     *heads, tail = (*rows, *columns)
     sch.vectorize(tail)
     for loop in heads:

@@ -53,7 +53,7 @@ def diagonal_of(attention: Attention) -> int | None:
 
 
 def _distance(condition: SSAValue, row: SSAValue, column: SSAValue) -> int | None:
-    """The c of a condition column - row <= c."""
+    """Returns the c of a condition column - row <= c."""
     owner = condition.owner
     while isinstance(owner, tir.SelectOp) and _truth(owner.true_value) is True and _truth(owner.false_value) is False:
         condition = owner.condition

@@ -69,7 +69,7 @@ class Shape:
         return [a for a, kind in zip(self.axes, self.kinds, strict=True) if kind == "R"]
 
     def extent(self, axis: SSAValue) -> int | None:
-        """The extent of an axis."""
+        """Returns the extent of an axis."""
         return self.extents[self.axes.index(axis)]
 
     @property
@@ -79,7 +79,7 @@ class Shape:
 
     @property
     def cost(self) -> int:
-        """Roughly, how many simple operations one instance is."""
+        """Returns roughly the number of simple operations of one instance."""
         total = 0
         for op in all_ops(self.block):
             if type(op) is tir.CallOp:
@@ -191,7 +191,7 @@ def _fresh_shape(block: tir.BlockOp) -> Shape | None:
 
 
 def block_shape(block: tir.BlockOp) -> Shape | None:
-    """The shape of a block wherever its loops are; None when it is more than loads and stores."""
+    """Returns the shape of a block wherever its loops are; None when it is more than loads and stores."""
     kinds = tuple(axis_kinds(block))
     if any(kind not in ("S", "R") for kind in kinds):
         return None
@@ -278,7 +278,7 @@ def element_bytes(buffer: SSAValue) -> int:
 
 
 def static_extents(buffer: SSAValue) -> tuple[int, ...] | None:
-    """A buffer's extents as numbers."""
+    """Returns a buffer's extents as numbers."""
     assert isinstance(buffer.type, tir.BufferType)
     return buffer.type.static_shape
 

@@ -30,7 +30,7 @@ class _Rows:
 
 
 def vector_axis(shape: Shape) -> SSAValue | None:
-    """The spatial axis along which all accesses are contiguous or repeated, if there is one."""
+    """Returns the spatial axis along which all accesses are contiguous or repeated, if there is one."""
     if not shape.spatial or contiguous_suffix(shape) == 0:
         return None
     axis = shape.spatial[-1]

@@ -19,7 +19,7 @@ MAX_CHOICES = 16
 
 
 def selector_axes(shape: Shape) -> list[SSAValue]:
-    """The axes on which, alone, several choices of the block depend."""
+    """Returns the axes on which, alone, several choices of the block depend."""
     analyzer = Analyzer()
     axes = {analyzer.expr(axis).atom: axis for axis in shape.axes}
     choices: dict[SSAValue, set[int]] = {}

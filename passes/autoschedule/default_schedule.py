@@ -107,7 +107,7 @@ def _start_again(sch: Schedule, function: tir.PrimFuncOp, spare: tir.PrimFuncOp,
 
 
 def _main_block(stages: Stages) -> tir.BlockOp | None:
-    """The block by which a convolution is called."""
+    """Returns the block by which a convolution is called."""
     return stages.data.products if stages.data is not None else stages.output.out if stages.output is not None else None
 
 
@@ -154,7 +154,7 @@ def _schedule_window(sch: Schedule, block: BlockRV, target: Target) -> None:
 
 
 def _paying_window(block: tir.BlockOp, target: Target) -> Window | None:
-    """The block as a reduction over windows, where vectors along rows are the better scheme."""
+    """Returns the block as a reduction over windows, where vectors along rows are the better scheme."""
     shape = shape_of(block)
     window = None if shape is None else match_window(shape)
     if shape is None or window is None or not windows_pay(window, match_contraction(shape), target):
@@ -173,7 +173,7 @@ def _is_root_nest(block: tir.BlockOp) -> bool:
 
 
 def _row_group(blocks: list[tir.BlockOp]) -> list[tir.BlockOp]:
-    """The stages at the end of a function that may run row by row: at least one reduction among them."""
+    """Returns the last stages of a function that may run row by row, at least one a reduction."""
     for start in range(len(blocks) - 1):
         group = blocks[start:]
         reductions = sum("R" in axis_kinds(b) for b in group)

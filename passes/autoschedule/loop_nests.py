@@ -26,7 +26,7 @@ def block_of(sch: Schedule, block: BlockRV) -> tir.BlockOp:
 
 
 def cached(sch: Schedule, block: BlockRV, number: int) -> BlockRV:
-    """A copy of the buffer that a block reads as its `number`th, which this block alone reads instead."""
+    """Copies the buffer that a block reads as its `number`th; only this block reads the copy."""
     op = block_of(sch, block)
     buffer = buffers_read(op)[number]
     readers = [b for b in child_blocks(scope_of(op)) if any(read is buffer for read in buffers_read(b))]
@@ -35,7 +35,7 @@ def cached(sch: Schedule, block: BlockRV, number: int) -> BlockRV:
 
 
 def own_loops(sch: Schedule, block: BlockRV) -> list[LoopRV]:
-    """The loops that hold nothing but this block."""
+    """Returns the loops that hold nothing but this block."""
     op, loops = block_of(sch, block), sch.get_loops(block)
     own = len(loops)
     while own and is_only_block(op, sch.get(loops[own - 1])):
@@ -44,7 +44,7 @@ def own_loops(sch: Schedule, block: BlockRV) -> list[LoopRV]:
 
 
 def loop_of_axis(sch: Schedule, block: BlockRV, axis: int) -> LoopRV | None:
-    """The one of its own loops that an axis of the block is bound to (plus what is fixed)."""
+    """Returns the one of its own loops that an axis of the block is bound to (plus what is fixed)."""
     return driving_loop(sch, own_loops(sch, block), block_of(sch, block).bindings[axis])
 
 
@@ -58,7 +58,7 @@ def loops_by_axis(sch: Schedule, block: BlockRV) -> list[LoopRV | None]:
 
 
 def driving_loop(sch: Schedule, loops: list[LoopRV], value: SSAValue) -> LoopRV | None:
-    """The outermost of the loops whose variable a value is made of."""
+    """Returns the outermost of the loops whose variable a value is made of."""
     used = {a.payload for a in free_vars(Analyzer().expr(value))}
     return next((loop for loop in loops if sch.get(loop).loop_var in used), None)
 
@@ -85,7 +85,7 @@ def partitioned(
 
 
 def store_of(block: tir.BlockOp) -> tir.StoreOp:
-    """The first store directly in a block."""
+    """Returns the first store directly in a block."""
     return next(op for op in block.body.block.ops if isinstance(op, tir.StoreOp))
 
 

@@ -35,7 +35,7 @@ from .vector_axes import contiguous_reduction, contiguous_suffix
 
 
 def schedule_reduction(sch: Schedule, block: BlockRV, target: Target) -> None:
-    """One reduction on its own."""
+    """Schedules a reduction block."""
     shape = shape_of(block_of(sch, block))
     if shape is None:
         return
@@ -355,7 +355,7 @@ def _makes_rows(maker: tir.BlockOp, reader: Shape) -> bool:
 
 
 def schedule_row(sch: Schedule, block: BlockRV, target: Target) -> None:
-    """One stage inside of a row: a reduction, or an elementwise loop in vectors."""
+    """Schedules a stage inside of a row: a reduction, or an elementwise loop in vectors."""
     inner = own_loops(sch, block)
     if not inner:
         return

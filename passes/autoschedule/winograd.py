@@ -67,7 +67,7 @@ class Stages:
 
 
 def find_stages(blocks: list[tir.BlockOp]) -> list[Stages]:
-    """The convolutions of a function by Winograd's algorithm."""
+    """Returns the convolutions of a function by Winograd's algorithm."""
     found: list[Stages] = []
     taken: set[tir.BlockOp] = set()
     for block in blocks:
@@ -130,7 +130,7 @@ def _behind(down: tir.BlockOp, depth: int | None = None) -> OutputStages | None:
 
 
 def _plain(block: tir.BlockOp, rank: int) -> Shape | None:
-    """The shape of a block of so many axes, all known, that sums nothing up."""
+    """Returns the shape of a block of so many axes, all known, that sums nothing up."""
     shape = shape_of(block)
     return None if shape is None or None in shape.extents or shape.reduction or len(shape.extents) != rank else shape
 
@@ -229,7 +229,7 @@ def _schedule_data(
 
 
 def _schedule_weight(sch: Schedule, down: BlockRV, along: BlockRV, lanes: int, target: Target) -> None:
-    """A constant weight is transformed as it is packed: a vector of filters of one channel at a time."""
+    """Transforms a constant weight as it is packed: a vector of filters of one channel at a time."""
     work = _work(sch, along) * 4
     reader = _only(consumers(block_of(sch, along)))
     if reader is None:
@@ -273,7 +273,7 @@ def _store_across(sch: Schedule, channel: LoopRV, column: LoopRV, lanes: int) ->
 def _choices_inside(
     sch: Schedule, around: list[LoopRV | None], choice: LoopRV | None, vector: LoopRV | None, lanes: int
 ) -> None:
-    """Of a stage at its reader: vectors innermost, the choosing axis unrolled around them."""
+    """Schedules a stage at its reader: vectors innermost, the choosing axis unrolled around them."""
     loops = [loop for loop in (*around, choice, vector) if loop is not None]
     if len(loops) > 1:
         sch.reorder(*loops)

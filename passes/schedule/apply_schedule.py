@@ -112,7 +112,7 @@ def _check_target(script: ScriptOp, functions: dict[str, tir.PrimFuncOp], module
 
 
 def no_function(script: ScriptOp, target: str, functions: dict[str, tir.PrimFuncOp]) -> MirError:
-    """The error for a schedule of a function that is not there."""
+    """Returns the error for a schedule of a function that is not there."""
     also = did_you_mean(target, functions, 0.6)
     there = ", ".join(f"'{name}'" for name in functions) or "none"
     return error_at(

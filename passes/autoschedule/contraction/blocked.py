@@ -122,7 +122,7 @@ def _image(match: Contraction, axis: SSAValue) -> tuple[int, int]:
 
 
 def images_of(match: Contraction, axis: SSAValue) -> list[SSAValue]:
-    """The axes that each pick a part of A of their own, ahead of a reduced axis: those of a batch."""
+    """Returns the axes that each pick a part of A of their own, ahead of a reduced axis: those of a batch."""
     analyzer = Analyzer()
     atom = analyzer.expr(axis).atom
     ahead = list(takewhile(lambda index: atom is None or not index.coefficient(atom), match.broadcast.indices))
@@ -200,7 +200,7 @@ def schedule_in_blocks(
 
 
 def padding_block(sch: Schedule, block: BlockRV, match: Contraction) -> BlockRV | None:
-    """The block that pads A, if nothing else reads what it makes."""
+    """Returns the block that pads A, if nothing else reads what it makes."""
     op = block_of(sch, block)
     makers = [maker for maker in producers(op) if match.broadcast.buffer in buffers_written(maker)]
     if len(makers) != 1 or consumers(makers[0]) != [op]:

@@ -115,7 +115,7 @@ def _across(match: Contraction) -> list[Load]:
 
 
 def _place(load: Load, match: Contraction) -> int | None:
-    """The one index of a load that is the reduced axis; None where others use it, too."""
+    """Returns the one index of a load that is the reduced axis; None where others use it, too."""
     axis = Analyzer().expr(match.shape.reduction[0])
     users = [k for k, index in enumerate(load.indices) if axis.atom in free_vars(index)]
     return users[0] if len(users) == 1 and load.indices[users[0]] == axis else None
@@ -130,7 +130,7 @@ def _lay_along(sch: Schedule, block: BlockRV, match: Contraction, target: Target
 
 
 def _last(place: int) -> Callable[..., list[Expr]]:
-    """The layout in which a dimension is the last one."""
+    """Returns the layout in which a dimension is the last one."""
 
     def layout(*indices: Expr) -> list[Expr]:
         return [*indices[:place], *indices[place + 1 :], indices[place]]

@@ -65,7 +65,7 @@ class DotProduct:
 
 
 def choose_dot(match: Contraction, target: Target) -> DotProduct | None:
-    """The dot product that does a contraction on a target; None where there is none that pays."""
+    """Returns the dot product that does a contraction on a target; None where there is none that pays."""
     types = _dtypes(match)
     if types is None or match.shape.points < MIN_WORK:
         return None
@@ -137,14 +137,14 @@ def _runs_along(load: Load, axis: SSAValue, analyzer: Analyzer) -> bool:
 
 
 def _place(load: Load, axis: SSAValue, analyzer: Analyzer) -> int | None:
-    """The one index of a load that is the axis; None when there is none, or when others use it, too."""
+    """Returns the only index of a load that is the axis; None if there is none, or others use it, too."""
     places = [k for k, index in enumerate(load.indices) if index == analyzer.expr(axis)]
     users = [index for index in load.indices if index.coefficient(analyzer.expr(axis).terms[0][0]) != 0]
     return places[0] if len(places) == 1 and len(users) == 1 else None
 
 
 def schedule_dot_product(sch: Schedule, block: BlockRV, match: Contraction, dot: DotProduct, target: Target) -> None:
-    """Packs, tiles and tensorizes; what follows is applied to each tile."""
+    """Packs, tiles and tensorizes a contraction; its consumers are applied to each tile."""
     shape = match.shape
     work = shape.points // dot.group * 2
     names = list(shape.axes)
@@ -191,7 +191,7 @@ def schedule_dot_product(sch: Schedule, block: BlockRV, match: Contraction, dot:
 
 
 def _tile(match: Contraction, dot: DotProduct, target: Target) -> Tile:
-    """The register tile; its rows divide those of an image, which cannot be padded."""
+    """Returns the register tile; its rows divide those of an image, which cannot be padded."""
     m, n, registers = match.m, match.n, target.vector_registers
     even = match.rows is None or _place(match.broadcast, match.rows, Analyzer()) is None
     if not dot.adds:

@@ -110,7 +110,7 @@ def _follows(block: tir.BlockOp, buffer: SSAValue) -> bool:
 
 
 def store_tile(sch: Schedule, epilogue: BlockRV, target: Target, *, unroll: bool = True) -> None:
-    """The tile is stored along the output's last dimension, in one piece of code with `unroll`."""
+    """Stores the tile along the output's last dimension, in straight-line code with `unroll`."""
     store = store_of(block_of(sch, epilogue))
     inner, rest = _along_output(sch, epilogue)
     if inner is None:

@@ -150,7 +150,7 @@ def merge_run(sch: Schedule, block: BlockRV, run: Run) -> None:
 
 
 def _together(rank: int, run: Run, shape: Shape) -> Callable[..., list[Expr]]:
-    """The layout in which the last dimensions, those of the run, are one."""
+    """Returns the layout in which the last dimensions, those of the run, are one."""
     count = len(run.axes)
     sizes = [shape.extent(axis) or 1 for axis in run.axes]
 

@@ -53,7 +53,7 @@ def pays(match: Contraction) -> bool:
 
 
 def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, target: Target) -> None:
-    """Packs, tiles, vectorizes and fuses what follows."""
+    """Packs, tiles and vectorizes a contraction, and fuses its consumers."""
     shape = match.shape
     work = shape.points * 2
     tile = tile_for(match, target)

@@ -29,7 +29,7 @@ def find_groups(shape: Shape) -> tuple[SSAValue, int] | None:
 
 
 def _divided_axis(shape: Shape) -> tuple[SSAValue, int] | None:
-    """A spatial axis of which an index is a quotient, and the divisor."""
+    """Returns a spatial axis of which an index is a quotient, and the divisor."""
     analyzer = Analyzer()
     axes = {analyzer.expr(axis).atom: axis for axis in shape.spatial}
     for load in shape.loads:

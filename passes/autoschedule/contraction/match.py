@@ -108,7 +108,7 @@ class Contraction:
 
 
 def match_contraction(shape: Shape) -> Contraction | None:
-    """The block as a contraction; None when it is none, or one that vectors do not help."""
+    """Returns the block as a contraction; None when it is none, or one that vectors do not help."""
     if not shape.reduction or len(shape.stores) != 1 or any(shape.extent(v) is None for v in shape.reduction):
         return None
     store = shape.stores[0]
@@ -129,7 +129,7 @@ def match_contraction(shape: Shape) -> Contraction | None:
 
 
 def _factors(store: tir.StoreOp) -> tuple[tir.LoadOp, tir.LoadOp] | None:
-    """The loads of `C = C + A * B`, casts apart."""
+    """Returns the loads of `C = C + A * B`, casts apart."""
     total = store.value.owner
     if not isinstance(total, tir.AddOp):
         return None
@@ -157,7 +157,7 @@ def _behind_casts(value: SSAValue) -> object:
 
 
 def _oriented(shape: Shape, store: tir.StoreOp, a: Load, b: Load) -> tuple[bool, Contraction] | None:
-    """The contraction with B in vectors, and whether these are stored whole."""
+    """Returns the contraction with B in vectors, and whether these are stored whole."""
     if a.op is b.op or a.buffer is b.buffer:
         return None
     analyzer = Analyzer()

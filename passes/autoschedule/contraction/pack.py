@@ -149,7 +149,7 @@ def transpose_tiles(sch: Schedule, driving: LoopRV, rest: list[LoopRV], element:
 
 
 def _transpose(sch: Schedule, driving: LoopRV, rest: list[LoopRV]) -> None:
-    """B is transposed: a few elements of each row at a time, so that the rows of the panel stay in cache."""
+    """Transposes B, a few elements of each row at a time: the rows of the panel stay in cache."""
     run: list[LoopRV] = []
     length = 1
     while rest and length < RUN:

@@ -68,7 +68,7 @@ def _slides(match: Contraction) -> list[tuple[SSAValue, SSAValue, Slide]]:
 
 
 def _slide(match: Contraction, index: Expr, low: Expr, high: Expr) -> tuple[SSAValue, SSAValue, Slide] | None:
-    """An index as an axis of the output and one that is reduced; None where it is none of both, or more."""
+    """Returns an index as an output axis and a reduced one; None where it is another expression."""
     shape, analyzer = match.shape, Analyzer()
     steps = {axis: index.coefficient(atom) for axis in shape.axes if (atom := analyzer.expr(axis).atom) is not None}
     axes = [axis for axis in shape.spatial if steps.get(axis)]

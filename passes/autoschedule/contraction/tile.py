@@ -81,7 +81,7 @@ class Tile:
 
 
 def tile_for(match: Contraction, target: Target) -> Tile:
-    """The tile of a contraction."""
+    """Returns the tile of a contraction."""
     lanes = target.lanes(match.element)
     rows = rows_in_cache(match.row_bytes() or 0, target)
     depth = match.k * element_bytes(match.panel.buffer)
@@ -141,7 +141,7 @@ def turns_around(match: Contraction, target: Target) -> Turns:
 def choose_tile(
     m: int, n: int, lanes: int, registers: int, most_rows: int = 16, depth: int = 0, cache: int = 1 << 20
 ) -> Tile:
-    """The tile that takes least time for m rows and n columns, all sums in registers; see `best_tile`."""
+    """Returns the fastest tile for m rows and n columns, all sums in registers; see `best_tile`."""
     return best_tile(m, n, lanes, registers, most_rows, depth, cache)[1]
 
 

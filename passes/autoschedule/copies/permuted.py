@@ -88,7 +88,7 @@ def _masks(shape: Shape, target: Target) -> bool:
 
 
 def _vectors_of(piece: Piece, lanes: int) -> list[tuple[int, int]]:
-    """Turns, and how many of them are a vector: whole vectors, and what is left as a shorter one."""
+    """Returns (trip count, vector width) of loops: whole vectors, and what is left as a shorter one."""
     if not piece.in_order:
         return [(piece.turns, 1)]
     rest = piece.turns % lanes

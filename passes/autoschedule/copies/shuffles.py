@@ -72,7 +72,7 @@ def shuffles_of(shape: Shape, lanes: int) -> Shuffles | None:
 
 
 def _width(shape: Shape, axes: list[SSAValue], points: int, lanes: int) -> int:
-    """The length of vectors at which the order of what is read may repeat itself; 0: there is none."""
+    """Returns the length of vectors at which the order of reads may repeat itself; 0 if there is none."""
     most = MOST_VECTORS * lanes
     if points <= most:
         return points
@@ -91,7 +91,7 @@ def _width(shape: Shape, axes: list[SSAValue], points: int, lanes: int) -> int:
 
 
 def _divisors(e: Expr, chosen: set[Atom | None]) -> list[int]:
-    """The numbers that axes are divided by within an expression."""
+    """Returns the numbers that axes are divided by within an expression."""
     found: list[int] = []
     for atom, _ in e.terms:
         if atom.kind in (Kind.FLOORDIV, Kind.FLOORMOD):

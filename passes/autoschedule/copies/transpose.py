@@ -78,7 +78,7 @@ def tile_size(shape: Shape, axis: SSAValue, target: Target) -> int:
 
 
 def _contiguous_axis(load: Load, shape: Shape, analyzer: Analyzer) -> SSAValue | None:
-    """The axis that alone is the last index of a load, leaving out dimensions of one element."""
+    """Returns the axis that alone is the last index of a load, leaving out dimensions of one element."""
     extents = static_extents(load.buffer)
     if extents is None:
         return None

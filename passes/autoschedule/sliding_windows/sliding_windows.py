@@ -90,7 +90,7 @@ def _filled(extent: int, lanes: int) -> float:
 
 
 def schedule_windows(sch: Schedule, block: BlockRV, window: Window, target: Target) -> None:
-    """Tiles, keeps accumulators in registers, fuses what follows; pads the input a plane at a time."""
+    """Tiles a window reduction in registers, fuses its consumers; pads the input a plane at a time."""
     shape = window.shape
     op = block_of(sch, block)
     work = shape.points * 2
@@ -198,7 +198,7 @@ def _planes(window: Window) -> list[SSAValue]:
 
 
 def _padding(sch: Schedule, op: tir.BlockOp, window: Window) -> BlockRV | None:
-    """The block that pads the input, if nothing else reads what it makes."""
+    """Returns the block that pads the input, if nothing else reads what it makes."""
     buffer = window.inputs[0].buffer
     made = [p for p in producers(op) if buffers_written(p)[0] is buffer]
     if len(made) != 1 or len(window.inputs) != 1 or len(consumers(made[0])) != 1:
@@ -301,7 +301,7 @@ def _pack_filters(sch: Schedule, block: BlockRV, window: Window, rows: int) -> N
 
 
 def _tiles_last(place: int, rows: int) -> Callable[..., list[Expr]]:
-    """The layout whose dimension `place` is cut into tiles, the place in a tile last."""
+    """Returns the layout whose dimension `place` is cut into tiles, the place in a tile last."""
 
     def layout(*indices: Expr) -> list[Expr]:
         others = [i for k, i in enumerate(indices) if k != place]

@@ -38,7 +38,7 @@ class Window:
 
 
 def match_window(shape: Shape) -> Window | None:
-    """The block as a reduction over windows; None when it is none."""
+    """Returns the block as a reduction over windows; None when it is none."""
     if not shape.reduction or len(shape.stores) != 1 or None in shape.extents:
         return None
     store = shape.stores[0]
@@ -91,7 +91,7 @@ def _is_last(load: Load, place: int) -> bool:
 
 
 def _turning(shape: Shape, inputs: Sequence[Load], rows: SSAValue) -> SSAValue | None:
-    """The outermost reduced axis along which the input does not slide as it does along rows."""
+    """Returns the outermost reduced axis along which the input does not slide as it does along rows."""
     analyzer = Analyzer()
     atom = analyzer.expr(rows).atom
     along = {used for load in inputs for index in load.indices if atom in free_vars(index) for used in free_vars(index)}

@@ -62,7 +62,7 @@ def _turning_tile(window: Window, target: Target) -> WindowTile:
     step = window.row_step
 
     def time(rows: int, vectors: int, lanes: int) -> float:
-        """Of one tile, in multiply-adds of whole vectors."""
+        """Returns the time of one tile, in multiply-adds of whole vectors."""
         part = _part(lanes, most, target)
         sums = max(rows * vectors, BUSY // 2) * taps * part
         loads = LOAD * (vectors * ((rows - 1) * step + taps) * 2 * part + taps)
@@ -106,7 +106,7 @@ def _lane_counts(width: int, most: int, target: Target) -> list[int]:
 
 
 def _written_tile(window: Window, target: Target) -> WindowTile:
-    """The tile where all of the window is written out, as far as the code stays short."""
+    """Returns the tile where all of the window is written out, as far as the code stays short."""
     lanes = target.lanes(element_bytes(window.shape.stores[0].buffer))
     width = window.shape.extent(window.axis) or 1
     rows = 1 if window.rows is None else window.shape.extent(window.rows) or 1

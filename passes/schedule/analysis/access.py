@@ -32,7 +32,7 @@ class Box:
 
 
 def boxes_of(regions: Iterable[tir.BufferRegionOp], analyzer: Analyzer) -> list[Box]:
-    """Declared regions as boxes, in terms of the block's axes."""
+    """Returns declared regions as boxes, in terms of the block's axes."""
     found: list[Box] = []
     for region in regions:
         dims: list[Ends] = []
@@ -85,12 +85,12 @@ def made_in(root: Operation, *exprs: Expr) -> list[OpResult]:
 
 
 def whole(buffer: SSAValue, analyzer: Analyzer) -> Box:
-    """All of a buffer."""
+    """Returns all of a buffer."""
     return Box(buffer, tuple((Expr((), 0), analyzer.simplify(e - 1)) for e in extents_of(buffer, analyzer)))
 
 
 def extents_of(buffer: SSAValue, analyzer: Analyzer) -> list[Expr]:
-    """The extents of a buffer."""
+    """Returns the extents of a buffer."""
     owner = buffer.owner
     if isinstance(owner, tir.BufferOp):
         return [analyzer.expr(e) for e in owner.extents()]
@@ -113,7 +113,7 @@ def accesses_of(buffer: SSAValue, primitive: str, *notes: str) -> list[AccessOp]
 
 
 def united(a: Box, b: Box, analyzer: Analyzer) -> Box:
-    """The least box that holds both."""
+    """Returns the least box that holds both."""
     return Box(a.buffer, tuple(join(x, y, analyzer) for x, y in zip(a.dims, b.dims, strict=True)))
 
 
@@ -204,7 +204,7 @@ def order_reads(block: tir.BlockOp, buffers: Sequence[SSAValue]) -> None:
 
 
 def index_type(buffer: SSAValue) -> tir.types.IntegerType:
-    """The dtype in which a buffer is indexed: that of its extents."""
+    """Returns the dtype in which a buffer is indexed: that of its extents."""
     assert isinstance(buffer.type, tir.BufferType)
     for dim in buffer.type.shape.data:
         type_ = getattr(dim, "type", None)

@@ -36,7 +36,7 @@ from .structure import (
 
 
 def analyzer_for(loops: Iterable[tir.ForOp]) -> Analyzer:
-    """An analyzer that knows the ranges of these loops (outer ones first)."""
+    """Returns an analyzer that knows the ranges of these loops (outer ones first)."""
     analyzer = Analyzer()
     for loop in loops:
         analyzer.bind(loop.loop_var, loop.min, loop.extent)
@@ -54,7 +54,7 @@ def bind_axes(analyzer: Analyzer, block: tir.BlockOp) -> None:
 
 
 def axis_kinds(block: tir.BlockOp) -> list[str]:
-    """The kind of each axis: S, R, scan or opaque."""
+    """Returns the kind of each axis: S, R, scan or opaque."""
     return [t.data for t in block.iter_types.data]
 
 
@@ -189,7 +189,7 @@ def _are_digits(bindings: Iterable[SSAValue], loops: Iterable[tir.ForOp]) -> boo
 
 
 def _part(atom: Atom) -> tuple[Atom, int, int]:
-    """(x, lower, upper) of an atom that is x % upper // lower with constants; (atom, 1, INF) of others."""
+    """Returns (x, lower, upper) of x % upper // lower with constants; (atom, 1, INF) of other atoms."""
     divisor = atom.operands[1].value if atom.kind in (Kind.FLOORDIV, Kind.FLOORMOD) else None
     inner = None if divisor is None or divisor < 1 else atom.operands[0].atom
     if inner is None or divisor is None:
@@ -376,7 +376,7 @@ def _why_not_first_once(
 
 
 def _why_under_branch(block: tir.BlockOp) -> str | None:
-    """Why an instance may not run: a branch in the loops that drive the reduction."""
+    """Returns why an instance may not run: a branch in the loops that drive the reduction."""
     driving = driving_variables(block, "R")
     branch: Operation | None = None
     parent = op_around(block)
@@ -440,7 +440,7 @@ def _why_init_differs(block: tir.BlockOp) -> str | None:
 
 
 def why_neither(block: tir.BlockOp, within: Operation | None = None, started: bool = True) -> tuple[str, str] | None:
-    """Why a block is neither complete nor a reduction (both reasons); None when it is one of them."""
+    """Returns why a block is neither complete nor a reduction (both reasons); None when it is one of them."""
     complete = why_not_complete(block, within)
     if complete is None:
         return None
@@ -511,7 +511,7 @@ def simplify_bindings(block: tir.BlockOp, extra: Expr = TRUE, keep_units: bool =
 
 
 def conditions_of(predicate: SSAValue, analyzer: Analyzer) -> list[Expr]:
-    """The conditions whose conjunction a predicate is, in the order in which they are written."""
+    """Returns the conditions whose conjunction a predicate is, in the order in which they are written."""
     found: list[Expr] = []
     pending = [predicate]
     while pending:
@@ -525,7 +525,7 @@ def conditions_of(predicate: SSAValue, analyzer: Analyzer) -> list[Expr]:
 
 
 def simplify_blocks_under(loop: Operation, extra: Expr = TRUE, keep_units: bool = True) -> None:
-    """`simplify_bindings` of every block under a loop."""
+    """Simplifies the bindings of every block under a loop."""
     for block in child_blocks(loop):
         simplify_bindings(block, extra, keep_units)
 

@@ -35,7 +35,7 @@ class ValueNumbers:
         self._table: dict[Hashable, int] = {}
 
     def of(self, value: SSAValue) -> int:
-        """The number of a value; loads of one place have one number, so nothing may be stored between them."""
+        """Returns a value's number; loads of one place share it, so nothing may be stored between them."""
         pending = [value]
         while pending:
             current = pending[-1]
@@ -99,7 +99,7 @@ class Reduction:
         buffers = {output.buffer: j for j, output in enumerate(self.outputs)}
 
         def build(value: SSAValue, beside: int) -> SSAValue:
-            """The value, where the new value of output `beside` is meant if several outputs have the same."""
+            """Returns the value, where the new value of output `beside` is meant if several outputs have the same."""
             owner = value.owner
             if isinstance(owner, tir.LoadOp) and owner.buffer in buffers:
                 return old(buffers[owner.buffer], builder)
@@ -167,7 +167,7 @@ def reduction_of(block: tir.BlockOp, primitive: str) -> Reduction:
 def _stores(
     block: tir.BlockOp, root: tir.BlockOp | tir.InitOp, primitive: str, what: str
 ) -> dict[SSAValue, tir.StoreOp]:
-    """The stores directly in `root`, by buffer; raises where there are other statements."""
+    """Returns the stores directly in `root`, by buffer; raises where there are other statements."""
     found: dict[SSAValue, tir.StoreOp] = {}
     name = block.block_name.data
     for op in root.body.block.ops:
@@ -194,7 +194,7 @@ def _require_alike(
     updates: dict[SSAValue, tir.StoreOp],
     primitive: str,
 ) -> None:
-    """All outputs have one shape, and init and update work on the same element of each."""
+    """Raises unless all outputs have one shape, and init and update use the same element of each."""
     analyzer = Analyzer()
     name = block.block_name.data
     first = next(iter(updates.values()))
@@ -322,7 +322,7 @@ def _is_old(value: SSAValue, buffer: SSAValue) -> bool:
 
 
 def _simple(store: tir.StoreOp, value: SSAValue, buffers: list[SSAValue]) -> SSAValue | None:
-    """x where the value is `old + x`, or the like."""
+    """Returns x where the value is `old + x`, or the like."""
     if not isinstance(value.owner, Operation) or type(value.owner) not in _IDENTITY:
         return None
     left, right = value.owner.operands
@@ -333,7 +333,7 @@ def _simple(store: tir.StoreOp, value: SSAValue, buffers: list[SSAValue]) -> SSA
 
 
 def _chosen(store: tir.StoreOp, value: SSAValue, buffers: list[SSAValue]) -> SSAValue | None:
-    """x where the value is `T.Select(…, old, x)`, or with the two exchanged."""
+    """Returns x where the value is `T.Select(…, old, x)`, or with the two exchanged."""
     if not isinstance(value.owner, tir.SelectOp):
         return None
     left, right = value.owner.operands[1:]

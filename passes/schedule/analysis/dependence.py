@@ -59,7 +59,7 @@ def why_turns_conflict(first: Nest, second: Nest) -> str | None:
 
 
 def _touched(nest: Nest) -> tuple[list[Box], list[Box]] | str:
-    """(reads, writes) of the blocks in a nest in terms of its loops, or what is there besides blocks."""
+    """Returns (reads, writes) of the blocks in a nest in terms of its loops, or why they are not known."""
     innermost = nest[-1]
     for op in walk_ops(innermost):
         if isinstance(op, tir.StoreOp | tir.EvaluateOp) and not _in_block(op, innermost):
@@ -261,7 +261,7 @@ class _Uses:
 
     @staticmethod
     def of(block: tir.BlockOp, loop: tir.ForOp) -> _Uses:
-        """Of one block."""
+        """Returns the uses of one block."""
         analyzer = Analyzer()
         for each in all_loops_above(block):
             analyzer.bind(each.loop_var, each.min, each.extent)

@@ -75,7 +75,7 @@ class LayoutMap:
         return any(d.low or d.high + 1 != d.extent for d in self.dividends)
 
     def inverse(self, indices: Sequence[Expr]) -> list[Expr]:
-        """The old indices of new ones (variables, in the range of the new shape)."""
+        """Returns the old indices of new ones (variables, in the range of the new shape)."""
         analyzer = self._knowing(indices)
         values = self._inputs(indices, analyzer)
         found: list[Expr] = []
@@ -152,7 +152,7 @@ def _in(variable: Expr, dividends: Sequence[Dividend]) -> bool:
 
 
 def _detected(extents: Mapping[Expr, int], dividends: Sequence[Dividend], results: Sequence[Expr]) -> LayoutMap | str:
-    """The map of these variables if it is one-to-one and leaves nothing out."""
+    """Returns the map of these variables if it is one-to-one and leaves nothing out."""
     analyzer = Analyzer()
     for variable, extent in extents.items():
         analyzer.bind(variable, 0, extent)
@@ -211,7 +211,7 @@ def _dividends(extents: Mapping[Expr, int], results: Sequence[Expr]) -> list[Div
 
 
 def _divisions(e: Expr) -> list[tuple[Expr, int, int]]:
-    """(linear part, constant, divisor) of what is divided in an expression, divisions of divisions as one."""
+    """Returns (linear part, constant, divisor) of an expression's divisions, nested ones as one."""
     found: list[tuple[Expr, int, int]] = []
     pending = [(atom, 1) for atom, _ in e.terms]
     while pending:

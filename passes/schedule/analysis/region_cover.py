@@ -90,7 +90,7 @@ def why_reads_others(reader: tir.BlockOp, writer: tir.BlockOp) -> str | None:
 
 
 def why_not_apart(block: tir.BlockOp, place: Operation, with_readers: bool = True) -> str | None:
-    """Why a block may not move to `place`, outside of loops that it shares with its producers or readers.
+    """Returns why a block may not move to `place`, outside of loops shared with producers or readers.
 
     In such loops it reads, or others read of it, what this iteration has written; where that is not known, it may be what was
     there before a later iteration writes it, or after a later one has written another value.
@@ -215,7 +215,7 @@ def why_not_all_written(block: tir.BlockOp, buffer: SSAValue) -> str | None:
 
 
 def loops_between(block: tir.BlockOp, holder: Operation) -> list[tir.ForOp]:
-    """The loops around a block inside of `holder`, outermost first."""
+    """Returns the loops around a block inside of `holder`, outermost first."""
     return [each for each in loops_above(block) if each is not holder and is_inside(each, holder)]
 
 

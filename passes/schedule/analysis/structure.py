@@ -27,14 +27,14 @@ def const_int(value: SSAValue) -> int | None:
 
 
 def scope_of(op: Operation) -> Scope:
-    """The innermost block or function around `op`."""
+    """Returns the innermost block or function around `op`."""
     scope = next((each for each in enclosing(op) if type(each) is tir.BlockOp or type(each) is tir.PrimFuncOp), None)
     assert scope is not None
     return scope
 
 
 def function_of(op: Operation) -> tir.PrimFuncOp:
-    """The function around `op`."""
+    """Returns the function around `op`."""
     while type(op) is not tir.PrimFuncOp:
         parent = op_around(op)
         assert parent is not None
@@ -43,7 +43,7 @@ def function_of(op: Operation) -> tir.PrimFuncOp:
 
 
 def body_of(scope: Scope | tir.ForOp) -> Block:
-    """The ops directly in a scope or loop."""
+    """Returns the ops directly in a scope or loop."""
     return scope.body.block
 
 
@@ -64,7 +64,7 @@ def blocks_above(op: Operation) -> list[tir.BlockOp]:
 
 
 def child_blocks(root: Operation) -> list[tir.BlockOp]:
-    """The blocks inside `root` that are in no other block inside it, in order."""
+    """Returns the blocks inside `root` that are in no other block inside it, in order."""
     return list(_blocks_in(root))
 
 
@@ -92,7 +92,7 @@ def _blocks_in(root: Operation) -> Iterator[tir.BlockOp]:
 
 
 def child_under(ancestor: Operation, op: Operation) -> Operation:
-    """The op directly in `ancestor`'s regions that is `op` or holds it."""
+    """Returns the op directly in `ancestor`'s regions that is `op` or holds it."""
     while (parent := op.parent_op()) is not ancestor:
         assert parent is not None
         op = parent
@@ -105,7 +105,7 @@ def is_inside(op: Operation, ancestor: Operation) -> bool:
 
 
 def path_to(op: Operation, ancestor: Operation) -> list[Operation]:
-    """The ops from directly under `ancestor` down to `op`."""
+    """Returns the ops from directly under `ancestor` down to `op`."""
     return [op, *enclosing(op, ancestor)][::-1] if op is not ancestor else []
 
 
@@ -150,12 +150,12 @@ def _use_at(op: Operation, scope: Scope, reads: bool, writes: bool) -> list[Use]
 
 
 def writers(buffer: SSAValue, scope: Scope) -> list[tir.BlockOp]:
-    """The blocks directly in `scope` that write a buffer, in no order, each once."""
+    """Returns the blocks directly in `scope` that write a buffer, in no order, each once."""
     return list(dict.fromkeys(u.block for u in uses_in(buffer, scope) if u.writes and u.block is not None))
 
 
 def readers(buffer: SSAValue, scope: Scope) -> list[tir.BlockOp]:
-    """The blocks directly in `scope` that read a buffer, in no order, each once."""
+    """Returns the blocks directly in `scope` that read a buffer, in no order, each once."""
     return list(dict.fromkeys(u.block for u in uses_in(buffer, scope) if u.reads and u.block is not None))
 
 
@@ -227,14 +227,14 @@ def _regions(op: Operation | None) -> list[tir.BufferRegionOp]:
 
 
 def producers(block: tir.BlockOp) -> list[tir.BlockOp]:
-    """The blocks of the same scope that write what `block` reads, in order."""
+    """Returns the blocks of the same scope that write what `block` reads, in order."""
     scope = scope_of(block)
     found = {w for b in dict.fromkeys(buffers_read(block)) for w in writers(b, scope) if w is not block}
     return in_order(found, scope)
 
 
 def consumers(block: tir.BlockOp) -> list[tir.BlockOp]:
-    """The blocks of the same scope that read what `block` writes, in order."""
+    """Returns the blocks of the same scope that read what `block` writes, in order."""
     scope = scope_of(block)
     found = {r for b in dict.fromkeys(buffers_written(block)) for r in readers(b, scope) if r is not block}
     return in_order(found, scope)

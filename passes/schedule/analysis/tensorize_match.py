@@ -206,7 +206,7 @@ class Matcher:
         return isinstance(a.op, tir.ConstOp) and isinstance(b.op, tir.ConstOp) and a.op.value == b.op.value
 
     def _inputs(self, a: SSAValue, b: SSAValue) -> list[tuple[SSAValue, SSAValue]] | None:
-        """The pairs of operands when both values are computed by the same op; None otherwise."""
+        """Returns the pairs of operands when both values are computed by the same op; None otherwise."""
         if not isinstance(a, OpResult) or not isinstance(b, OpResult) or a.type != b.type:
             return None
         x, y = a.op, b.op
@@ -271,19 +271,19 @@ class Matcher:
     # Expressions
 
     def put(self, e: Expr) -> Expr:
-        """An expression of the program, with its variables' values."""
+        """Returns an expression of the program, with its variables' values."""
         return self.analyzer.simplify(substitute(e, self.values)) if self.values else e
 
     def map(self, e: Expr) -> Expr:
-        """An expression of the description, in terms of the program's variables."""
+        """Returns an expression of the description, in terms of the program's variables."""
         return self.analyzer.simplify(substitute(e, self.mapped))
 
     def ours(self, value: SSAValue) -> Expr:
-        """A value of the program as an expression."""
+        """Returns a value of the program as an expression."""
         return self.analyzer.simplify(self.put(self._plain.expr(value)))
 
     def theirs(self, value: SSAValue) -> Expr:
-        """A value of the description as an expression of the program's variables."""
+        """Returns a value of the description as an expression of the program's variables."""
         return self.map(self._plain.expr(value))
 
     def bind(self, variable: SSAValue, value: Expr) -> None:
@@ -292,7 +292,7 @@ class Matcher:
         self.mapped[atom] = value
 
     def differs(self, where: Operation, message: str, other: Operation | None, *notes: str) -> ScheduleError:
-        """The refusal at a statement."""
+        """Returns the refusal at a statement."""
         error = refuse(where, f"{self.primitive}: {message}: it is not '{self.intrinsic.name}'", *notes)
         if other is None:
             return error
@@ -303,7 +303,7 @@ class Matcher:
 
 
 def describe_statement(op: Operation) -> str:
-    """A statement as messages call it."""
+    """Returns a statement as messages call it."""
     match op:
         case tir.StoreOp():
             return f"the store to '{tir.buffer_name(op.buffer)}'"

@@ -35,7 +35,7 @@ SHORT = {dtype: short for short, dtype in DTYPES.items()}
 
 
 def dot_name(sums: int, group: int, a: str, b: str, c: str, swapped: bool = False) -> str:
-    """The name of the intrinsic for these dtypes; `swapped` where the product is B * A."""
+    """Returns the name of the intrinsic for these dtypes; `swapped` where the product is B * A."""
     return f"dot_{sums}x{group}_{SHORT[a]}{SHORT[b]}{SHORT[c]}{'_ba' if swapped else ''}"
 
 
@@ -113,7 +113,7 @@ def _zipped(rows: Sequence[str], count: int) -> str:
 
 
 def _pair(buffers: str, desc: str, impl: str) -> tuple[tir.PrimFuncOp, tir.PrimFuncOp]:
-    """The two functions of an intrinsic, from the text of their parameters and bodies."""
+    """Returns the two functions of an intrinsic, from the text of their parameters and bodies."""
     from ....parser import parse_mir
 
     text = f"@T.prim_func\ndef desc{buffers}{desc}\n\n@T.prim_func\ndef impl{buffers}\n        {impl}\n"
@@ -126,7 +126,7 @@ def _cast(target: str, source: str, value: str) -> str:
 
 
 def _repeated(sums: int, group: int, dtype: str) -> str:
-    """The group of A once for each sum: as one word, broadcast, where there is a word of its size."""
+    """Returns the group of A once for each sum: as one word, broadcast, where there is a word of its size."""
     if group == 1:
         return f"T.Broadcast(A[0], {sums})"
     word = {16: "int16", 32: "int32", 64: "int64"}.get(group * BITS[dtype])

@@ -33,7 +33,7 @@ def refuse(where: Operation | SSAValue | LocationAttr | None, message: str, *not
 
 
 def describe(op: Operation) -> str:
-    """A loop or block as messages call it."""
+    """Returns a loop or block as messages call it."""
     match op:
         case tir.ForOp():
             return f"loop '{op.var_name.data}'"
@@ -46,7 +46,7 @@ def describe(op: Operation) -> str:
 
 
 def located(error: MirError, location: LocationAttr) -> ScheduleError:
-    """A refusal told at a place of the script, with the program as it is now."""
+    """Returns a refusal told at a place of the script, with the program as it is now."""
     first, *more = error.diagnostics
     notes = list(first.notes)
     where = error.where if isinstance(error, ScheduleError) else None
@@ -55,7 +55,7 @@ def located(error: MirError, location: LocationAttr) -> ScheduleError:
 
 
 def _described(value: Operation | SSAValue) -> str:
-    """A loop, a block, an axis or a buffer as messages call it."""
+    """Returns a loop, a block, an axis or a buffer as messages call it."""
     if isinstance(value, Operation):
         return describe(value) if isinstance(value, (tir.ForOp, tir.BlockOp, tir.PrimFuncOp)) else "it"
     owner = value.owner
@@ -129,7 +129,7 @@ def _function_of(op: Operation | None) -> tir.PrimFuncOp | None:
 
 
 def _line_of(op: Operation, lines_of: dict[Operation, int]) -> int | None:
-    """The line of an op, or of the statement that an expression is part of."""
+    """Returns the line of an op, or of the statement that an expression is part of."""
     current: Operation | None = op
     while current is not None:
         if current in lines_of:
@@ -140,7 +140,7 @@ def _line_of(op: Operation, lines_of: dict[Operation, int]) -> int | None:
 
 
 def _line_of_axis(lines: list[str], block: int, name: str) -> int:
-    """The line under a block's first that binds an axis."""
+    """Returns the line under a block's first that binds an axis."""
     for number in range(block + 1, len(lines)):
         left, equal, _ = lines[number].partition(" = T.axis.")
         if not equal:
@@ -170,7 +170,7 @@ def _name_of(where: Operation | SSAValue, op: Operation) -> str:
 
 
 def _column(line: str, name: str) -> int:
-    """The column of a name in its line; of the line's first character where it is not found."""
+    """Returns the column of a name in its line; of the line's first character where it is not found."""
     # A printed name may end in a number: the name as it was is its beginning.
     exact = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", line) if name else None
     found = exact or (re.search(rf"(?<!\w){re.escape(name)}", line) if name else None)
@@ -182,7 +182,7 @@ def _indent(line: str) -> str:
 
 
 def _shown(lines: list[str], place: int) -> set[int]:
-    """The lines around one, and the headers of all that they are inside of."""
+    """Returns the lines around one, and the headers of all that they are inside of."""
     shown = {k for k in range(place - _BEFORE, place + _BEHIND + 1) if 0 < k < len(lines)}
     for start in (min(shown, default=place), place):
         depth = len(_indent(lines[start]))

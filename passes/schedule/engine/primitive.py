@@ -86,7 +86,7 @@ _FILES = {name: file for file, names in _BY_FILE.items() for name in names.split
 
 
 def names() -> list[str]:
-    """The names of all primitives."""
+    """Returns the names of all primitives."""
     return list(_FILES)
 
 
@@ -97,7 +97,7 @@ def load_all() -> None:
 
 
 def find(name: str) -> Primitive | None:
-    """The primitive of that name, or None."""
+    """Returns the primitive of that name, or None."""
     known = _TABLE.get(name)
     if known is None and name in _FILES:
         import_module(f"..primitives.{_FILES[name]}", __package__)

@@ -52,7 +52,7 @@ class Schedule(Primitives):
 
     @property
     def mod(self) -> Any:
-        """The module that is edited."""
+        """Returns the module that is edited."""
         return self.module
 
     def get(self, handle: Handle | int) -> Any:
@@ -84,7 +84,7 @@ class Schedule(Primitives):
         return new
 
     def fork_seed(self) -> int:
-        """A seed for another schedule, drawn from this one's."""
+        """Returns a seed for another schedule, drawn from this one's."""
         return self.state.random.getrandbits(31)
 
     def seed(self, seed: int | None) -> None:
@@ -193,7 +193,7 @@ class Schedule(Primitives):
         self.apply("get_child_blocks", (scope,), {})
 
     def _record(self, known: Primitive, bound: Mapping[str, Any], result: Any) -> Any:
-        """The result as handles, after the call is in the trace."""
+        """Returns the result as handles, after the call is in the trace."""
         decision = self.state.decision
         if decision is not None:
             bound = {**bound, "decision": decision}
@@ -215,7 +215,7 @@ class Schedule(Primitives):
 
 @lru_cache(maxsize=128)
 def _shown(known: Primitive) -> PythonSignature:
-    """The signature that `help` shows: kinds of arguments instead of the types of ops."""
+    """Returns the signature that `help` shows: kinds of arguments instead of the types of ops."""
     kinds = signatures()[known.name]
     shown = [p.replace(annotation=kinds.by_name[p.name].kind) for p in known.signature.parameters.values()]
     return known.signature.replace(parameters=shown, return_annotation=kinds.result)

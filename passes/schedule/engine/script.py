@@ -44,7 +44,7 @@ class _Runner:
                     raise error_at(op, f"'{op.name}' is no part of a schedule")
 
     def item(self, op: ItemOp) -> Any:
-        """One of a list."""
+        """Returns one of a list."""
         items: list[Any] = self.values[op.list]
         index = op.index.value.data
         if not -len(items) <= index < len(items):
@@ -58,7 +58,7 @@ class _Runner:
         return op.location if op.location != UNKNOWN_LOC else self.script.location
 
     def call(self, op: PrimitiveOp) -> None:
-        """One call."""
+        """Applies one call, and binds its results."""
         arguments = {name: self.argument(value) for name, value in op.bound.items()}
         variadic = op.SIGNATURE.variadic
         positional: list[Any] = [] if variadic is None else arguments.pop(variadic.name, [])
@@ -70,7 +70,7 @@ class _Runner:
         self.name(op)
 
     def argument(self, value: Argument) -> Any:
-        """An argument as the schedule takes it."""
+        """Returns an argument as the schedule takes it."""
         match value:
             case Ref():
                 return self.values[value.value]

@@ -46,7 +46,7 @@ class State:
     # Functions and names
 
     def function(self, name: str | None = None) -> tir.PrimFuncOp:
-        """The function of that name, or the one in focus."""
+        """Returns the function of that name, or the one in focus."""
         wanted = name or self.focus
         found = self._functions.get(wanted or "")
         if found is not None and found.parent is self.module.body.block:
@@ -64,7 +64,7 @@ class State:
         raise refuse(self.module, f"the module has no prim_func '{wanted}'", f"it has {known}")
 
     def named(self, function: tir.PrimFuncOp) -> Names:
-        """The blocks of a function by name; kept up to date by `added` and `erase`."""
+        """Returns the blocks of a function by name; kept up to date by `added` and `erase`."""
         table = self._named.get(function)
         if table is None:
             table = self._named[function] = {}
@@ -82,7 +82,7 @@ class State:
         self._entries[block] = table, name
 
     def named_block(self, scope: Scope, name: str, primitive: str) -> tir.BlockOp:
-        """The one block of that name in the function of `scope`."""
+        """Returns the one block of that name in the function of `scope`."""
         table = self.named(function_of(scope))
         found = table.get(name, [])
         if len(found) != 1:
@@ -116,7 +116,7 @@ class State:
     # Handles
 
     def handle(self, op: Operation) -> Handle:
-        """The handle of an op, made when there is none."""
+        """Returns the handle of an op, made when there is none."""
         handle = self._handles.get(op)
         if handle is None:
             handle = LoopRV() if isinstance(op, tir.ForOp) else BlockRV()
@@ -151,7 +151,7 @@ class State:
             self.added(new)
 
     def gone(self, op: Operation, why: str) -> None:
-        """`op` is about to leave the module; handles of it say why."""
+        """Records why handles of `op`, which is about to leave the module, are invalid."""
         handle = self._handles.pop(op, None)
         if handle is not None:
             del self._ops[handle]

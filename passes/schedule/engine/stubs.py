@@ -44,7 +44,7 @@ from .frontend import Stage
 
 
 def stub_text() -> str:
-    """The text of `methods.pyi`."""
+    """Returns the text of `methods.pyi`."""
     return _HEAD + "".join(f"    {_method(each)}\n" for each in signatures().values())
 
 

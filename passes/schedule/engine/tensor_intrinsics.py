@@ -69,7 +69,7 @@ class TensorIntrin:
 
     @staticmethod
     def names() -> list[str]:
-        """The names of all registered intrinsics."""
+        """Returns the names of all registered intrinsics."""
         return list(TensorIntrin._REGISTRY)
 
 
@@ -90,7 +90,7 @@ def is_half(function: tir.PrimFuncOp) -> bool:
 
 
 def find_intrinsic(module: ModuleOp, name: str, where: Operation) -> TensorIntrin:
-    """The intrinsic that the module declares, or else the registered one; raises when there is none."""
+    """Returns the intrinsic that the module declares, otherwise the registered one; raises without one."""
     halves: dict[str, tir.PrimFuncOp] = {}
     known: dict[str, None] = {}
     for op in module.body.block.ops:

@@ -187,7 +187,7 @@ def map_argument(value: Any, leaf: Callable[[Any], Any]) -> Any:
 
 
 def handles_in(value: Any) -> Iterator[Handle]:
-    """The handles in an argument."""
+    """Yields the handles in an argument."""
     if isinstance(value, Handle):
         yield value
     elif isinstance(value, list | tuple):
@@ -230,7 +230,7 @@ class _ScriptBuilder:
         return ScriptOp(name, Region(block), target)
 
     def op(self, inst: Instruction) -> Operation:
-        """One call."""
+        """Builds the op of one instruction."""
         known = signatures()[inst.name]
         given = self.trace.arguments_of(inst)
         if self.full:
@@ -261,7 +261,7 @@ class _ScriptBuilder:
         return count
 
     def name(self, result: Any, label: str) -> str:
-        """The name of a result."""
+        """Returns the name of a result."""
         if self.full or not label.isidentifier():
             letter = "b" if isinstance(result, BlockRV) else "l" if isinstance(result, LoopRV) else "v"
             self.count += 1
@@ -269,7 +269,7 @@ class _ScriptBuilder:
         return label
 
     def argument(self, value: Any) -> Argument:
-        """An argument as scripts hold it."""
+        """Returns an argument as scripts hold it."""
         if isinstance(value, Handle):
             if value not in self.values:
                 raise unknown_handle(value)

@@ -92,7 +92,7 @@ def _is_pure(op: Operation) -> bool:
 
 
 def _together(state: State, blocks: list[tir.BlockOp], preserve_unit_iters: bool) -> Operation:
-    """One block around several."""
+    """Returns one block around several."""
     scope = scope_of(blocks[0])
     for block in blocks:
         if scope_of(block) is not scope:

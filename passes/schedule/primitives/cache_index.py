@@ -91,7 +91,7 @@ class _Search:
         self._reaches: dict[SSAValue, bool] = {}
 
     def number(self, value: SSAValue) -> int:
-        """The number of a value."""
+        """Returns the number of a value."""
         found = self.numbers.of(value)
         self.example.setdefault(found, value)
         return found
@@ -127,7 +127,7 @@ class _Search:
         return place is not None and is_inside(place, child_under(scope_of(self.block), self.block))
 
     def axes_in(self, value: SSAValue) -> set[SSAValue]:
-        """The axes that a usable value is computed from."""
+        """Returns the axes that a usable value is computed from."""
         found: set[SSAValue] = set()
         seen: set[SSAValue] = set()
         pending = [value]
@@ -153,7 +153,7 @@ class _Search:
         )
 
     def indices(self) -> list[int]:
-        """The indices of all loads, in order."""
+        """Returns the indices of all loads, in order."""
         found: dict[int, None] = {}
         for op in walk_ops(self.block):
             if isinstance(op, tir.LoadOp):

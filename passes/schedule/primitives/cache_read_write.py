@@ -186,7 +186,7 @@ def cache_write(
 def _listed(
     state: State, block: tir.BlockOp, listed: Sequence[tir.BlockOp | str] | None, primitive_name: str
 ) -> list[tir.BlockOp]:
-    """The blocks given as `consumer_blocks`; raises for one that is in another scope than `block`."""
+    """Returns the blocks given as `consumer_blocks`; raises for one that is in another scope than `block`."""
     scope = scope_of(block)
     found = [state.named_block(scope, b, primitive_name) if isinstance(b, str) else b for b in listed or ()]
     for each in found:
@@ -309,7 +309,7 @@ def _fits(box: Box, analyzer: Analyzer) -> list[bool]:
 def _new_buffer(
     state: State, scope: Scope, buffer: SSAValue, storage_scope: str, box: Box, analyzer: Analyzer
 ) -> SSAValue:
-    """A buffer for a box of another, in a different storage scope, allocated in the scope of the blocks."""
+    """Allocates a buffer for a box of another, in a different storage scope, in the blocks' scope."""
     type_ = buffer.type
     assert isinstance(type_, tir.BufferType)
     name = state.fresh_buffer_name(scope, f"{tir.buffer_name(buffer)}_{storage_scope.replace('.', '_')}")

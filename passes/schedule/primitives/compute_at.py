@@ -374,7 +374,7 @@ def _check_made(
             inner.add(atom)
 
     def end(e: Expr, which: int) -> Expr | None:
-        """The least (0) or the greatest (1) value of an index over the domains."""
+        """Returns the least (0) or the greatest (1) value of an index over the domains."""
         ends = relax(analyzer.simplify(substitute(e, placed)), inner, analyzer)
         return None if ends is None else ends[which]
 

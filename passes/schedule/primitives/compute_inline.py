@@ -68,7 +68,7 @@ def compute_inline(state: State, block: tir.BlockOp) -> None:
 
 
 def _only_zero(block: tir.BlockOp) -> list[SSAValue]:
-    """The axes of a block that are always 0, which its output may be indexed without."""
+    """Returns the axes of a block that are always 0, which its output may be indexed without."""
     sizes = zip(block.iter_vars, block.dom_mins, block.dom_extents, strict=True)
     return [axis for axis, low, size in sizes if const_int(low) == 0 and const_int(size) == 1]
 
@@ -307,7 +307,7 @@ def _guard(block: tir.BlockOp, condition: Expr) -> None:
 
 
 def _single_store(block: tir.BlockOp, primitive_name: str) -> tuple[tir.StoreOp, SSAValue]:
-    """The one store that a block consists of."""
+    """Returns the one store that a block consists of."""
     stores = ops_of(block, tir.StoreOp)
     name = block.block_name.data
     plain = not any(_STATEMENTS[type(op)] for op in all_ops(block) if op is not block)

@@ -250,7 +250,7 @@ def _trimmed(
 
 
 def _filling_block(state: State, plan: _Plan) -> tir.BlockOp:
-    """The block that writes the padding everywhere, in copies of the loops from `loop` on, before `loop`."""
+    """Creates the block that writes the padding everywhere, in copies of the loops from `loop` on."""
     block, loop, analyzer = plan.block, plan.loop, plan.analyzer
     holder = Block()
     builder = builder_at_end(holder, block.location)

@@ -39,7 +39,7 @@ class PadValue:
     symbols: Sequence[Expr]
 
     def build(self, builder: Builder, indices: Sequence[SSAValue], dtype: Attribute) -> SSAValue:
-        """The value at an element of the new layout."""
+        """Returns the value at an element of the new layout."""
         if isinstance(dtype, AnyFloat):
             assert not isinstance(self.value, Expr)
             return builder.insert(tir.ConstOp.float(float(self.value), dtype)).result
@@ -290,7 +290,7 @@ def write_behind(
 
 
 def assume(state: State, buffer: SSAValue, layout: LayoutMap, pad_value: PadValue, names: Sequence[str]) -> None:
-    """A block before all others says what the padding of a buffer holds that nothing writes."""
+    """Inserts a block before all others that assumes the padding's value of a buffer that is only read."""
     scope = _home(buffer)
     anchor = next((op for op in body_of(scope).ops if not isinstance(op, tir.BufferOp) and not op.results), None)
     type_ = buffer.type
@@ -312,7 +312,7 @@ def assume(state: State, buffer: SSAValue, layout: LayoutMap, pad_value: PadValu
 
 
 def _home(buffer: SSAValue) -> Scope:
-    """The block or function that a buffer belongs to."""
+    """Returns the block or function that a buffer belongs to."""
     owner = buffer.owner if isinstance(buffer.owner, Operation) else buffer.owner.first_op
     assert owner is not None
     return scope_of(owner)
@@ -321,7 +321,7 @@ def _home(buffer: SSAValue) -> Scope:
 def _loops(
     builder: Builder, shape: Sequence[int], names: Sequence[str], type_: tir.types.IntegerType
 ) -> list[tir.ForOp]:
-    """A nest of empty loops."""
+    """Returns a nest of empty loops."""
     loops: list[tir.ForOp] = []
     for name, extent in zip(names, shape, strict=True):
         start, stop = (builder.insert(tir.ConstOp.int(n, type_)).result for n in (0, extent))

@@ -119,7 +119,7 @@ def _block(loop: tir.ForOp, name: str) -> tir.BlockOp:
 
 
 def _part(state: State, loop: tir.ForOp, part: tir.BlockOp, name: str, start: int, size: int) -> tir.ForOp:
-    """The loop of one part, with a copy of the body whose blocks bear the part's name."""
+    """Returns the loop of one part, with a copy of the body whose blocks bear the part's name."""
     body = part.body.block
     anchor = tir.ScopeOp()
     body.add_op(anchor)

@@ -57,7 +57,7 @@ def merge(state: State, *loops: tir.ForOp) -> Operation:
 
 
 def _common(loops: Sequence[tir.ForOp]) -> Operation:
-    """The innermost op that holds all loops; raises when they are in different scopes, or in each other."""
+    """Returns the innermost op around all loops; raises for loops of different scopes, or in each other."""
     scope = scope_of(loops[0])
     for loop in loops[1:]:
         if scope_of(loop) is not scope:
@@ -79,7 +79,7 @@ def _common(loops: Sequence[tir.ForOp]) -> Operation:
 
 
 def _nest(loop: tir.ForOp, holder: Operation) -> list[tir.ForOp]:
-    """The loops from directly under `holder` down to `loop`, each the only thing in the one before."""
+    """Returns the loops from `holder` down to `loop`; raises unless each is alone in the one before."""
     found: list[tir.ForOp] = []
     for op in path_to(loop, holder):
         if not isinstance(op, tir.ForOp):
@@ -95,7 +95,7 @@ def _nest(loop: tir.ForOp, holder: Operation) -> list[tir.ForOp]:
 
 
 def _check_shape(one: Sequence[tir.ForOp], other: Sequence[tir.ForOp]) -> None:
-    """Both nests are as deep, and loop by loop of one kind and extent."""
+    """Raises unless both nests are as deep, and loop by loop of one kind and extent."""
     if len(one) != len(other):
         raise refuse(
             other[-1],
@@ -131,7 +131,7 @@ def _check_neighbours(one: tir.ForOp, other: tir.ForOp) -> None:
 
 
 def _build(nests: Sequence[Sequence[tir.ForOp]]) -> list[tir.ForOp]:
-    """The merged nest, in the place of the last of the nests, whose bodies move into it."""
+    """Returns the merged nest, in the place of the last of the nests, whose bodies move into it."""
     anchor = nests[-1][0]
     for chain in nests:
         clear_between(chain)

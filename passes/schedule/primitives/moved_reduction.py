@@ -97,7 +97,7 @@ def _check_readers(block: tir.BlockOp, loops: Sequence[tir.ForOp], places: Seque
 
 
 def _check_order(block: tir.BlockOp, loops: Sequence[tir.ForOp], places: Sequence[Expr], analyzer: Analyzer) -> None:
-    """Reduction axes count up with serial loops, so that the instance where all are least comes first."""
+    """Raises unless reduction axes count up with serial loops: the least instance is the first."""
     variables = {analyzer.expr(each.loop_var).atom: each for each in loops}
     for axis, kind, place in zip(block.iter_names.data, block.iter_types.data, places, strict=True):
         if kind.data != "R":

@@ -99,7 +99,7 @@ def _meets(box: Box, bounds: dict[int, tuple[Expr, Expr]], analyzer: Analyzer) -
 
 
 def _factors(block: tir.BlockOp) -> set[SSAValue]:
-    """The buffers whose elements are multiplied in a block that adds products up."""
+    """Returns the buffers whose elements are multiplied in a block that adds products up."""
     name = block.block_name.data
     stores = [op for op in block.body.block.ops if isinstance(op, tir.StoreOp)]
     whole = block.find(tir.InitOp) is None and len(stores) == 1 and stores[0].predicate is None

@@ -255,7 +255,7 @@ def _check_reduction(block: tir.BlockOp, grown: dict[SSAValue, Expr]) -> None:
 
 
 def _loads(product: tir.MulOp) -> list[tir.LoadOp]:
-    """The loads that the factors of a product are computed from."""
+    """Returns the loads that the factors of a product are computed from."""
     found: list[tir.LoadOp] = []
     pending = list(product.operands)
     while pending:
@@ -276,7 +276,7 @@ def _pad(
     extents: list[Expr],
     analyzer: Analyzer,
 ) -> None:
-    """target[v…] = source[v…] inside of the source, 0 around it."""
+    """Creates `target[v…] = source[v…]` inside of the source, 0 around it."""
     inside = extents_of(source, analyzer)
     source_type = source.type
     assert isinstance(source_type, tir.BufferType)
@@ -300,7 +300,7 @@ def _pad(
 
 
 def zero_of(dtype: Attribute) -> tir.ConstOp:
-    """The number 0 of a dtype."""
+    """Returns the number 0 of a dtype."""
     return tir.ConstOp.int(0, dtype) if isinstance(dtype, tir.types.IntegerType) else tir.ConstOp.float(0.0, dtype)
 
 
@@ -312,7 +312,7 @@ def _crop(
     target: SSAValue,
     analyzer: Analyzer,
 ) -> None:
-    """target[v…] = source[v…] over the target's extents."""
+    """Creates `target[v…] = source[v…]` over the target's extents."""
     elementwise_block(
         state, scope, anchor, tir.buffer_name(source), target, extents_of(target, analyzer),
         lambda builder, axes: builder.insert(tir.LoadOp(source, axes)).result,

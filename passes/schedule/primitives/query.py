@@ -13,7 +13,7 @@ from ..engine.state import State
 
 @primitive
 def get_block(state: State, name: str, func_name: str | None = None) -> Operation:
-    """The block of that name; `"root"` is the function itself, as TVM's root block.
+    """Returns the block of that name; `"root"` is the function itself, as TVM's root block.
 
     with T.block("C"): …   →   sch.get_block("C")
     """
@@ -36,7 +36,7 @@ def get_block(state: State, name: str, func_name: str | None = None) -> Operatio
 
 @primitive
 def get_loops(state: State, block: Operation) -> list[Operation]:
-    """The loops around a block inside its scope, outermost first.
+    """Returns the loops around a block inside its scope, outermost first.
 
     for i, j in T.grid(8, 8): with T.block("C"): …   →   [i, j]
     """
@@ -45,25 +45,25 @@ def get_loops(state: State, block: Operation) -> list[Operation]:
 
 @primitive
 def get_child_blocks(state: State, block_or_loop: Operation) -> list[Operation]:
-    """The blocks inside a block or loop that are in no other block inside it, in order."""
+    """Returns the blocks inside a block or loop that are in no other block inside it, in order."""
     return list(child_blocks(block_or_loop))
 
 
 @primitive
 def get_producers(state: State, block: tir.BlockOp) -> list[Operation]:
-    """The blocks of the same scope that write what `block` reads, in order."""
+    """Returns the blocks of the same scope that write what `block` reads, in order."""
     return list(producers(block))
 
 
 @primitive
 def get_consumers(state: State, block: tir.BlockOp) -> list[Operation]:
-    """The blocks of the same scope that read what `block` writes, in order."""
+    """Returns the blocks of the same scope that read what `block` writes, in order."""
     return list(consumers(block))
 
 
 @primitive
 def get_output_blocks(state: State, scope_block: Scope) -> list[Operation]:
-    """The blocks directly in a scope that write a buffer which the scope does not allocate itself."""
+    """Returns the blocks directly in a scope that write a buffer which the scope does not allocate itself."""
     own = {op.result for op in scope_block.body.block.ops if isinstance(op, tir.AllocBufferOp)}
     found: list[Operation] = []
     for block in child_blocks(scope_block):

@@ -172,7 +172,7 @@ def write_at(
 
 
 def _checked(loop: tir.ForOp, block: tir.BlockOp, storage_scope: str, name: str) -> tuple[tir.ForOp, tir.BlockOp]:
-    """The arguments as a loop and a block in it; raises where they are not."""
+    """Returns the arguments as a loop and a block in it; raises where they are not."""
     loop, block = require_loop(loop, name), require_block(block, name)
     require_scope(block, storage_scope, name)
     called, under = block.block_name.data, loop.var_name.data
@@ -189,7 +189,7 @@ def _checked(loop: tir.ForOp, block: tir.BlockOp, storage_scope: str, name: str)
 
 
 def _uses(block: tir.BlockOp, loop: tir.ForOp, buffer: SSAValue, name: str) -> list[Use]:
-    """The uses of a buffer by blocks in a loop."""
+    """Returns the uses of a buffer by blocks in a loop."""
     owner = buffer.owner
     if isinstance(owner, tir.BufferOp) and owner.stride_dims.data:
         raise refuse(block, f"{name}: buffer '{tir.buffer_name(buffer)}' has strides", "copy a compact buffer")

@@ -50,7 +50,7 @@ AxesMap = Callable[..., Sequence[object]]
 
 @primitive
 def reindex(state: State, block: tir.BlockOp, buffer: str | tuple[str, int]) -> Operation:
-    """A block accesses a buffer through a copy that its axes index, in their order.
+    """Replaces a block's accesses of a buffer by those of a copy that its axes index, in their order.
 
                                              for ax0, ax1 in T.grid(8, 4):
                                                  with T.block("A_reindex_reindex"): A_reindex[v0, v1] = A[v1, v0]
@@ -75,7 +75,7 @@ def reindex(state: State, block: tir.BlockOp, buffer: str | tuple[str, int]) -> 
 def reindex_cache_read(
     state: State, block: tir.BlockOp, read_buffer_index: int | str, storage_scope: str, index_map: AxesMap
 ) -> Operation:
-    """A block reads a copy of a buffer in `storage_scope`, at indices that `index_map` makes of its axes.
+    """Lets a block read a copy of a buffer in `storage_scope`, at `index_map` of its axes.
 
                                              for ax0, ax1 in T.grid(8, 4):
                                                  with T.block("A_local"): A_local[v1, v0] = A[v0, v1]
@@ -129,7 +129,7 @@ def _cached(
 
 
 def _evaluated(block: tir.BlockOp, index_map: AxesMap, primitive_name: str) -> list[Expr]:
-    """The new indices, in terms of the block's axes."""
+    """Returns the new indices, in terms of the block's axes."""
     parameters = inspect.signature(index_map).parameters.values()
     open_ended = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     count = len(block.iter_vars)

@@ -24,7 +24,7 @@ from .common.loops import const_before, name_value, nest, require_countable, req
 
 
 def only_child_loop(loop: tir.ForOp) -> tir.ForOp | None:
-    """The loop that is all there is in `loop`, apart from values; None when there is more, or none."""
+    """Returns the loop that is alone in `loop`, apart from values; None when it is not alone."""
     found: tir.ForOp | None = None
     for op in loop.body.block.ops:
         if found is None and type(op) is tir.ForOp:
@@ -134,7 +134,7 @@ def _chain(loops: Sequence[tir.ForOp]) -> list[tir.ForOp]:
 
 
 def _check_bounds(chain: Sequence[tir.ForOp], target: Sequence[tir.ForOp]) -> None:
-    """No loop may get outside of one that its bounds depend on."""
+    """Raises where a loop would get outside of one that its bounds depend on."""
 
     place = {loop: k for k, loop in enumerate(target)}
     for k, inner in enumerate(chain):

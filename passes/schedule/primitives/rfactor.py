@@ -238,7 +238,7 @@ def _copied(axis: Axis) -> Axis:
 def _partial_axes(
     block: tir.BlockOp, loop: tir.ForOp, loops: list[tir.ForOp], factored: Axis, analyzer: Analyzer
 ) -> tuple[list[Axis], dict[SSAValue, Expr]]:
-    """The axes of the partial block, and the old ones in terms of them.
+    """Returns the axes of the partial block, and the old ones in terms of them.
 
     Reduction axes that share loops with `loop`, be it by way of others, make room for axes over those loops.
     """
@@ -336,7 +336,7 @@ def _apply(state: State, plan: _Plan) -> tir.BlockOp:
 
 
 def _moved(index: SSAValue, values: dict[SSAValue, Expr]) -> Expr:
-    """An index of an output, with other variables in place of the axes."""
+    """Returns an index of an output, with other variables in place of the axes."""
     analyzer = Analyzer()
     atoms = {atom: e for v, e in values.items() if (atom := analyzer.expr(v).atom) is not None}
     return substitute(analyzer.expr(index), atoms)
@@ -352,7 +352,7 @@ def _load(builder: Builder, buffer: SSAValue, place: Sequence[Expr]) -> SSAValue
 
 
 def _new_buffer(state: State, scope: Scope, buffer: SSAValue, plan: _Plan) -> SSAValue:
-    """The buffer of the partial results: one more dimension than the output."""
+    """Returns the buffer of the partial results: one more dimension than the output."""
     type_ = buffer.type
     assert isinstance(type_, tir.BufferType)
     owner = buffer.owner
@@ -365,7 +365,7 @@ def _new_buffer(state: State, scope: Scope, buffer: SSAValue, plan: _Plan) -> SS
 
 
 def _partial_block(state: State, plan: _Plan, nest: Operation, partials: list[SSAValue]) -> tir.BlockOp:
-    """The block of the partial results, in copies of all loops, before the nest."""
+    """Returns the block of the partial results, in copies of all loops, before the nest."""
     block, analyzer = plan.block, plan.analyzer
     renamed, builder = copy_loops(plan.loops, builder_before(nest), analyzer, block.location)
     axes = [

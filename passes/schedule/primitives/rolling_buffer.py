@@ -178,7 +178,7 @@ def _check_init(block: tir.BlockOp, loop: tir.ForOp) -> None:
 
 
 def _accesses(block: tir.BlockOp, buffer: SSAValue) -> list[AccessOp]:
-    """The loads and stores of a buffer; raises when it is a parameter, or used in another way."""
+    """Returns the loads and stores of a buffer; raises when it is a parameter, or used in another way."""
     name, owner = tir.buffer_name(buffer), buffer.owner
     if not isinstance(owner, tir.AllocBufferOp):
         raise refuse(
@@ -359,7 +359,7 @@ def _is_there(reader: tir.BlockOp, writer: tir.BlockOp, buffer: SSAValue) -> boo
 
 
 def _why_not_fixed(maker: tir.BlockOp, turns: Set[SSAValue]) -> str | None:
-    """Why an element that `maker` writes may have several values when it is read; None when it has one.
+    """Returns why an element that `maker` writes may have several values when read; None if one.
 
     `turns` are the variables of the loops that are around the reader, too.
     """
@@ -406,7 +406,7 @@ def _apply(plan: _Plan) -> None:
 
 
 def _declaring(plan: _Plan) -> Iterable[tir.BlockOp]:
-    """The blocks whose declarations name the buffer, inner ones first."""
+    """Yields the blocks whose declarations name the buffer, inner ones first."""
     found: dict[tir.BlockOp, None] = {}
     for each in (plan.block, *plan.users):
         for op in reversed([op for op in walk_ops(each) if isinstance(op, tir.BlockOp)]):
@@ -449,7 +449,7 @@ def _mark_opaque(block: tir.BlockOp, variable: Atom | None) -> None:
 
 
 def _resize(buffer: SSAValue, dim: int, extent: int) -> None:
-    """The allocation with another, constant extent in one dimension."""
+    """Replaces an allocation by one with another, constant extent in one dimension."""
     alloc, type_ = buffer.owner, buffer.type
     assert isinstance(alloc, tir.AllocBufferOp) and isinstance(type_, tir.BufferType) and alloc.parent is not None
     dims: list[Attribute] = list(type_.shape.data)

@@ -167,7 +167,7 @@ def sample_compute_location(state: State, block: tir.BlockOp, decision: int | No
 
 
 def _locations(block: tir.BlockOp) -> dict[int, tir.ForOp | PlaceRV]:
-    """The places of a block by their decisions."""
+    """Returns the places of a block by their decisions."""
     found: dict[int, tir.ForOp | PlaceRV] = {}
     if _legal(check_compute_inline, block):
         found[-2] = PlaceRV("inline")
@@ -225,7 +225,7 @@ def _checked(loop: tir.ForOp, n: int, decision: Sequence[int], name: str) -> lis
 
 
 def _still_perfect(extent: int, factors: Sequence[int]) -> list[int]:
-    """The factors from the last on as long as they divide; one that does not takes all that is left."""
+    """Returns the factors, from the last on, that divide; one that does not takes all that is left."""
     found: list[int] = []
     for factor in reversed(factors[1:]):
         found.append(factor if extent % factor == 0 else extent)
@@ -234,7 +234,7 @@ def _still_perfect(extent: int, factors: Sequence[int]) -> list[int]:
 
 
 def _primes(number: int) -> dict[int, int]:
-    """The prime factors of a number, with their exponents."""
+    """Returns the prime factors of a number, with their exponents."""
     found: dict[int, int] = {}
     prime = 2
     while prime * prime <= number:

@@ -73,7 +73,7 @@ def separate(function: tir.PrimFuncOp, buffer: SSAValue, separators: Sequence[in
 
 
 def _matched(function: tir.PrimFuncOp, parameter: BlockArgument) -> SSAValue:
-    """A parameter that is a buffer, as a handle from which the buffer is matched."""
+    """Returns a parameter that is a buffer, as a handle from which the buffer is matched."""
     body = function.body.block
     names = list(function.param_names.data)
     name = tir.buffer_name(parameter)

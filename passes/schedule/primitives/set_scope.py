@@ -16,13 +16,13 @@ from .common.loops import require_block
 
 
 def written_buffer(block: tir.BlockOp, index: int | str, name: str) -> SSAValue:
-    """The buffer of a block's write region number `index`, or of that name; raises when there is none."""
+    """Returns the buffer that a block writes as number `index` or by that name; raises without one."""
     regions = write_regions(block)
     return _pick(block, [r.buffer for r in regions], index, name, "writes")
 
 
 def read_buffer(block: tir.BlockOp, index: int | str, name: str) -> SSAValue:
-    """The buffer of a block's read region number `index`, or of that name; raises when there is none."""
+    """Returns the buffer that a block reads as number `index` or by that name; raises without one."""
     return _pick(block, [r.buffer for r in read_regions(block)], index, name, "reads")
 
 
@@ -76,7 +76,7 @@ def require_scope(where: tir.BlockOp, scope: str, name: str) -> None:
 
 
 def retype(buffer: SSAValue, type_: tir.BufferType) -> SSAValue:
-    """The allocation of `buffer` with another type; all uses go to it."""
+    """Returns the allocation of `buffer` with another type; all uses go to it."""
     alloc = buffer.owner
     assert isinstance(alloc, tir.AllocBufferOp) and alloc.parent is not None
     new = tir.AllocBufferOp.create(

@@ -64,7 +64,7 @@ def tensorize(state: State, block_or_loop: Operation, tensor_intrin: str, preser
 
 
 def _tensorize_block(state: State, block: tir.BlockOp, intrinsic: TensorIntrin, ops: Sequence[Operation]) -> None:
-    """The inside of a block becomes the implementation."""
+    """Replaces the inside of a block by the implementation."""
     analyzer = analyzer_for(all_loops_above(block))
     bind_axes(analyzer, block)
     matcher = Matcher(intrinsic, analyzer, "tensorize")
@@ -89,7 +89,7 @@ def _matcher_of_part(part: Part, outer: OuterAxes, intrinsic: TensorIntrin) -> M
 
 
 def _require_whole(part: Part, intrinsic: TensorIntrin) -> None:
-    """An intrinsic that initializes its output computes all of a reduction: none of it may go on outside."""
+    """Raises where an outer loop continues a reduction whose output the intrinsic initializes."""
     for old, axis in zip(axes_of(part.block, Analyzer()), part.outer, strict=True):
         if axis.kind == "R" and axis.extent != ONE:
             raise refuse(
@@ -147,7 +147,7 @@ def _sizes(param: SSAValue, region: Region) -> list[int]:
 
 
 def _require_aligned(matcher: Matcher, param: SSAValue, region: Region, block: tir.BlockOp) -> None:
-    """The implementation's offset_factor must divide where the part begins."""
+    """Raises unless the implementation's offset_factor divides the offset of the region."""
     owner = param.owner
     factor = owner.offset_factor.value.data if isinstance(owner, BufferOp) and owner.offset_factor is not None else 1
     source = region.buffer.owner
@@ -216,7 +216,7 @@ def _matched(
     starts: Sequence[Expr],
     mapper: dict[SSAValue, SSAValue],
 ) -> SSAValue:
-    """`T.match_buffer(buffer[…], shape, …)` with what the implementation says of its parameter."""
+    """Builds `T.match_buffer(buffer[…], shape, …)` with the properties of the implementation's parameter."""
     init = block.find(tir.InitOp)
     body = body_of(block)
     builder = builder_at_end(body, block.location) if init is None else builder_before(init, block.location)

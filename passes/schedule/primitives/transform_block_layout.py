@@ -115,7 +115,7 @@ def transform_block_layout(state: State, block: tir.BlockOp, index_map: IndexMap
 
 
 def _why_not_onto(found: IterMapResult, results: Sequence[Expr]) -> str | None:
-    """Why the new indices do not take each value from 0 on: the block would run where no old instance is."""
+    """Returns why the new indices skip values from 0 on, where the block would run new instances."""
     for result, index in zip(results, found.indices, strict=True):
         if index.base != ZERO:
             return f"{result!r} begins at {index.base!r}, not at 0"
@@ -230,7 +230,7 @@ def _index(block: tir.BlockOp, item: object) -> Expr:
 
 
 def _kind(block: tir.BlockOp, number: int, result: Expr, symbols: Sequence[Expr], old: Sequence[Axis]) -> str:
-    """The kind of a new axis: that of the axes that it is made of."""
+    """Returns the kind of a new axis: that of the axes that it is made of."""
     used = free_vars(result)
     kinds = {axis.kind for variable, axis in zip(symbols, old, strict=True) if variable.atom in used}
     if len(kinds) > 1:

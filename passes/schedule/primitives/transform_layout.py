@@ -141,7 +141,7 @@ def transform_layout(
 
 
 def _padded(target: SSAValue, extents: dict[Expr, int], results: Sequence[Expr], shape: list[int]) -> LayoutMap:
-    """The map of the dimensions of constant extents; puts the extents of the new ones into `shape`."""
+    """Returns the map of dimensions of constant extents; puts the new extents into `shape`."""
     found = layout_map(extents, results)
     if isinstance(found, str):
         raise refuse(
@@ -196,7 +196,7 @@ def _kept_whole(
 
 
 def _evaluate(block: tir.BlockOp, index_map: IndexMap, rank: int) -> tuple[list[Expr], list[Expr], list[int]]:
-    """The variables of a map, what it makes of them, and before which of these a separator stands."""
+    """Returns the variables of a map, what it makes of them, and before which of these a separator stands."""
     called = call_with_symbols(index_map, rank)
     if isinstance(called, str):
         raise refuse(

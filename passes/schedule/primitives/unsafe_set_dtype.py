@@ -57,7 +57,7 @@ def unsafe_set_dtype(state: State, block: tir.BlockOp, buffer_index: int | str, 
 
 
 def _recast(load: tir.LoadOp, buffer: SSAValue) -> None:
-    """A load of the new dtype, cast to what its users take."""
+    """Replaces a load by one of the new dtype, cast to the dtype of its users."""
     builder = builder_before(load)
     fresh = builder.insert(tir.LoadOp(buffer, list(load.indices)))
     cast = builder.insert(tir.CastOp(fresh.result, load.result.type))

@@ -40,14 +40,14 @@ class Axis:
 
     @property
     def atom(self) -> Atom:
-        """The variable that `symbol` is."""
+        """Returns the variable that `symbol` is."""
         atom = self.symbol.atom
         assert atom is not None
         return atom
 
 
 def axes_of(block: tir.BlockOp, analyzer: Analyzer) -> list[Axis]:
-    """The axes that a block has."""
+    """Returns the axes that a block has."""
     rows = zip(
         block.iter_names.data,
         block.iter_types.data,
@@ -86,7 +86,7 @@ def make_block(
     predicate: Expr = TRUE,
     annotations: DictionaryAttr = NO_ATTRS,
 ) -> tuple[tir.BlockOp, dict[Atom, Expr]]:
-    """An empty block with these axes at the builder's place, and the expression of each axis' symbol."""
+    """Inserts an empty block with these axes; returns it with the expression of each axis' symbol."""
     mins = [analyzer.to_ssa(a.min, builder, a.type) for a in axes]
     extents = [analyzer.to_ssa(a.extent, builder, a.type) for a in axes]
     bindings = [analyzer.to_ssa(a.binding, builder, a.type) for a in axes]
@@ -127,7 +127,7 @@ _ARITHMETIC: tuple[type[Operation], ...] = (tir.AddOp, tir.SubOp, tir.MulOp, tir
 
 
 def variable_of(e: Expr) -> SSAValue | None:
-    """The value that an expression is, when it is no more than that."""
+    """Returns the value that an expression is, when it is no more than that."""
     payload = None if e.atom is None else e.atom.payload
     return payload if isinstance(payload, SSAValue) else None
 

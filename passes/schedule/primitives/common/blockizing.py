@@ -107,7 +107,7 @@ def _with_all_conditions(
     inner: set[Atom],
     predicate: Expr,
 ) -> SubspaceDivision:
-    """The division with the conditions on loops that drive no axis, which say how often an instance runs."""
+    """Returns the division with the conditions on loops that drive no axis: they repeat instances."""
     driving = {atom for binding in bindings for atom in free_vars(binding)}
     sides = {True: division.inner_predicate, False: division.outer_predicate}
     for condition in conjuncts(predicate):
@@ -124,7 +124,7 @@ def _with_all_conditions(
 def _by_nest(
     block: tir.BlockOp, bindings: Sequence[Expr], inner: set[Atom], analyzer: Analyzer
 ) -> SubspaceDivision | None:
-    """The division when each binding uses loops of one nest only, whatever it does with them."""
+    """Returns the division when each binding uses loops of one nest only, whatever it does with them."""
     parts: list[IndexDivision] = []
     for low, extent, binding in zip(block.dom_mins, block.dom_extents, bindings, strict=True):
         used = set(free_vars(binding))
@@ -192,7 +192,7 @@ def _alike(a: Axis, b: Axis) -> bool:
 
 
 def _outer_axis(old: Axis, index: IndexDivision, analyzer: Analyzer) -> Axis:
-    """The axis `_o`. Where nothing of the axis is left inside, it has its old value, base and all."""
+    """Returns the axis `_o`. Where nothing of the axis is left inside, it has its old value, base and all."""
     name = f"{old.name}_o"
     if index.inner_extent != ONE or index.base == ZERO:
         return Axis(name, old.kind, ZERO, index.outer_extent, analyzer.simplify(index.outer), old.type)

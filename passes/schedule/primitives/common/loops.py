@@ -23,14 +23,14 @@ from .clone_expression import clone_value
 
 
 def require_loop(op: Operation, primitive: str) -> tir.ForOp:
-    """The argument as a loop; raises when it is none."""
+    """Returns the argument as a loop; raises when it is none."""
     if not isinstance(op, tir.ForOp):
         raise refuse(op, f"{primitive}: {describe(op)} is no loop", "give a loop that get_loops returned")
     return op
 
 
 def require_block(op: Operation, primitive: str) -> tir.BlockOp:
-    """The argument as a block; raises when it is none."""
+    """Returns the argument as a block; raises when it is none."""
     if not isinstance(op, tir.BlockOp):
         raise refuse(op, f"{primitive}: {describe(op)} is no block", "give a block that get_block returned")
     return op
@@ -95,7 +95,7 @@ def require_countable(where: Operation, primitive: str, what: str, number: int |
 
 
 def const_before(op: Operation, value: int, like: SSAValue) -> SSAValue:
-    """A constant of the dtype of `like`, before `op`."""
+    """Returns a constant of the dtype of `like`, before `op`."""
     return builder_before(op).insert(tir.ConstOp.int(value, like.type)).result
 
 

@@ -99,7 +99,7 @@ def new_buffer(
     storage_scope: str,
     index_type: tir.types.IntegerType,
 ) -> SSAValue:
-    """A buffer allocated at the head of `scope`; extents that are no constants are computed there."""
+    """Returns a buffer allocated at the head of `scope`; extents that are no constants are computed there."""
     dims: list[Attribute] = []
     holder = Block()
     builder = builder_at_end(holder, scope.location)

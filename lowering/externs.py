@@ -101,7 +101,7 @@ def check_intrinsic(op: Operation, name: str) -> None:
 
 
 def refused(where: Operation, name: str) -> MirError:
-    """The error for a name that no C function can have."""
+    """Returns the error for a name that no C function can have."""
     return error_at(where, f"'{name}' is not the name of a C function", "it is an identifier, such as sinf")
 
 

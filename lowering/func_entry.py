@@ -159,7 +159,7 @@ def _pass_sizes(block: Block, params: list[Param]) -> list[str]:
 
 
 def _row_major(sizes: list[SSAValue | int], made: list[Operation]) -> list[SSAValue | int]:
-    """The strides of compact memory, in elements; what must be computed is appended to `made`."""
+    """Returns the strides of compact memory, in elements; what must be computed is appended to `made`."""
     strides: list[SSAValue | int] = []
     step: SSAValue | int = 1
     for size in reversed(sizes):

@@ -51,7 +51,7 @@ DEFAULT = Options()
 
 
 def lowering_passes(options: Options) -> Iterator[ModulePass]:
-    """Every pass from Relay to the LLVM dialect, in order. Each leaves alone what is not of its level.
+    """Yields every pass to the LLVM dialect, in order; each ignores functions of other levels.
 
     At level 0 nothing is fused and nothing scheduled: every operator is a plain loop nest.
     """
@@ -61,50 +61,50 @@ def lowering_passes(options: Options) -> Iterator[ModulePass]:
 
 
 def graph_passes(options: Options) -> Iterator[ModulePass]:
-    """From Relay to Relay's functions that call kernels, which are TE and TIR functions."""
+    """Yields the passes from Relay to functions that call kernels, which are TE and TIR functions."""
     strict = options.strict_math
-    # Written functions that may access elements outside of their buffers.
+    # Mark written functions that may access elements outside of their buffers, for check-open-bounds.
     yield make("mark-open-bounds")
-    # Relay: one function for each type, shapes where they are known.
+    # Specialize generic functions, and operators whose shape operands are known.
     yield make("monomorphize")
     yield make("dynamic-to-static")
     if options.opt_level >= 3:
-        # Convolutions of bytes have their channels last.
+        # Convolutions of bytes get their channels last.
         yield make("quantized-channels-last")
     if options.opt_level >= 2:
-        # Quantized operators by plain ones, whose sums of weights are constants.
+        # Quantized operators become plain integer ones, whose sums of weights are constants.
         target = named(options.cpu or "")
         if target.arch == "x86_64" and not target.has_int8_dot:
-            # Pairs of 16 bits are multiplied and added, to which bytes would be brought again and again.
+            # The processor multiplies and adds pairs of 16 bits: bytes would be widened at each use.
             yield make("qnn-legalize", known=True)
         unsigned = target.has_int8_dot and target.arch == "x86_64"
         yield make("qnn-canonicalize-ops", unsigned=unsigned, upper_halves=True, strict_math=strict)
-        # What inference does not need goes, what is constant is computed, what is computed twice is computed once.
+        # Drop what inference does not need, fold constants, share equal expressions.
         yield make("simplify-inference", strict_math=strict)
-        # But for weights that are read once for a few rows.
+        # Weights that are read once for a few rows stay in bytes, before constants are folded.
         yield make("narrow-weights", cpu=options.cpu or "", caches=options.caches)
         yield make("fold-constant")
         yield make("simplify-expr", strict_math=strict)
         yield make("eliminate-common-subexpr")
     if options.opt_level >= 3 and not strict:
-        # Constant scales of channels go into constant weights.
+        # Multiply constant scales of channels into constant weights.
         yield make("backward-fold-scale-axis", constants_only=True)
         yield make("forward-fold-scale-axis", constants_only=True)
         yield make("fold-constant")
-        # Of weights that are final now: 3×3 convolutions with fewer multiplications.
+        # Weights are final now: 3×3 convolutions get fewer multiplications.
         yield make("conv2d-to-winograd")
     if options.opt_level >= 3:
-        # Loops written as recursion multiply their inputs with weights at once.
+        # Loops written as recursion multiply all their inputs with weights at once, before the loop.
         yield make("loop-invariant-code-motion")
     if options.opt_level >= 2:
         if not strict:
-            # Two products and the softmax between them as one kernel.
+            # Two products and the softmax between them become one kernel.
             yield make("fuse-attention")
-        # Matrices that the rows of several others meet are not copied for each.
+        # A matrix that several others are multiplied with is not copied for each.
         yield make("group-batch-matmul")
-    # Operators grouped into kernels.
+    # Group operators into kernels.
     yield make("fuse-ops", fuse_opt_level=2 if options.opt_level > 0 else 0)
-    # Kernels to TE; the functions around them stay Relay until their kernels are LLVM functions.
+    # Lower kernels to TE; the functions around them stay Relay until their kernels are LLVM functions.
     yield make("lower-relay-to-te", in_place=options.opt_level > 0)
 
 
@@ -113,9 +113,9 @@ def kernel_passes(options: Options) -> Iterator[ModulePass]:
 
     Each function is lowered by itself, except that `lift-transform-params` changes its calls in Relay's functions.
     """
-    # Loops that are written as parallel compute what they compute serially.
+    # Refuse parallel loops whose iterations depend on each other.
     yield make("check-parallel-loops")
-    # TE to TIR, scheduled by the scripts of the module, otherwise by rules on shape and target.
+    # Lower TE to TIR, and schedule it by the scripts of the module, otherwise by rules on shape and target.
     yield make("lower-te-to-tir")
     yield make("apply-schedule", mark=True)
     if options.opt_level > 0:
@@ -126,13 +126,13 @@ def kernel_passes(options: Options) -> Iterator[ModulePass]:
             caches=options.caches,
             strict_math=options.strict_math,
         )
-        # What schedules do to constants alone, such as packing weights, is done once, when the code is loaded.
+        # Stages that depend on constants only, such as packed weights, are computed once, at load time.
         yield make("lift-transform-params")
-    # Reductions of which it is not known that there is something to reduce.
+    # Reductions that may be empty store their init in any case.
     yield make("decompose-open-reductions")
-    # Functions of symbolic sizes, and marked ones, touch nothing outside of their buffers.
+    # Check accesses of functions of symbolic sizes, and of marked ones, against their buffers.
     yield make("check-open-bounds")
-    # Blocks to loops and branches, buffers to what is needed of them, vectorized loops to vectors.
+    # Lower blocks to loops and branches, shrink buffers to the parts in use, lower vectorized loops to vectors.
     yield make("lower-init-block")
     yield make("plan-and-update-buffer-allocation-location")
     yield make("allocate-in-output")
@@ -144,23 +144,23 @@ def kernel_passes(options: Options) -> Iterator[ModulePass]:
     yield make("lower-lane-reduction")
     yield make("lower-transposed-loads")
     yield make("vectorize-loop")
-    # Rows of constant matrices, each in an iteration of its own.
+    # Unroll loops that choose rows of constant matrices.
     yield make("unroll-choices")
-    # Functions called as one of the C library or of the runtime, by another name.
+    # Rename functions that have a name of the C library or of the runtime.
     yield make("mangle-symbols")
-    # TIR's loops and buffers to scf, memref, vector and arith.
+    # Lower TIR's loops and buffers to scf, memref, vector and arith.
     yield make("lower-tir-to-scf", strict_math=options.strict_math, entry=linked_name(options.entry))
-    # All of it to the LLVM dialect.
+    # Lower these to the LLVM dialect.
     yield make("lower-std-to-llvm", cpu=options.cpu or "", strict_math=options.strict_math)
 
 
 def program_passes(options: Options) -> Iterator[ModulePass]:
-    """Relay's functions to LLVM functions that call the kernels over one arena."""
+    """Yields the pass from Relay's functions to LLVM functions that call the kernels over one arena."""
     yield make("lower-relay-to-llvm", entry=linked_name(options.entry))
 
 
 def make(name: str, **options: object) -> ModulePass:
-    """The pass called `name` with these options."""
+    """Returns the pass called `name` with these options."""
     return _PASSES[name].load()(**options)
 
 
@@ -168,7 +168,7 @@ _PASSES = {entry.name: entry for entry in PASSES}
 
 
 def target_of(options: Options) -> Target:
-    """The options as the code generator takes them."""
+    """Returns the target of the code generator for these options."""
     from .llvm.jit.load import Target
 
     triple = options.triple or foreign_triple(options.cpu)

@@ -266,7 +266,7 @@ def _workers(kernels: int) -> int:
 
 
 def _crash(candidate: Candidate) -> MirError:
-    """The error for a kernel that LLVM does not survive."""
+    """Returns the error for a kernel that LLVM does not survive."""
     place = next((each for each in candidate.places if each is not None), None)
     location = UNKNOWN_LOC if place is None else file_loc(*place)
     return MirError(

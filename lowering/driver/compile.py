@@ -167,6 +167,6 @@ def _schedules(op: Operation, functions: Collection[str]) -> bool:
 
 
 def _callees(function: Operation) -> list[str]:
-    """The functions that a function refers to."""
+    """Returns the functions that a function refers to."""
     properties = (attr for op in walk_ops(function) for attr in op.properties.values())
     return [attr.root_reference.data for attr in properties if isinstance(attr, SymbolRefAttr)]

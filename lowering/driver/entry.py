@@ -82,19 +82,19 @@ def find_entry(module: ModuleOp, name: str | None = None) -> Operation:
 
 
 def name_of(function: Operation) -> str:
-    """The symbol of a function."""
+    """Returns the symbol of a function."""
     name = function.properties["sym_name"]
     assert isinstance(name, StringAttr)
     return name.data
 
 
 def entry_kind(entry: Operation) -> Kind:
-    """The level that the entry is written in."""
+    """Returns the level that the entry is written in."""
     return LEVELS[entry.name]
 
 
 def relay_params(entry: Operation) -> tuple[tuple[str, Tree], ...]:
-    """The parameters of a Relay function.
+    """Returns the parameters of a Relay function.
 
     Raises MirError for a parameter that holds anything but tensors: an entry takes only arrays.
     """
@@ -126,7 +126,7 @@ def _leaves(path: str, type: Attribute) -> Iterator[tuple[str, Attribute]]:
 
 
 def tensors_of(path: str, tree: Tree) -> Iterator[Param]:
-    """The tensors of a parameter, depth first; the fields of a tuple `t` are `t.0`, `t.1.0`, …"""
+    """Yields the tensors of a parameter, depth first; the fields of a tuple `t` are `t.0`, `t.1.0`, …"""
     if isinstance(tree, tuple):
         for index, field in enumerate(tree):
             yield from tensors_of(f"{path}.{index}", field)
@@ -203,12 +203,12 @@ def relay_result(type: Attribute, entry: Operation | None = None) -> Tree:
 
 
 def flatten_tree(tree: Tree) -> list[Tensor]:
-    """The tensors of a tree, depth first."""
+    """Returns the tensors of a tree, depth first."""
     return [leaf for field in tree for leaf in flatten_tree(field)] if isinstance(tree, tuple) else [tree]
 
 
 def rebuild(tree: Tree, leaves: list[Any]) -> Any:
-    """The nested tuple of a tree from its leaves, which are taken from the front of the list."""
+    """Returns the nested tuple of a tree from its leaves, which are taken from the front of the list."""
     if isinstance(tree, tuple):
         return tuple(rebuild(field, leaves) for field in tree)
     return leaves.pop(0)

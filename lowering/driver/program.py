@@ -29,7 +29,7 @@ Tree: TypeAlias = "Tensor | tuple[Tree, ...]"
 
 
 def tree_of(type: Attribute) -> Tree | None:
-    """A Relay type that holds nothing but tensors; None for another."""
+    """Returns a Relay type that holds nothing but tensors; None for another."""
     if isinstance(type, TupleType):
         fields = [tree_of(field) for field in type.types.data]
         known = tuple(field for field in fields if field is not None)
@@ -72,7 +72,7 @@ class RelayProgram:
 
     @staticmethod
     def of_json(data: Mapping[str, Any], constants: Sequence[ArrayBox], objects: Sequence[bytes]) -> RelayProgram:
-        """The inverse of `to_json`. Raises KeyError, TypeError or ValueError for other data."""
+        """Reads a program that `to_json` wrote. Raises KeyError, TypeError or ValueError for other data."""
         arena, lower_bound, prepare_only, prepared = data["memory"]
         return RelayProgram(
             str(data["entry"]),
@@ -120,7 +120,7 @@ class KernelProgram:
 
     @staticmethod
     def of_json(data: Mapping[str, Any], objects: Sequence[bytes]) -> KernelProgram:
-        """The inverse of `to_json`. Raises KeyError, TypeError or ValueError for other data."""
+        """Reads a program that `to_json` wrote. Raises KeyError, TypeError or ValueError for other data."""
         return KernelProgram(
             str(data["entry"]),
             KERNEL_KINDS[KERNEL_KINDS.index(data["kind"])],
@@ -139,14 +139,14 @@ Program: TypeAlias = RelayProgram | KernelProgram
 
 
 def tree_json(tree: Tree) -> Any:
-    """A tree as `json` can write it."""
+    """Returns a tree as `json` can write it."""
     if isinstance(tree, Tensor):
         return {"shape": list(tree.shape), "dtype": tree.dtype}
     return [tree_json(field) for field in tree]
 
 
 def of_tree_json(data: Any) -> Tree:
-    """The inverse of `tree_json`."""
+    """Reads a tree that `tree_json` wrote."""
     if isinstance(data, list):
         return tuple(map(of_tree_json, data))  # pyright: ignore[reportUnknownArgumentType]
     return Tensor(tuple(map(int, data["shape"])), str(data["dtype"]))

@@ -56,7 +56,7 @@ class Unit:
         return dict(zip(self.calls, stubs, strict=True))
 
     def declarations(self) -> list[llvm.FuncOp]:
-        """The lowered functions without their bodies, as the program declares them."""
+        """Returns the lowered functions without their bodies, as the program declares them."""
         pure = pure_kernels(self.module)
         return [
             _declaration(op, op.sym_name.data in pure)
@@ -101,7 +101,7 @@ class LoweredUnit:
 
 
 def unit_passes(options: Options) -> list[ModulePass]:
-    """The passes that lower a unit, whose functions have the names that the linker knows them by already."""
+    """Yields the passes of a unit, whose functions already have the names that the linker knows."""
     return [step for step in kernel_passes(options) if step.name != MangleSymbols.name]
 
 
@@ -127,7 +127,7 @@ def split(module: ModuleOp) -> list[Unit] | None:
 
 
 def _components(functions: dict[str, te.FuncOp | tir.PrimFuncOp]) -> list[list[str]]:
-    """The functions in groups that do not refer to each other, in their order."""
+    """Returns the functions in groups that do not refer to each other, in their order."""
     sets = DisjointSets[str]()
     for name, function in functions.items():
         for op in walk_ops(function) if isinstance(function, tir.PrimFuncOp) else ():
@@ -141,7 +141,7 @@ def _components(functions: dict[str, te.FuncOp | tir.PrimFuncOp]) -> list[list[s
 
 
 def _stub(symbol: str, name: str, call: relay.CallTirOp) -> relay.FuncOp:
-    """A Relay function that makes a call as this one is made."""
+    """Returns a Relay function that makes a call as this one is made."""
     types = [argument.type for argument in call.arguments]
     block = Block(arg_types=types)
     inner = relay.CallTirOp(name, block.args, call.result.type)
@@ -152,7 +152,7 @@ def _stub(symbol: str, name: str, call: relay.CallTirOp) -> relay.FuncOp:
 
 
 def _declaration(kernel: llvm.FuncOp, pure: bool) -> llvm.FuncOp:
-    """The function without its body, with what the program must know of it."""
+    """Returns the function without its body, with what the program must know of it."""
     facts = {**({PURE: UnitAttr()} if pure else {}), **({FAILS: UnitAttr()} if may_fail(kernel) else {})}
     result = llvm.FuncOp(kernel.sym_name.data, kernel.function_type, llvm.LinkageAttr("external"))
     result.location = kernel.location

@@ -88,7 +88,7 @@ class Workers:
             threading.Thread(target=self._talk, args=(worker,), name="mirstack-worker", daemon=True).start()
 
     def own_part(self) -> Iterator[int]:
-        """The numbers of tasks that are left to this process, until no task is left."""
+        """Yields the numbers of tasks that are left to this process, until no task is left."""
         while (task := self._take(None)) is not None:
             yield task
 
@@ -100,7 +100,7 @@ class Workers:
             return dict(self._answers)
 
     def crashed(self) -> list[int]:
-        """The numbers of tasks during which native code ended a worker."""
+        """Returns the numbers of tasks during which native code ended a worker."""
         with self._changed:
             return sorted(self._crashed)
 
@@ -168,7 +168,7 @@ class Workers:
                         self._span.child("workers, beside").add_beside(times)
 
     def _take(self, worker: _Worker | None) -> int | None:
-        """The next task, of which a worker is at work from now on."""
+        """Returns the next task, which the worker then does."""
         with self._changed:
             task = self._queue.popleft() if self._queue else None
             if worker is not None:

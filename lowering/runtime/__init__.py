@@ -50,7 +50,7 @@ _LOCK = threading.RLock()
 
 
 def runtime_ir(machine: str, system: str) -> str:
-    """The runtime as LLVM IR for a processor family (`x86_64`, `aarch64`, …) and a `sys.platform`."""
+    """Returns the runtime as LLVM IR for a processor family (`x86_64`, `aarch64`, …) and a `sys.platform`."""
     folder = files(__package__ or "mirstack.lowering.runtime")
     placement = folder.joinpath("placement_linux.ll" if system == "linux" else "placement_none.ll").read_text()
     header, _, code = folder.joinpath("runtime.ll").read_text().partition("\n\n")
@@ -78,7 +78,7 @@ def _load() -> CompiledModule:
 
 
 def runtime() -> CompiledModule:
-    """The runtime, loaded into this process when first asked for."""
+    """Returns the runtime, loaded into this process when first asked for."""
     with _LOCK:
         return _load()
 
@@ -105,7 +105,7 @@ def set_threads(count: int) -> None:
 
 
 def thread_count(code: CompiledModule, asked: int | None) -> int | None:
-    """The threads that the code runs on: what was asked for or all cores; None without parallel loops."""
+    """Returns the threads for the code: `asked` or all cores; None without parallel loops."""
     if "mirstack_parallel_for" not in code.imports:
         return None
     return default_threads() if asked is None else asked

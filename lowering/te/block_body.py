@@ -83,11 +83,11 @@ class BlockBody:
         return op
 
     def values(self, roots: Sequence[SSAValue]) -> list[SSAValue]:
-        """The values of several expressions."""
+        """Returns the values of several expressions."""
         return [self.value(root) for root in roots]
 
     def value(self, root: SSAValue) -> SSAValue:
-        """The value of an expression, computed at the end of the block unless it is in sight."""
+        """Returns the value of an expression, computed at the end of the block unless it is in sight."""
         # Operands are computed in order, then the op that takes them; `done` holds those that wait.
         done: list[SSAValue] = []
         work: list[tuple[SSAValue, bool]] = [(root, False)]
@@ -174,7 +174,7 @@ class BlockBody:
             self.copy_all(block)
 
     def guarded(self, reduction: te.ReduceOp, index: int) -> SSAValue:
-        """A source of a reduction where its condition holds, elsewhere the identity; it is read only there."""
+        """Returns a source of a reduction, read only where its condition holds, otherwise the identity."""
         assert reduction.condition is not None
         location, source = reduction.location, reduction.sources[index]
         test = self.value(reduction.condition)
@@ -199,12 +199,12 @@ class BlockBody:
 
 
 def _inputs(op: Operation) -> Sequence[SSAValue]:
-    """The scalars and buffers that an op needs; a tensor is found as its buffer."""
+    """Returns the scalars and buffers that an op needs; a tensor is found as its buffer."""
     return op.indices if isinstance(op, te.ReadOp) else op.operands
 
 
 def identity(reduction: te.ReduceOp, index: int, body: BlockBody) -> SSAValue:
-    """The value that changes nothing in the reduction's value `index`."""
+    """Returns the value that changes nothing in the reduction's value `index`."""
     if reduction.reducer is not None:
         reducer = reduction.reducer.owner
         assert isinstance(reducer, te.CommReducerOp)
@@ -215,7 +215,7 @@ def identity(reduction: te.ReduceOp, index: int, body: BlockBody) -> SSAValue:
 
 
 def number(value: float, type: Attribute) -> IntegerAttr | FloatAttr:
-    """A number of a dtype."""
+    """Returns a number of a dtype."""
     if isinstance(type, IntegerType):
         return IntegerAttr(int(value), type, truncate_bits=True)
     return FloatAttr(float(value), type)  # type: ignore[arg-type]
@@ -227,7 +227,7 @@ def combined(
     before: Sequence[Callable[[], SSAValue]],
     sources: Sequence[Callable[[], SSAValue]],
 ) -> list[SSAValue]:
-    """The reduction's values after those `before` have taken in `sources`."""
+    """Returns the reduction's values after those `before` have taken in `sources`."""
     if reduction.reducer is not None:
         reducer = reduction.reducer.owner
         assert isinstance(reducer, te.CommReducerOp)

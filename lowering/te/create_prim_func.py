@@ -104,7 +104,7 @@ class Lowering:
         self.needed = needed_ops(function)
 
     def run(self) -> tir.PrimFuncOp:
-        """The TIR function."""
+        """Returns the TIR function."""
         self._parameters()
         body = [op for op in self.function.body.block.ops if op in self.needed]
         scans = [op for op in body if isinstance(op, te.ScanOp)]
@@ -128,7 +128,7 @@ class Lowering:
     # The function -----------------------------------------------------------------------------------------------------
 
     def _attributes(self) -> DictionaryAttr:
-        """The function's own attributes, that its buffers do not overlap, and which may change their layout."""
+        """Returns the function's attributes, with `tir.noalias` and the buffers of free layout."""
         attrs = {key: value for key, value in self.function.attrs.data.items() if key != PARAM_STRIDES}
         params = list(self.function.params)
         free = [
@@ -193,14 +193,14 @@ class Lowering:
     # Scalars ----------------------------------------------------------------------------------------------------------
 
     def constant(self, value: int, type: Attribute) -> SSAValue:
-        """An integer, at the function's level."""
+        """Returns an integer constant at the function's level."""
         found = self.constants.get((value, type))
         if found is None:
             found = self.constants[value, type] = self.add(tir.ConstOp.int(value, type))
         return found
 
     def extent(self, extent: IntegerAttr | SSAValue) -> SSAValue:
-        """An extent as a value at the function's level."""
+        """Returns an extent as a value at the function's level."""
         if isinstance(extent, SSAValue):
             return self.scalar(extent)
         return self.constant(extent.value.data, extent.type)
@@ -454,7 +454,7 @@ class Lowering:
         move_to_front(head.ops, block)
 
     def _whole(self, buffer: SSAValue, head: Block) -> SSAValue:
-        """The region of all of a buffer, made at the end of `head`."""
+        """Returns the region of all of a buffer, made at the end of `head`."""
         extents = [self.extent(extent) for extent in te.extents_of(self.tensors[buffer])]
         zeros = [tir.ConstOp.int(0, extent.type) for extent in extents]
         region = buffer_region(buffer, [zero.result for zero in zeros], extents)
@@ -488,7 +488,7 @@ def _scan_of(result: SSAValue) -> te.ScanOp | None:
 
 
 def annotation(value: Attribute) -> Attribute:
-    """An attribute of TE as TIR has it: integers are int32 where they fit, as a Python int is there."""
+    """Converts an attribute to TIR: integers are int32 where they fit, as Python's are in TVMScript."""
     match value:
         case IntegerAttr() if value.type == I64 and -(1 << 31) <= value.value.data < 1 << 31:
             return IntegerAttr(value.value.data, I32)

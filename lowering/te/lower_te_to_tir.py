@@ -55,12 +55,12 @@ def _schedules(module: ModuleOp) -> dict[str, te.ScheduleOp]:
 
 
 def held_schedule(function: te.FuncOp) -> te.ScheduleOp | None:
-    """The schedule that a TE function holds."""
+    """Returns the schedule that a TE function holds."""
     return next((op for op in function.body.block.ops if isinstance(op, te.ScheduleOp)), None)
 
 
 def lower_scheduled(function: te.FuncOp, schedule: te.ScheduleOp) -> tir.PrimFuncOp:
-    """The TIR function of a TE function by a schedule.
+    """Returns the TIR function of a TE function by a schedule.
 
     Raises MirError where the schedule cannot be carried out.
     """

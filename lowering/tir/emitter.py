@@ -61,7 +61,7 @@ class StdEmitter(Emitter):
     def act(
         self, kind: type[OpT], operands: Sequence[SSAValue], properties: Mapping[str, Attribute] | None = None
     ) -> OpT:
-        """A new op without results."""
+        """Emits an op without results."""
         op = create_op(kind, operands, (), dict(properties or {}), self.location)
         add_op(self.block, op)
         return op
@@ -81,14 +81,14 @@ class StdEmitter(Emitter):
         return self.constant(1, i1)
 
     def iota(self, lanes: int, step: int, element: Attribute) -> SSAValue:
-        """The vector 0, step, 2 * step, …"""
+        """Returns the vector 0, step, 2 * step, …"""
         type_ = vector_type(element, lanes)
         return self.constant_attr(dense(type_, [wrap(i * step, element) for i in range(lanes)]), type_)
 
     # Index arithmetic
 
     def ssa(self, index: Index) -> SSAValue:
-        """An index as an SSA value of type `index`."""
+        """Returns an index as an SSA value of type `index`."""
         return self.constant(index.value, INDEX) if isinstance(index.value, int) else index.value
 
     def index_add(self, a: Index, b: Index) -> Index:
@@ -205,7 +205,7 @@ class StdEmitter(Emitter):
     # Conversions
 
     def cast_index(self, value: SSAValue, type_: Attribute, signed: bool = True) -> SSAValue:
-        """An integer to `index` or back, scalar or vector."""
+        """Converts an integer to `index` or back, scalar or vector."""
         if isinstance(type_, VectorType):
             return self.append(vector_ext.CastOp("index_cast" if signed else "index_castui", value, type_)).result
         if not signed and isinstance(value.type, IntegerType) and value.type.width.data < 64:
@@ -213,7 +213,7 @@ class StdEmitter(Emitter):
         return self.emit(arith.IndexCastOp, (value,), type_)
 
     def ramp_vector(self, ramp: Ramp, element: Attribute) -> SSAValue:
-        """A ramp as a vector of `element` integers (or `index`)."""
+        """Returns a ramp as a vector of `element` integers (or `index`)."""
         from xdsl.dialects import vector
 
         type_ = vector_type(element, ramp.lanes)
@@ -236,13 +236,13 @@ class StdEmitter(Emitter):
     # Comparison
 
     def compare(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        """An integer compare, scalar or vector."""
+        """Emits an integer comparison, scalar or vector."""
         if isinstance(lhs.type, VectorType):
             return self.append(vector_ext.CmpiOp(predicate, lhs, rhs)).result
         return self.emit(arith.CmpiOp, (lhs, rhs), i1, {"predicate": integer(_PREDICATES[predicate], i64)})
 
     def compare_floats(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        """A float compare, scalar or vector."""
+        """Emits a float comparison, scalar or vector."""
         if isinstance(lhs.type, VectorType):
             return self.append(vector_ext.CmpfOp(predicate, lhs, rhs)).result
         properties = {"predicate": integer(_FLOAT_PREDICATES[predicate], i64), **FASTMATH_NONE}

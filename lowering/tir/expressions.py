@@ -147,7 +147,7 @@ def _is_data(f: FunctionLowering, op: tir.BinaryOp | tir.CallOp) -> bool:
 
 
 def _stored_values(op: Operation) -> set[SSAValue]:
-    """The values that a function stores, and those that they are computed from."""
+    """Returns the values that a function stores, and those that they are computed from."""
     root = op
     while (parent := root.parent_op()) is not None and not isinstance(root, tir.PrimFuncOp):
         root = parent
@@ -186,7 +186,7 @@ def _ramp_arithmetic(f: FunctionLowering, kind: type[Operation], a: Ramp, b: Ram
 def arithmetic(
     f: FunctionLowering, where: Operation, kind: type[Operation], lhs: SSAValue, rhs: SSAValue, type_: Attribute
 ) -> SSAValue:
-    """One arithmetic op of TIR on converted values; `type_` is TIR's type."""
+    """Emits one arithmetic op of TIR on converted values; `type_` is TIR's type."""
     converted = lhs.type
     if is_float(type_):
         if kind in (tir.MinOp, tir.MaxOp):
@@ -222,7 +222,7 @@ def arithmetic(
 
 
 def _toward_divisor(f: FunctionLowering, rest: SSAValue, divisor: SSAValue) -> SSAValue:
-    """The remainder of floats that has the divisor's sign, from the one that has the dividend's."""
+    """Returns the remainder of floats that has the divisor's sign, from the one that has the dividend's."""
     signed = f.emit(math.CopySignOp, (rest, divisor), rest.type, FASTMATH_NONE)
     moved = f.emit(arith.AddfOp, (rest, divisor), rest.type, FASTMATH_NONE)
     return f.select(f.compare_floats("une", signed, rest), moved, signed)

@@ -98,7 +98,7 @@ class FunctionLowering(StdEmitter):
             self.append(memref.DeallocOp.get(pointer))
 
     def loop(self, bounds: Sequence[SSAValue], body: Block) -> scf.ForOp:
-        """A loop of these bounds (first, end, step) around a block that takes its variable."""
+        """Emits a loop of these bounds (first, end, step) around a block that takes its variable."""
         loop = create_op(scf.ForOp, bounds, (), {}, self.location)
         loop.add_region(Region(body))
         return self.append(loop)
@@ -146,7 +146,7 @@ class FunctionLowering(StdEmitter):
         return [self.plain(v) for v in values]
 
     def index(self, value: SSAValue) -> Index:
-        """An integer scalar in `index`."""
+        """Returns an integer scalar in `index`."""
         form = self.form(value)
         match form:
             case Index():
@@ -157,7 +157,7 @@ class FunctionLowering(StdEmitter):
                 raise error_at(value, "an integer is needed here", f"this has type {value.type}")
 
     def plain_as_index(self, value: SSAValue, source: IntegerType) -> Index:
-        """An integer of its own width in `index`, extended by its sign."""
+        """Returns an integer of its own width in `index`, extended by its sign."""
         unsigned = is_unsigned(source)
         width = source.width.data
         if width > 64:
@@ -169,7 +169,7 @@ class FunctionLowering(StdEmitter):
         return Index(ssa)
 
     def index_as(self, index: Index, type_: Attribute) -> SSAValue:
-        """An index as an integer of type `type_` (truncated modulo its width), or as it is for `index`."""
+        """Converts an index to an integer of type `type_`, modulo its width, or to `index`."""
         if isinstance(type_, IndexType):
             return self.ssa(index)
         if isinstance(index.value, int):
@@ -183,7 +183,7 @@ class FunctionLowering(StdEmitter):
     # Memory
 
     def address(self, pointer: Pointer) -> SSAValue:
-        """A handle as an address."""
+        """Returns a handle as an address."""
         return self.cast(pointer.base, ADDRESS)
 
     def view(self, pointer: Pointer, element: Attribute) -> SSAValue:
@@ -193,7 +193,7 @@ class FunctionLowering(StdEmitter):
         return self.cast(pointer.base, flat_type(element))
 
     def cast(self, value: SSAValue, type_: Attribute) -> SSAValue:
-        """The same address at another type: nothing in machine code."""
+        """Returns the same address at another type; no machine code results."""
         if value.type == type_:
             return value
         if isinstance(value.type, MemRefType) and isinstance(type_, MemRefType):
@@ -208,7 +208,7 @@ class FunctionLowering(StdEmitter):
         return found
 
     def linear(self, buffer: Buffer, indices: Sequence[Index]) -> Index:
-        """The distance of an element from the buffer's base, in elements."""
+        """Returns the distance of an element from the buffer's base, in elements."""
         total = buffer.offset
         for index, stride in zip(indices, buffer.strides, strict=True):
             total = self.index_add(total, self.index_mul(index, stride))

@@ -274,7 +274,7 @@ def _against_infinity(predicate: str) -> Rule:
 
 
 def _horizontal(kind: str) -> Rule:
-    """All lanes of a vector combined, in any order."""
+    """Returns the rule that combines all lanes of a vector, in any order."""
 
     def rule(f: FunctionLowering, op: tir.CallOp) -> None:
         from xdsl.dialects import vector
@@ -439,7 +439,7 @@ def _nothing(f: FunctionLowering, op: tir.CallOp) -> None:
 
 
 def _at_offset(f: FunctionLowering, pointer: Pointer, element: Attribute, offset: Index) -> Pointer:
-    """The address `offset` elements further on."""
+    """Returns the address `offset` elements further on."""
     base = f.view(pointer, element)
     if offset.value == 0:
         return Pointer(base, element)

@@ -64,7 +64,7 @@ def signature_of(function: tir.PrimFuncOp) -> KernelSignature:
 
 
 def _analyze(function: tir.PrimFuncOp) -> Parameters:
-    """The signature of a prim_func; raises MirError for a size that a caller cannot compute."""
+    """Returns the signature of a prim_func; raises MirError for a size that a caller cannot compute."""
     matches: dict[SSAValue, tir.MatchBufferOp] = {}
     for op in function.body.block.ops:
         if isinstance(op, tir.MatchBufferOp) and isinstance(op.source, BlockArgument):
@@ -179,7 +179,7 @@ def _flag(function: tir.PrimFuncOp, key: str) -> bool:
 
 
 def lower_function(function: tir.PrimFuncOp, parameters: Parameters, globals_: ModuleGlobals) -> func.FuncOp:
-    """One prim_func as a func.func with the same name and location."""
+    """Lowers one prim_func to a func.func of the same name and location."""
     returned = parameters.signature.returns
     outputs: list[Attribute] = []
     if returned is not None:

@@ -43,7 +43,7 @@ def byte_width(element: Attribute) -> int:
 
 
 def compact_buffer(f: FunctionLowering, base: SSAValue, element: Attribute, extents: tuple[Index, ...]) -> Buffer:
-    """A buffer over a memref of its own static shape."""
+    """Returns a buffer over a memref of its own static shape."""
     return Buffer(base, element, extents, False, compact_strides(f, extents), Index.of(0))
 
 
@@ -58,7 +58,7 @@ def compact_strides(f: FunctionLowering, extents: tuple[Index, ...]) -> tuple[In
 
 
 def extents_of(f: FunctionLowering, op: BufferOp) -> tuple[Index, ...]:
-    """A buffer's extents; a symbolic one is at least 0."""
+    """Returns a buffer's extents; a symbolic one is at least 0."""
     found: list[Index] = []
     for extent in op.extents():
         if isinstance(extent, int):
@@ -75,7 +75,7 @@ def is_static(extents: tuple[Index, ...]) -> bool:
 
 
 def shape_of(extents: tuple[Index, ...]) -> list[int]:
-    """The extents as numbers."""
+    """Returns the extents as numbers."""
     return [e.value for e in extents if isinstance(e.value, int)]
 
 
@@ -282,7 +282,7 @@ def _spread(
 
 
 def _mask(f: FunctionLowering, op: AccessOp, lanes: int) -> SSAValue | None:
-    """The lanes that are accessed; None: all."""
+    """Returns the lanes that are accessed; None: all."""
     predicate = getattr(op, "predicate", None)
     mask = None if predicate is None else f.plain(predicate)
     if isinstance(op, tir.LoadOp) and f.mask is not None and lanes_of(f.mask.type) == lanes:

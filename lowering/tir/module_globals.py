@@ -49,7 +49,7 @@ class ModuleGlobals:
         self._declared: dict[str, tuple[tuple[Attribute, ...], Attribute | None]] = {}
 
     def constant(self, where: Operation, type_: MemRefType, data: bytes, hint: str) -> str:
-        """The name of the global that holds `data`; equal data of equal type is held once."""
+        """Returns the name of the global that holds `data`; equal data of equal type is held once."""
         name = self._constants.get((type_, data))
         if name is None:
             name = self._constants[type_, data] = take_name(hint, self._taken)
@@ -76,7 +76,7 @@ class ModuleGlobals:
 
 
 def _constant_global(name: str, type_: MemRefType, data: bytes) -> memref.GlobalOp:
-    """A read-only global that holds `data`."""
+    """Returns a read-only global that holds `data`."""
     tensor = TensorType(type_.element_type, type_.shape)
     if type_.element_type == i1:  # a byte in numpy, a bit in a dense attribute
         data = bytes(dense(tensor, list(data)).data.data)

@@ -54,7 +54,7 @@ class BufferParam:
 
 
 def known_strides(param: BufferParam) -> tuple[int, ...]:
-    """The strides of a parameter, () where it is compact; symbolic ones are found at each call."""
+    """Returns the strides of a parameter, () where it is compact; symbolic ones are found at each call."""
     if not param.strides:
         return ()
     # What runs programs from the cache needs no dialects.
@@ -181,7 +181,7 @@ class KernelSignature:
 
     @staticmethod
     def of(op: Operation) -> KernelSignature | None:
-        """The signature that a lowered function carries, or None."""
+        """Returns the signature that a lowered function carries, or None."""
         attr = op.attributes.get(SIGNATURE)
         return KernelSignature.from_attr(attr) if isinstance(attr, DictionaryAttr) else None
 
@@ -199,7 +199,7 @@ class KernelSignature:
 
 
 def _sizes(param: BufferParam) -> tuple[Size, ...]:
-    """The sizes by which a parameter is described."""
+    """Returns the sizes by which a parameter is described."""
     return *param.shape, *(param.strides or ()), param.elem_offset
 
 
@@ -209,7 +209,7 @@ def _names(size: Size, symbol: str) -> bool:
 
 
 def evaluate(size: Size, symbols: Mapping[str, int]) -> int:
-    """The number that a size is, given the symbols in it; raises MirError for a division by zero."""
+    """Returns the number that a size is, given the symbols in it; raises MirError for a division by zero."""
     if isinstance(size, int):
         return size
     if isinstance(size, str):

@@ -114,7 +114,7 @@ def convert_type(type: Attribute, where: SSAValue | None) -> Attribute:
 
 @memoized
 def _converted(type: Attribute) -> Attribute | None:
-    """The type of a value; None where there is none."""
+    """Returns the type of a value; None where there is none."""
     match type:
         case IntegerType() if type.width.data in INTEGER_WIDTHS:
             return type if type.signedness.data is Signedness.SIGNLESS else IntegerType(type.width.data)
@@ -130,5 +130,5 @@ def _converted(type: Attribute) -> Attribute | None:
 
 
 def flat_type(element: Attribute, size: int = DYNAMIC) -> MemRefType:
-    """A one-dimensional memref of `element`s."""
+    """Returns a one-dimensional memref of `element`s."""
     return memref_type(element, size)

@@ -64,7 +64,7 @@ def _placed(code: int, text: str, places: Places) -> list[Any] | None:
 
 
 def _declared(kernel: llvm.FuncOp) -> dict[str, Any] | None:
-    """A declaration as plain data; None for a function that takes more than addresses."""
+    """Returns a declaration as plain data; None for a function that takes more than addresses."""
     known = kernel.attributes[KERNEL]
     assert isinstance(known, DictionaryAttr)
     if any(input != PTR for input in kernel.function_type.inputs):
@@ -142,7 +142,7 @@ def stub_of(facts: Facts) -> relay.FuncOp:
 
 
 def type_json(type: Attribute) -> Any:
-    """The type of a tensor, or of a tuple of such, as plain data; None for any other."""
+    """Returns the type of a tensor, or of a tuple of such, as plain data; None for any other."""
     tree = tree_of(type)
     return None if tree is None else tree_json(tree)
 

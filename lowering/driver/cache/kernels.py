@@ -112,7 +112,7 @@ class Candidate:
         return (self.cache.made.get(self.key) or self._read()) is not None
 
     def find(self, messages: Mapping[int, str]) -> Known | None:
-        """The kernel, if it is known; its messages must not contradict those that the program has."""
+        """Returns the kernel, if it is known; its messages must not contradict those that the program has."""
         entry = self.cache.made.get(self.key) or self._read()
         if entry is None:
             return None
@@ -151,7 +151,7 @@ class Candidate:
 
 
 def finished(data: bytes) -> Future[bytes]:
-    """An object file that is there."""
+    """Returns a future that has an object file already."""
     future: Future[bytes] = Future()
     future.set_result(data)
     return future
@@ -188,7 +188,7 @@ class KernelText:
         self._printer = _Printer()
 
     def __call__(self, op: Operation) -> str:
-        """The text of an op and all that is in it."""
+        """Returns the text of an op and all that is in it."""
         numbers: dict[str, int] = {}
         values: dict[SSAValue, int] = {}
         known = self._known
@@ -232,7 +232,7 @@ class _Printer(Printer):
         self._parts: list[str] = []
 
     def text(self, attribute: Attribute) -> str:
-        """An attribute in MLIR's syntax."""
+        """Returns an attribute in MLIR's syntax."""
         self._parts.clear()
         self.print_attribute(attribute)
         return "".join(self._parts)

@@ -30,7 +30,7 @@ BUILT_ON = ("llvmlite", "xdsl", "numpy", "lark", "ml_dtypes")
 
 
 def digest(*parts: bytes | str) -> bytes:
-    """The SHA-256 of the parts, their lengths included."""
+    """Returns the SHA-256 of the parts, their lengths included."""
     hasher = hashlib.sha256()
     for part in parts:
         data = text_bytes(part) if isinstance(part, str) else part
@@ -40,7 +40,7 @@ def digest(*parts: bytes | str) -> bytes:
 
 
 def context_key(options: Options) -> bytes | None:
-    """All but the input, and the name of the entry; None where it cannot be told which compiler this is."""
+    """Returns the key of options, machine and compiler; None where the compiler cannot be identified."""
     known = compiler()
     if known is None:
         return None
@@ -54,7 +54,7 @@ def context_key(options: Options) -> bytes | None:
 
 @cache
 def compiler() -> bytes | None:
-    """The compiler itself, as far as it is seen without reading it.
+    """Returns the key of the compiler, from sizes and times of its files.
 
     None where one of its files was written after it was imported: what runs may then be the old text.
     """
@@ -75,7 +75,7 @@ def compiler() -> bytes | None:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Each source file under a folder, in an order of their names."""
+    """Yields each source file under a folder, in an order of their names."""
     root = str(folder)
     pending = [root]
     while pending:
@@ -90,7 +90,7 @@ def _files(folder: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def _stats(folders: Iterable[Path]) -> Iterator[str]:
-    """An installed package, by the time at which it was installed."""
+    """Yields lines that identify an installed package, with the time of its installation."""
     for folder in folders:
         about = folder.stat()
         yield f"{folder} {about.st_mtime_ns}"

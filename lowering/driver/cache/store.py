@@ -96,7 +96,7 @@ class Store:
         return self.folder / f"{key.hex()}.{kind}"
 
     def read(self, kind: str, key: bytes) -> memoryview | None:
-        """The payload kept under a key; None where there is none that is whole.
+        """Returns the payload kept under a key; None where there is none that is whole.
 
         It is read before it is checked, not mapped: who writes into the file later changes nothing. Memory of whole pages is
         aligned for weights.
@@ -153,7 +153,7 @@ class Store:
             _nothing_kept(f"{self.folder}: {reason or error}")
 
     def files(self) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
-        """All files, those that are being written among them."""
+        """Yields all files, those that are being written among them."""
         try:
             entries = list(os.scandir(self.folder))
         except OSError:

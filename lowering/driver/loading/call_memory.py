@@ -144,11 +144,11 @@ class Output:
         return (self.take, ()) if self.large else (self.new, (self.shape, self.dtype))
 
     def read(self, array: Array) -> Array:
-        """The tensor, which was written where it was wanted."""
+        """Returns the tensor, which was written in place."""
         return array
 
     def take(self) -> Array:
-        """An array that nobody else holds."""
+        """Returns an array that nobody else holds."""
         if not self.large:
             return self.new(self.shape, self.dtype)
         for _ in range(len(self.given)):
@@ -174,7 +174,7 @@ class DynamicOutput:
         self._last = Output((0,), dtype)
 
     def take(self) -> Array:
-        """A place for the address."""
+        """Returns a place for the address."""
         return np.empty(1, np.uint64)
 
     def read(self, place: Array) -> Array:
@@ -192,12 +192,12 @@ class DynamicOutput:
 
 
 def output_of(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Output | DynamicOutput:
-    """The output of this type."""
+    """Returns the output of this type."""
     return DynamicOutput(shape, dtype) if DYNAMIC_INDEX in shape else Output(shape, dtype)
 
 
 def stack_limit() -> int:
-    """The lowest address that native code may use on this thread's stack."""
+    """Returns the lowest address that native code may use on this thread's stack."""
     limit = getattr(_LOCAL, "limit", None)
     if limit is None:
         limit = _LOCAL.limit = _lowest_address() + STACK_MARGIN
@@ -205,7 +205,7 @@ def stack_limit() -> int:
 
 
 def _lowest_address() -> int:
-    """The end of this thread's stack, as the system's thread library tells it."""
+    """Returns the end of this thread's stack, as the system's thread library tells it."""
     library = ctypes.CDLL(None)
     library.pthread_self.restype = ctypes.c_void_p
     thread = ctypes.c_void_p(library.pthread_self())

@@ -201,7 +201,7 @@ class DirectCall:
         )
 
     def take(self) -> Context | None:
-        """A context that no call uses, if there is one."""
+        """Returns a context that no call uses, if there is one."""
         link = self._functions.take(self._address)
         return None if link is None else self._contexts.pop(link)
 

@@ -136,7 +136,7 @@ class Executable(ABC):
 
 
 def flatten(value: Any) -> list[Any]:
-    """The arrays of a nested tuple, depth first."""
+    """Returns the arrays of a nested tuple, depth first."""
     if not isinstance(value, tuple):
         return [value]
     return [leaf for item in cast("tuple[Any, ...]", value) for leaf in flatten(item)]
@@ -262,5 +262,5 @@ def check_array(array: Array, param: Param, *, writable: bool = False) -> None:
 
 
 def shape_text(shape: Sequence[int | str]) -> str:
-    """A shape as TVM prints it: `(1, n)`."""
+    """Returns a shape as TVM prints it: `(1, n)`."""
     return f"({', '.join(map(str, shape))}{',' if len(shape) == 1 else ''})"

@@ -114,7 +114,7 @@ def bind_sizes(
 
 
 def param_of(param: BufferParam | ScalarParam | HandleParam) -> Param:
-    """A parameter of a signature as executables show it."""
+    """Returns a parameter of a signature as executables show it."""
     match param:
         case BufferParam():
             shape = tuple(map(_extent, param.shape))
@@ -131,7 +131,7 @@ def param_of(param: BufferParam | ScalarParam | HandleParam) -> Param:
 
 
 def _extent(size: Size) -> int | str:
-    """A size as a number, a name, or an expression in Python's syntax."""
+    """Returns a size as a number, a name, or an expression in Python's syntax."""
     if isinstance(size, int | str):
         return size
     operator, left, right = size

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def load_program(program: Program, options: Options) -> Executable:
-    """The program's code linked into this process, ready to be called."""
+    """Links the program's code into this process; returns it ready to be called."""
     from ...llvm.jit.load import link_objects
 
     with timed("link"):

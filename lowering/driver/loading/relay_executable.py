@@ -94,7 +94,7 @@ class RelayExecutable(Executable):
         return rebuild(self._result, list(result)) if self._nested else result
 
     def _careful_call(self, args: Sequence[Any]) -> Any:
-        """A call with any arguments, which are checked one by one: the array that results, or a tuple of them."""
+        """Checks the arguments one by one, and calls the program; returns its array, or a tuple of them."""
         inputs = self._inputs
         if len(args) != len(inputs):
             names = ", ".join(param.name for param in self.params)
@@ -134,7 +134,7 @@ class RelayExecutable(Executable):
         return outputs[0] if self._single else tuple(outputs)
 
     def _take_context(self) -> Context:
-        """A context that no call uses."""
+        """Returns a context that no call uses."""
         context = None if self._direct is None else self._direct.take()
         if context is None:
             try:
@@ -218,7 +218,7 @@ def _descriptor(array: Array, param: Param) -> ctypes.Array[ctypes.c_uint64]:
 
 
 def _contiguous(box: ArrayBox) -> Array:
-    """The constant's data where native code can read it."""
+    """Returns the constant's data where native code can read it."""
     array = box.array
     if address_of(array) % array.dtype.itemsize == 0:
         return array

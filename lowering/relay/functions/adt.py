@@ -23,11 +23,11 @@ class DataTypes:
         }
 
     def tag(self, type_name: str, constructor: str) -> int:
-        """The constructor's number among those of its type."""
+        """Returns the constructor's number among those of its type."""
         return self._tags[type_name, constructor]
 
     def fields(self, type: AdtType, constructor: str) -> Sequence[Attribute]:
-        """The types of the constructor's fields in a value of this type."""
+        """Returns the types of the constructor's fields in a value of this type."""
         declaration = self._types[type.type_name.data]
         names = [p.data for p in declaration.type_params.data]
         arguments = dict(zip(names, type.arguments.data, strict=True))

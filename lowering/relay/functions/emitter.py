@@ -25,7 +25,7 @@ class RelayEmitter:
         self.location: LocationAttr = UNKNOWN_LOC
 
     def new_block(self, *types: Attribute) -> Block:
-        """A further block of the function, with arguments; emission stays where it is."""
+        """Adds a block with arguments to the function; emission stays in the current one."""
         block = Block(arg_types=types)
         self.region.add_block(block)
         return block
@@ -54,7 +54,7 @@ class RelayEmitter:
         return self.add(op).results[0]
 
     def int(self, value: int, type: IntegerType = i64) -> SSAValue:
-        """An integer constant."""
+        """Emits an integer constant."""
         return self.make(llvm.ConstantOp, (), type, {"value": integer(value, type)}).results[0]
 
     def offset(self, pointer: SSAValue, offset: int) -> SSAValue:
@@ -66,7 +66,7 @@ class RelayEmitter:
         return self.make(llvm.GEPOp, (pointer, *map(self.int, operands)), PTR, properties).results[0]
 
     def load(self, pointer: SSAValue, type: Attribute = PTR, offset: int = 0) -> SSAValue:
-        """The value at `pointer` plus `offset` bytes."""
+        """Loads the value at `pointer` plus `offset` bytes."""
         return self.make(llvm.LoadOp, (self.offset(pointer, offset),), type, {"ordering": NOT_ATOMIC}).results[0]
 
     def store(self, value: SSAValue, pointer: SSAValue, offset: int = 0) -> None:
@@ -99,11 +99,11 @@ class RelayEmitter:
         return ops[-1].results[0]
 
     def compare(self, a: SSAValue, b: SSAValue, predicate: llvm.ICmpPredicateFlag) -> SSAValue:
-        """An integer or pointer comparison."""
+        """Emits a comparison of integers or pointers."""
         return self.make(llvm.ICmpOp, (a, b), i1, {"predicate": integer(predicate.to_int(), i64)}).results[0]
 
     def call(self, callee: str, arguments: Sequence[SSAValue], result: Attribute | None) -> Operation:
-        """A call of a function of the module."""
+        """Emits a call of a function of the module."""
         properties: dict[str, Attribute] = {
             **CALL,
             "callee": SymbolRefAttr(callee),
@@ -125,7 +125,7 @@ class RelayEmitter:
 
 
 def function(name: str, arguments: Sequence[Attribute], *, external: bool = False) -> llvm.FuncOp:
-    """A function of the given argument types that returns a status (i32), with an empty first block."""
+    """Returns a function of these arguments that returns a status (i32), with an empty first block."""
     return llvm.FuncOp(
         name,
         llvm.LLVMFunctionType(list(arguments), i32),

@@ -55,7 +55,7 @@ class LoweredModule:
     frames: dict[str, Frame] = field(default_factory=dict[str, Frame])
 
     def constant_index(self, value: ArrayValueAttr) -> int:
-        """The constant's place in the table that the context points to."""
+        """Returns the constant's place in the table that the context points to."""
         return self.constants.setdefault(value, len(self.constants))
 
 
@@ -139,7 +139,7 @@ class RelayFunctionLowering:
             self.values[value] = leaves
 
     def _table(self, offset: int) -> SSAValue:
-        """The table that the context holds at an offset, loaded once a function."""
+        """Returns the table that the context holds at an offset, loaded once a function."""
         table = self.tables.get(offset)
         if table is None:
             address = llvm.GEPOp(self.context, [offset], i8, inbounds=True)
@@ -424,7 +424,7 @@ class RelayFunctionLowering:
         return box
 
     def take_bytes(self, size: SSAValue) -> SSAValue:
-        """Memory of the call's heap, of a multiple of the alignment."""
+        """Takes memory of the call's heap; `size` is a multiple of the alignment."""
         self.takes = True
         return heap.take_bytes(self.emit, self.context, size, self.no_memory)
 

@@ -112,7 +112,7 @@ class LowerRelayToLLVM(ModulePass):
 
 
 def _reachable(functions: dict[str, relay.FuncOp], entry: str) -> list[str]:
-    """The functions that the entry may come to call, the entry first."""
+    """Returns the functions that the entry may come to call, the entry first."""
     found = {entry: None}
     pending = [entry]
     while pending:
@@ -176,7 +176,7 @@ def _status(messages: dict[str, StringAttr], message: str, where: Operation) -> 
 
 
 def _preparable(module: ModuleOp, kernels: dict[str, Kernel]) -> set[str]:
-    """The kernels that may run before the program does: they only compute, and cannot fail."""
+    """Returns the kernels that may run before the program does: they only compute, and cannot fail."""
     pure = pure_kernels(module)
     return {name for name, kernel in kernels.items() if name in pure and not kernel.fails and kernel.signature is None}
 

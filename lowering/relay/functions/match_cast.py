@@ -157,7 +157,7 @@ class _Casts:
         return cast.result
 
     def _wrapped(self, function: SSAValue, type: FuncType, where: Operation, point: InsertPoint) -> SSAValue:
-        """A closure of the wanted type that calls the function: its arguments and its result are cast inside."""
+        """Wraps the function in a closure of the wanted type, which casts its arguments and its result."""
         body = Block(arg_types=type.inputs.data)
         call = relay.CallOp(function, list(body.args), type.output)
         body.add_ops([call, relay.ReturnOp(call.result)])

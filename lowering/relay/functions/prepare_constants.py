@@ -63,7 +63,7 @@ class PreparedOp(IRDLOperation):
 
 
 def strides_of(kernel: llvm.FuncOp) -> Strides:
-    """The strides of a kernel's parameters; none where all are compact."""
+    """Returns the strides of a kernel's parameters; none where all are compact."""
     declared, signature = kernel.attributes.get(KERNEL), KernelSignature.of(kernel)
     if signature is None:
         return strides_from(declared.data.get(STRIDES)) if isinstance(declared, DictionaryAttr) else ()
@@ -124,7 +124,7 @@ class Preparation:
         return True
 
     def _copy(self, value: SSAValue) -> SSAValue:
-        """The value in the new function, where what is computed the same way is computed once."""
+        """Copies the value to the new function, where equal computations are shared."""
         made: dict[SSAValue, SSAValue] = {}
         pending = [value]
         while pending:
@@ -156,7 +156,7 @@ class Preparation:
         return known
 
     def function(self) -> relay.FuncOp | None:
-        """The function of no parameters that computes a tuple of all; None where there is nothing to prepare."""
+        """Returns the function without parameters that computes a tuple of all, or None for nothing."""
         if not self._results:
             return None
         every = relay.TupleOp(self._results)
@@ -181,7 +181,7 @@ def _is_used(value: SSAValue, chosen: dict[SSAValue, SSAValue]) -> bool:
 
 
 def pure_kernels(module: ModuleOp) -> set[str]:
-    """The LLVM functions of the module that call nothing but each other, and what is harmless."""
+    """Returns the LLVM functions of the module that call nothing but each other, and what is harmless."""
     callers: dict[str, list[str]] = {}
     impure: list[str] = []
     names: set[str] = set()
@@ -215,5 +215,5 @@ def pure_kernels(module: ModuleOp) -> set[str]:
 
 
 def prepared_attr(sizes: Sequence[int]) -> ArrayAttr[IntegerAttr]:
-    """The bytes of what is prepared as the module's attribute."""
+    """Returns the bytes of what is prepared as the module's attribute."""
     return ArrayAttr([IntegerAttr(size, 64) for size in sizes])

@@ -40,7 +40,7 @@ class Sizing:
         self.emit = lowering.emit
 
     def value(self, extent: Extent) -> SSAValue:
-        """The size as an i64."""
+        """Returns the size as an i64."""
         return self.emit.int(extent) if isinstance(extent, int) else extent
 
     # Checks
@@ -137,7 +137,7 @@ class Sizing:
     # Descriptors
 
     def shape(self, leaf: TensorLeaf | DynamicTensorLeaf, pointer: SSAValue) -> list[Extent]:
-        """The extents of a tensor."""
+        """Returns the extents of a tensor."""
         at = 0
         result: list[Extent] = []
         for extent in leaf.shape:
@@ -149,16 +149,16 @@ class Sizing:
         return result
 
     def data(self, leaf: TensorLeaf | DynamicTensorLeaf, pointer: SSAValue) -> SSAValue:
-        """The address of a tensor's first element."""
+        """Returns the address of a tensor's first element."""
         return pointer if isinstance(leaf, TensorLeaf) else self.emit.load(pointer, PTR)
 
     def descriptor(self, leaf: DynamicTensorLeaf, data: SSAValue, shape: Sequence[Extent]) -> SSAValue:
-        """A new descriptor of the data, which has this shape."""
+        """Allocates a descriptor of the data, which has this shape."""
         extents = [e for e, declared in zip(shape, leaf.shape, strict=True) if declared == DYNAMIC_INDEX]
         return self.lowering.new_box([data, *map(self.value, extents)])
 
     def allocate(self, leaf: DynamicTensorLeaf, shape: Sequence[Extent]) -> SSAValue:
-        """Memory for a tensor of this shape."""
+        """Allocates memory for a tensor of this shape."""
         return self.lowering.take_bytes(self.bytes_of(shape, leaf.item_bytes))
 
     def cast(

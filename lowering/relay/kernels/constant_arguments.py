@@ -70,7 +70,7 @@ def constant_places(arguments: Iterable[SSAValue], constants: Constants) -> froz
 
 
 def kernel_calls(module: ModuleOp) -> dict[str, list[relay.CallTirOp]]:
-    """The calls of each kernel, by its name."""
+    """Returns the calls of each kernel, by its name."""
     calls: dict[str, list[relay.CallTirOp]] = {}
     for op in _relay_ops(module):
         if isinstance(op, relay.CallTirOp):

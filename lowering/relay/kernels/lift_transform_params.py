@@ -214,7 +214,7 @@ def _lift(function: tir.PrimFuncOp, stages: Stages, name: str, calls: Sequence[r
 
 
 def _transform_function(function: tir.PrimFuncOp, stages: Stages, name: str) -> tir.PrimFuncOp:
-    """The function that computes the stages: its parameters are the constants, then the results."""
+    """Returns the function that computes the stages: its parameters are the constants, then the results."""
     values = [*stages.constants, *stages.results]
     fresh = FreshNames()
     names = [fresh.fresh(tir.buffer_name(value)) for value in values]
@@ -233,7 +233,7 @@ def _transform_function(function: tir.PrimFuncOp, stages: Stages, name: str) -> 
 
 
 def _needed(function: tir.PrimFuncOp, stages: Stages) -> set[Operation]:
-    """The ops at the function's root that the stages are made of, with what their expressions need."""
+    """Returns the ops at the function's root of which the stages and their expressions consist."""
     home = function.body.block
     wanted: set[Operation] = {
         *stages.nests,

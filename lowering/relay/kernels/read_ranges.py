@@ -57,7 +57,7 @@ def check_reads(operator: str, arguments: Mapping[Tensor, str], results: Sequenc
 
 
 def _range_of(index: Expr) -> _Range | None:
-    """The range of a sum of axes and sizes; None for what is none."""
+    """Returns the range of a sum of axes and sizes; None for another index."""
     match index:
         case Const() | Var():
             return _Range(index, index)

@@ -111,7 +111,7 @@ class Sizes:
         return bool(self._inputs or self._values)
 
     def input_size(self) -> Var:
-        """The size of a further `?` of an input."""
+        """Returns the size of a further `?` of an input."""
         size = te.size_var(self._name("n", len(self._inputs)))
         self._inputs.add(size)
         return size
@@ -162,7 +162,7 @@ class Sizes:
             size.name = self._name("m", number)
 
     def _name(self, letter: str, number: int) -> str:
-        """A name that no parameter has."""
+        """Returns a name that no parameter has."""
         name = f"{letter}{number}"
         while name in self._taken:
             name += "_"
@@ -188,7 +188,7 @@ class Sizes:
 
 
 def _broadcast(dim: Expr) -> list[Expr]:
-    """The sizes that a dimension is the broadcast of: Select(a == 1, b, a) is that of a and b."""
+    """Returns the sizes that a dimension is the broadcast of: Select(a == 1, b, a) is that of a and b."""
     if isinstance(dim, Apply) and dim.op is tir.SelectOp:
         condition, other, size = dim.args
         if isinstance(condition, Apply) and condition.op is tir.EqOp and condition.args[0] is size:
@@ -228,7 +228,7 @@ def _sizes_attr(
 def _derived(
     relations: Iterable[tuple[str, Expr, Expr]], values: Mapping[Expr, Expr]
 ) -> Iterator[tuple[str, Expr, Expr]]:
-    """The relations, with those of sizes that broadcast turned to the size that they broadcast to."""
+    """Yields the relations, with "stretch" of two sizes replaced by "expand" to their broadcast size."""
     broadcast: dict[frozenset[Expr], Expr] = {}
     for size, value in values.items():
         yield "equal", size, value

@@ -142,7 +142,7 @@ class _Kernel:
         return [*self.inputs, *self.results]
 
     def function(self, name: str) -> te_ops.FuncOp:
-        """The TE function, which says what is known of its sizes."""
+        """Returns the TE function, with the relations of its sizes as an attribute."""
         function = te.func(name, self.params)
         large = self.large if self.use_large else None
         known = self.sizes.known([] if large is None else [("within", te.const(large.least), large.size)])

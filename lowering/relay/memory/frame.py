@@ -41,7 +41,7 @@ class Sources:
         self._types: dict[SSAValue, list[int]] = {}
 
     def of(self, value: SSAValue, leaf: int) -> tuple[SSAValue, int]:
-        """The value, and its leaf, that names, tuples and projections hand on as leaf `leaf` of `value`."""
+        """Returns the origin of leaf `leaf` of `value` through names, tuples and projections."""
         while isinstance(value, OpResult):
             op = value.op
             match op:
@@ -117,7 +117,7 @@ class Frame:
 
 
 def free_values(function: relay.FnOp) -> list[SSAValue]:
-    """The values from outside that a local function uses, in order of first use."""
+    """Returns the values from outside that a local function uses, in order of first use."""
     inside: set[Block] = set()
     found: dict[SSAValue, None] = {}
     pending = [function.body.block]
@@ -135,7 +135,7 @@ def free_values(function: relay.FnOp) -> list[SSAValue]:
 
 
 def branches(op: Operation) -> Sequence[Block]:
-    """The blocks of an op that run as part of the function around it: those of if and match."""
+    """Returns the blocks of an op that run as part of the function around it: those of if and match."""
     if isinstance(op, relay.IfOp | relay.MatchOp):
         return [region.block for region in op.regions]
     return ()
@@ -157,7 +157,7 @@ def plan_frame(body: Block, *, refs: bool, carried: Sequence[int] = ()) -> Frame
 
 
 def returned(block: Block) -> SSAValue:
-    """The value that a body or branch ends with."""
+    """Returns the value that a body or branch ends with."""
     end = block.last_op
     assert isinstance(end, relay.ReturnOp)
     return end.value
@@ -225,7 +225,7 @@ def place_of_piece(join: Operation, source: tuple[SSAValue, int]) -> Place | Non
 
 
 def function_ops(body: Block) -> Iterator[Operation]:
-    """The ops of a function in order, those of branches before the op that holds them."""
+    """Yields the ops of a function in order, those of branches before the op that holds them."""
     pending: list[Operation | Block] = [body]
     while pending:
         item = pending.pop()

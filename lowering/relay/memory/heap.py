@@ -66,7 +66,7 @@ def take_bytes(emit: RelayEmitter, context: SSAValue, size: SSAValue, fail: Bloc
 
 
 def mark(emit: RelayEmitter, context: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """The top and the end now, to go back to with `release`."""
+    """Returns the top and the end now, to go back to with `release`."""
     return emit.load(context, PTR, TOP), emit.load(context, i64, END)
 
 
@@ -128,7 +128,7 @@ def _grow() -> llvm.FuncOp:
 
 
 def _larger(emit: RelayEmitter, a: SSAValue, b: SSAValue, *, smaller: bool = False) -> SSAValue:
-    """The larger of two sizes, or the smaller one."""
+    """Returns the larger of two sizes, or the smaller one."""
     return emit.value(llvm.SelectOp(emit.compare(a, b, Predicate("ult" if smaller else "ugt")), a, b))
 
 

@@ -216,7 +216,7 @@ class _Occupied:
         return [span for spans in found if spans is not None for span in zip(spans.lows, spans.highs, strict=True)]
 
     def _parts(self, first: int, last: int) -> list[int]:
-        """The largest nodes that together are a stretch of time."""
+        """Returns the largest nodes that together are an interval of time."""
         parts: list[int] = []
         low, high = first + self._leaves, last + self._leaves + 1
         while low < high:
@@ -231,7 +231,7 @@ class _Occupied:
         return parts
 
     def _around(self, time: int) -> Iterator[int]:
-        """The nodes that a time is in."""
+        """Yields the nodes that a time is in."""
         node = time + self._leaves
         while node:
             yield node
@@ -239,7 +239,7 @@ class _Occupied:
 
 
 def _peak(buffers: Sequence[Lifetime | Group]) -> int:
-    """The most bytes that live at one time."""
+    """Returns the most bytes that live at one time."""
     changes: dict[int, int] = {}
     for buffer in buffers:
         for offset, part in _parts(buffer):

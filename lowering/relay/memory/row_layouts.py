@@ -64,7 +64,7 @@ class Layouts:
         return rows
 
     def strides(self, value: SSAValue) -> Strides:
-        """The strides of each leaf of a value; () for compact ones."""
+        """Returns the strides of each leaf of a value; () for compact ones."""
         found: list[tuple[int, ...]] = []
         for number, leaf in enumerate(leaves_of(value.type, value)):
             rows = self.of(value, number)

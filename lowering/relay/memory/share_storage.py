@@ -231,7 +231,7 @@ class _Sharing:
         return True
 
     def _joins(self, call: relay.CallOp, body: Block) -> list[_Join]:
-        """The concatenations that a kernel consists of, inner ones first; none where it consists of more."""
+        """Returns the concatenations of which alone a kernel consists, inner ones first, or none."""
         joins: list[_Join] = []
         outer = _join_of(returned(body))
         pending = [] if outer is None else [outer]
@@ -328,7 +328,7 @@ class _Sharing:
 
 
 def _row_bytes(type: Attribute, rows: int) -> int:
-    """The bytes of a row of the tensor of a type that has the shortest ones."""
+    """Returns the bytes of a row of the tensor of a type that has the shortest ones."""
     return min((leaf.bytes // rows for leaf in leaves_of(type) if isinstance(leaf, TensorLeaf)), default=0)
 
 
@@ -340,7 +340,7 @@ def _fits(type: Attribute, rows: int) -> bool:
 
 
 def _peel(value: SSAValue) -> tuple[list[OperatorOp], SSAValue]:
-    """The reshapes, the last one first, that end in a value, and what they take."""
+    """Returns the reshapes, the last one first, that end in a value, and what they take."""
     reshapes: list[OperatorOp] = []
     while isinstance(value, OpResult) and isinstance(value.op, OperatorOp) and is_reshape(value.op):
         reshapes.append(value.op)
@@ -359,7 +359,7 @@ def _join_of(value: SSAValue) -> _Join | None:
 
 
 def _computing(value: SSAValue, places: Mapping[Operation, int]) -> list[Operation]:
-    """The ops of a kernel that a value comes from, in the order of their places there."""
+    """Returns the ops of a kernel that a value comes from, in the order of their places there."""
     found: set[Operation] = set()
     pending = [value]
     while pending:
@@ -371,7 +371,7 @@ def _computing(value: SSAValue, places: Mapping[Operation, int]) -> list[Operati
 
 
 def _copy(call: relay.CallOp, op: Operation, mapper: dict[SSAValue, SSAValue]) -> Operation:
-    """A copy of an op of the kernel before its call."""
+    """Clones an op of the kernel before its call."""
     copy = op.clone(mapper)
     copy.location = op.location
     insert_op_before(copy, call)
@@ -380,7 +380,7 @@ def _copy(call: relay.CallOp, op: Operation, mapper: dict[SSAValue, SSAValue]) -
 
 
 def _kernel(call: relay.CallOp, ops: Sequence[Operation], mapper: Mapping[SSAValue, SSAValue]) -> SSAValue:
-    """The result of a kernel of these ops, which is called before the call."""
+    """Returns the result of a kernel of these ops, which is called before the call."""
     # A reshape among them may be one that moves another piece, too: outside of the kernel it has a copy of its own.
     inside = dict(mapper)
     return outline([_copy(call, op, inside) for op in ops]).result

@@ -116,7 +116,7 @@ def is_reshape(op: Operation) -> bool:
 
 
 def static_shape(type: Attribute) -> tuple[int, ...] | None:
-    """The shape of a tensor type; None where a dimension is known only at run time, and for other types."""
+    """Returns the shape of a static tensor type; None for any other type."""
     if not isinstance(type, TensorType) or DYNAMIC_INDEX in (shape := type.get_shape()):
         return None
     return shape
@@ -149,7 +149,7 @@ def _start(ranges: Sequence[range], shape: Sequence[int]) -> int | None:
 
 
 def _cut_axis(ranges: Sequence[range], shape: Sequence[int]) -> int | None:
-    """The one axis along which a slice takes a part, element after element; None for other slices."""
+    """Returns the one axis along which a slice takes a part, element after element; None for other slices."""
     if not all(ranges):
         return None
     cut = [axis for axis, (taken, size) in enumerate(zip(ranges, shape, strict=True)) if taken != range(size)]
@@ -157,7 +157,7 @@ def _cut_axis(ranges: Sequence[range], shape: Sequence[int]) -> int | None:
 
 
 def _number(place: Sequence[int], shape: Sequence[int]) -> int:
-    """The number of the element at a place, counted row by row."""
+    """Returns the number of the element at a place, counted row by row."""
     number = 0
     for index, size in zip(place, shape, strict=True):
         number = number * size + index

@@ -71,7 +71,7 @@ class ExprEmitter:
         self._shared = None
 
     def expr(self, e: Expr) -> SSAValue:
-        """The value of an expression."""
+        """Returns the value of an expression."""
         found = None if self._shared is None else self._shared.get(id(e))
         if found is None:
             found = self._expr(e)

@@ -74,7 +74,7 @@ class FunctionEmitter(ExprEmitter):
         self.body = body
 
     def run(self) -> tir.PrimFuncOp:
-        """The function. Raises MirError for a size that no parameter binds."""
+        """Returns the function. Raises MirError for a size that no parameter binds."""
         self._parameters()
         self._environment()
         self.statements(self.body)
@@ -154,7 +154,7 @@ class FunctionEmitter(ExprEmitter):
     # Expressions of tensors ------------------------------------------------------------------------------------------
 
     def flat(self, e: Expr, memo: dict[int, Expr] | None = None) -> Expr:
-        """The expression with elements of tensors read from their memory."""
+        """Returns the expression with elements of tensors read from their memory."""
         memo = {} if memo is None else memo
         found = memo.get(id(e))
         if found is None:
@@ -206,7 +206,7 @@ class FunctionEmitter(ExprEmitter):
         return memory
 
     def _array(self, buffer: ext.Buffer) -> Expr:
-        """A buffer as a packed function takes it: pointer, shape, strides, rank, dtype and offset."""
+        """Returns a buffer as a packed function takes it: pointer, shape, strides, rank, dtype and offset."""
         memory = self.aliases[id(buffer)]
         shape = ex.Call("tvm_stack_make_shape", tuple(memory.shape), "handle")
         parts = (
@@ -216,7 +216,7 @@ class FunctionEmitter(ExprEmitter):
         return ex.Call("tvm_stack_make_array", parts, "handle")
 
     def simplified(self, e: Expr) -> Expr:
-        """The expression with flat accesses, simplified."""
+        """Returns the expression with flat accesses, simplified."""
         return self.arith.simplify(self.flat(e))
 
     # Statements ------------------------------------------------------------------------------------------------------
@@ -529,7 +529,7 @@ def _passes_buffers(node: st.Statements) -> bool:
 
 
 def buffer_type(shape: Sequence[Expr], dtype: str, scope: str = "global") -> BufferType:
-    """The type of a buffer of this shape."""
+    """Returns the type of a buffer of this shape."""
     dims: list[Attribute] = []
     for extent in shape:
         value = constant(extent)
@@ -538,6 +538,6 @@ def buffer_type(shape: Sequence[Expr], dtype: str, scope: str = "global") -> Buf
 
 
 def clean(name: str) -> str:
-    """The name as TVMScript can write it: `i.outer` is i_outer."""
+    """Returns the name as TVMScript can write it: `i.outer` is i_outer."""
     text = "".join(c if c.isalnum() or c == "_" else "_" for c in name) or "v"
     return f"_{text}" if text[0].isdigit() else text

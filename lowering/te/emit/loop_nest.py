@@ -29,7 +29,7 @@ def loop_nest(
     is_init: bool = False,
     skip: set[int] | None = None,
 ) -> Nest:
-    """The loops of a stage from loop `begin` on; fills `values` with what each axis is in terms of them.
+    """Returns the loops of a stage from `begin` on; adds the axes' values in terms of these to `values`.
 
     With `is_init` loops get variables of their own and no marks: the part of a reduction that runs before its loops.
     Raises MirError for threads over ranges that threads cannot run over.
@@ -85,12 +85,12 @@ def _thread_value(stage: StageData, thread: IterVar, extent: Expr, tag: str) -> 
 
 
 def conditions(predicates: Iterable[Expr], *, expected: bool = True) -> list[Holder]:
-    """An `if` for each condition, which is marked as likely where it is expected to hold."""
+    """Returns an `if` for each condition, which is marked as likely where it is expected to hold."""
     return [Cond(likely(p) if expected else p) for p in predicates]
 
 
 def merge(nest: Sequence[Sequence[Holder]], body: Body) -> Body:
-    """The nest around a body."""
+    """Puts the nest around a body."""
     flat = [holder for level in nest for holder in level]
     for holder in reversed(flat):
         holder.body += body

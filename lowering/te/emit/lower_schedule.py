@@ -48,6 +48,6 @@ def _in_scans(schedule: ScheduleData) -> dict[int, te.Tensor]:
 
 
 def _current(schedule: ScheduleData, tensor: te.Tensor) -> te.Tensor:
-    """The tensor as primitives and inlining left it."""
+    """Returns the tensor as primitives and inlining left it."""
     stage = schedule.stage_of(tensor.op)
     return tensor if stage is None or stage.op is None else stage.op.outputs[tensor.value_index]

@@ -31,7 +31,7 @@ def _seen(user: Operation, order: dict[Operation, int]) -> float:
 
 
 def _blocks(op: Operation) -> list[Block]:
-    """The blocks around an op, outermost first."""
+    """Returns the blocks around an op, outermost first."""
     found: list[Block] = []
     block = op.parent
     while block is not None:
@@ -52,7 +52,7 @@ def _is_place(block: Block) -> bool:
 
 
 def _target(declaration: tir.DeclBufferOp, order: dict[Operation, int]) -> Operation | None:
-    """The op to declare before: the statement of the common block that holds the first use."""
+    """Returns the op to declare before: the statement of the common block that holds the first use."""
     users = sorted({u.operation for u in declaration.result.uses}, key=lambda op: order[op])
     if not users:
         return None
@@ -81,7 +81,7 @@ def _target(declaration: tir.DeclBufferOp, order: dict[Operation, int]) -> Opera
 
 
 def _needs(declaration: tir.DeclBufferOp) -> set[Block]:
-    """The blocks of what a declaration is made of: its memory, and what its expressions name."""
+    """Returns the blocks of what a declaration is made of: its memory, and what its expressions name."""
     found: set[Block] = set()
     pending: list[Operation] = [declaration]
     while pending:

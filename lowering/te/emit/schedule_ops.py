@@ -41,7 +41,7 @@ class StatementBuilder:
         }
 
     def run(self) -> Body:
-        """The statements of the whole program."""
+        """Returns the statements of the whole program."""
         body: Body = []
         of_init: dict[int, te.ScanOp] = {}
         for stage in self.schedule.stages:
@@ -76,7 +76,7 @@ class StatementBuilder:
         body[:] = self._pipeline(stage, list(body))
 
     def _pipeline(self, stage: StageData, consumer: Body) -> Body:
-        """The stage, then what reads it, in the life of its memory."""
+        """Returns the stage, then its consumers, inside of the allocation of its memory."""
         op = stage.operation
         producer = self._provide(stage)
         if stage.double_buffer:
@@ -280,7 +280,7 @@ class StatementBuilder:
     # Scans -----------------------------------------------------------------------------------------------------------
 
     def _scan(self, stage: StageData, op: te.ScanOp) -> Body:
-        """The loop over a scan's steps; its first steps go before it, inside of the threads around it."""
+        """Returns the loop over a scan's steps; its first steps go before it, inside of the threads around it."""
         from ....dialects.te.axes import THREAD
 
         values: Values = {}
@@ -314,7 +314,7 @@ def start_values(reduction: te.Reduction) -> list[Expr]:
 
 
 def combine(reduction: te.Reduction, left: list[Expr], right: list[Expr]) -> list[Expr]:
-    """The values that the reduction makes of two lists of values."""
+    """Returns the values that the reduction makes of two lists of values."""
     if isinstance(reduction.reducer, str):
         return [ex.BUILD[FOLDS[reduction.reducer]](left[0], right[0])]
     values = {id(p): v for p, v in zip(reduction.reducer.parameters, [*left, *right], strict=True)}
@@ -322,5 +322,5 @@ def combine(reduction: te.Reduction, left: list[Expr], right: list[Expr]) -> lis
 
 
 def schedule_ops(schedule: ScheduleData, domains: Domains) -> Body:
-    """The statements of a normalized schedule whose ranges are known."""
+    """Returns the statements of a normalized schedule whose ranges are known."""
     return StatementBuilder(schedule, domains).run()

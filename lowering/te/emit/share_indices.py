@@ -46,7 +46,7 @@ class _Sharing:
         self.params = set(function.params)
 
     def number(self, value: SSAValue) -> int:
-        """A number for the value, equal for equal expressions."""
+        """Returns a number for the value, equal for equal expressions."""
         found = self.of.get(value)
         if found is not None:
             return found
@@ -168,7 +168,7 @@ def _is_loop_variable(value: SSAValue) -> bool:
 
 
 def _operands(statement: Operation) -> list[SSAValue]:
-    """The values of a statement in the order in which they are looked at: what is stored before its place."""
+    """Returns the values of a statement in order: a store's value before its indices."""
     if isinstance(statement, tir.StoreOp):
         return [statement.value, *statement.indices]
     return list(statement.operands)

@@ -59,7 +59,7 @@ class Memory:
     """The flat buffer."""
 
     def index(self, indices: tuple[Expr, ...]) -> Expr:
-        """The place of an element in the flat buffer."""
+        """Returns the place of an element in the flat buffer."""
         places = [
             index if is_zero(low) else ex.subtract(index, low)
             for index, low in zip(indices, self.lows or [number(0)] * len(indices), strict=True)
@@ -83,7 +83,7 @@ class Memory:
 
 
 def product(extents: list[Expr]) -> Expr:
-    """The number of elements."""
+    """Returns the product of extents, the number of elements."""
     total: Expr = number(1) if not extents else extents[0]
     for extent in extents[1:]:
         total = ex.multiply(total, extent)
@@ -91,7 +91,7 @@ def product(extents: list[Expr]) -> Expr:
 
 
 def parameter_memory(tensor: te.Tensor, name: str, *, compact: bool) -> Memory:
-    """The memory of a parameter.
+    """Returns the memory of a parameter.
 
     Unless `compact`, one with an extent that is a variable takes any strides.
     """
@@ -108,7 +108,7 @@ def parameter_memory(tensor: te.Tensor, name: str, *, compact: bool) -> Memory:
 
 
 def realized_memory(node: Realize, arith: Arith) -> Memory:
-    """The memory that a stage's results are kept in."""
+    """Returns the memory that a stage's results are kept in."""
     tensor = node.tensor
     shape = [arith.simplify(r.extent) for r in node.ranges]
     strides = _aligned_strides(shape, node.aligned, arith) if node.aligned else []

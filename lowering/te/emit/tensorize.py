@@ -23,7 +23,7 @@ Predicates = Callable[[StageData, Values], list[Expr]]
 
 
 def tensorize(stage: StageData, op: te.ComputeOp, domains: Domains, predicates: Predicates) -> Body:
-    """The loops of a stage down to its tensorized axis, around the intrinsic.
+    """Returns the loops of a stage down to its tensorized axis, around the intrinsic.
 
     Raises MirError where the intrinsic does not compute what the loops would.
     """
@@ -241,7 +241,7 @@ def _use(
     reads: dict[int, list[Range]],
     values: Values,
 ) -> Statements:
-    """The statements on the regions, in terms of the loops."""
+    """Returns the statements on the regions, in terms of the loops."""
 
     def placed(ranges: list[Range]) -> list[Range]:
         return [Range(substitute(r.min, values), r.extent) for r in ranges]
@@ -264,7 +264,7 @@ def _use(
 
 
 def _tensor_pairs(op: te.ComputeOp, intrin: TensorIntrin) -> dict[int, te.Tensor]:
-    """The stage's tensor for each of the intrinsic's, by the order in which they are read."""
+    """Returns the stage's tensor for each of the intrinsic's, by the order in which they are read."""
     pairs: dict[int, te.Tensor] = {}
     for theirs, mine in zip(reads_in(intrin.op.body), reads_in(op.body), strict=False):
         pairs.setdefault(id(theirs.tensor), mine.tensor)

@@ -243,7 +243,7 @@ def _factored(
     values: Values,
     conditions: list[Expr],
 ) -> te.ComputeOp:
-    """The operation that computes the parts."""
+    """Returns the operation that computes the parts."""
     part = Axis(axis.name, domains[axis], SPATIAL, axis.dtype)
     axes = [*op.axis]
     axes.insert(place, part)
@@ -274,7 +274,7 @@ def _factored(
 def _combined(
     op: te.ComputeOp, reduction: te.Reduction, axis: IterVar, place: int, domain: Range, factored: te.ComputeOp
 ) -> te.ComputeOp:
-    """The operation that puts the parts together."""
+    """Returns the operation that puts the parts together."""
     over = Axis(f"{axis.name}.v", domain, REDUCE, axis.dtype)
     axes = tuple(Axis(f"ax{i}", domain_of(a), SPATIAL, a.dtype) for i, a in enumerate(op.axis))
     indices: list[Expr] = [*axes]

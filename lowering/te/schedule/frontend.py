@@ -101,7 +101,7 @@ class Schedule(ScheduleBase, SchedulePrimitives):
         return list(self.data.outputs)
 
     def __getitem__(self, tensor: Any) -> Stage:
-        """The stage of a tensor or operation. Raises MirError for one that is not part of the schedule."""
+        """Returns the stage of a tensor or operation. Raises MirError for one outside of the schedule."""
         if not isinstance(tensor, (Tensor, Operation)):
             raise TypeError(f"a stage is found by its tensor or operation, not by {describe(tensor)}")
         op = tensor.op if isinstance(tensor, Tensor) else tensor
@@ -219,7 +219,7 @@ for _each in te_signatures().values():
 
 @located
 def create_schedule(ops: Any) -> Schedule:
-    """A schedule of everything that the operations (or tensors) need, each computed by itself."""
+    """Returns a schedule of everything that the operations (or tensors) need, each computed by itself."""
     given = items_of(ops)
     listed = (ops,) if given is None else given
     found: list[Operation] = []

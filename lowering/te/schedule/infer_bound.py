@@ -18,7 +18,7 @@ RANKS = {"global": 0, "shared": 1, "shared.dyn": 1, "warp": 2, "local": 3}
 
 
 def storage_rank(scope: str) -> int:
-    """The rank of a scope as `RANKS` has it."""
+    """Returns the rank of a scope as `RANKS` has it."""
     return RANKS.get(scope, 3)
 
 
@@ -28,7 +28,7 @@ def thread_rank(tag: str) -> int:
 
 
 def scope_of(stage: StageData, paths: dict[int, list[IterVar]]) -> str:
-    """The storage scope; where none is set that which goes with the threads around the stage."""
+    """Returns the storage scope of a stage; by default that of the threads around it."""
     if stage.scope:
         return stage.scope
     rank = -1
@@ -68,7 +68,7 @@ class BoundInference:
                 held.append(stage)
 
     def run(self) -> Domains:
-        """The ranges of all axes."""
+        """Returns the ranges of all axes."""
         for stage in reversed(self.schedule.stages):
             if stage.attach_type == INLINED:
                 continue
@@ -234,7 +234,7 @@ class BoundInference:
                 pass
 
     def _clipped(self, interval: Interval, values: IntSet, extent: Expr) -> IntSet:
-        """The set within the dimension: nothing else is read.
+        """Returns the set within the dimension: nothing else is read.
 
         Ends are replaced together, where both are for sure tighter.
         """
@@ -331,12 +331,12 @@ def attach_path(stage: StageData) -> list[IterVar]:
 
 
 def reads_in(values: tuple[Expr, ...]) -> list[te.Read]:
-    """Every read in the values of a compute, those of a reduction included."""
+    """Returns every read in the values of a compute, those of a reduction included."""
     return [node for node in te.parts_of(values) if isinstance(node, te.Read)]
 
 
 def infer_bound(schedule: ScheduleData) -> Domains:
-    """The range of every axis of a normalized schedule.
+    """Returns the range of every axis of a normalized schedule.
 
     Raises MirError where a stage cannot be where it is computed.
     """

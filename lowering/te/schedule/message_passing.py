@@ -33,7 +33,7 @@ class Domains:
         self.axes[id(axis)] = axis
 
     def items(self) -> list[tuple[IterVar, Range]]:
-        """All axes with their ranges."""
+        """Returns all axes with their ranges."""
         return [(axis, self._ranges[key]) for key, axis in self.axes.items()]
 
 
@@ -233,7 +233,7 @@ def pass_up_bound_check(stage: StageData, domains: Domains, checked: dict[int, b
 
 
 def parts_of(relation: Relation) -> tuple[Sequence[IterVar], Sequence[IterVar]]:
-    """The axes that a relation takes, and those that it makes."""
+    """Returns the axes that a relation takes, and those that it makes."""
     match relation:
         case Split():
             return [relation.parent], [relation.outer, relation.inner]

@@ -16,7 +16,7 @@ from .stage import INLINE, INLINED, SCAN_UPDATE, SCOPE, Fuse, Rebase, ScheduleDa
 
 
 def copied(schedule: ScheduleData) -> ScheduleData:
-    """A schedule that can be changed without changing this one.
+    """Returns a schedule that can be changed without changing this one.
 
     Operations, axes and relations stay the same objects.
     """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def inputs_of(op: te.Operation) -> list[te.Tensor]:
-    """The tensors that computing the operation needs: of a scan its first steps and its updates."""
+    """Returns the tensors that computing the operation needs: of a scan its first steps and its updates."""
     return [*op.init, *op.update] if isinstance(op, te.ScanOp) else op.input_tensors
 
 
@@ -40,7 +40,7 @@ def post_order(outputs: Iterable[te.Operation]) -> list[te.Operation]:
 
 
 def sub_graph(outputs: Sequence[te.Tensor], inputs: Sequence[te.Tensor], include_inputs: bool) -> list[te.Operation]:
-    """The operations between inputs and outputs, outputs included."""
+    """Returns the operations between inputs and outputs, outputs included."""
     ends = {id(t.op) for t in inputs}
     found: list[te.Operation] = []
     # Whether an operation depends on the inputs.
@@ -79,7 +79,7 @@ class Replacement:
         return tensor
 
     def expr(self, e: Expr, memo: dict[int, Expr]) -> Expr:
-        """The expression with reads replaced."""
+        """Returns the expression with reads replaced."""
         found = memo.get(id(e))
         if found is None:
             found = map_children(e, lambda part: self.expr(part, memo))
@@ -108,7 +108,7 @@ def change_body(body: Sequence[Expr], change: Callable[[Expr], Expr]) -> tuple[E
 
 
 def rebuilt(op: te.ComputeOp, body: tuple[Expr, ...]) -> te.ComputeOp:
-    """The compute with other values; its axes stay the same objects."""
+    """Returns the compute with other values; its axes stay the same objects."""
     with location_scope(op.location):
         made = te.ComputeOp(op.name, op.axis, body, op.tag, op.attrs)
         made.give([(t.dims, t.dtype) for t in op.outputs])
@@ -118,7 +118,7 @@ def rebuilt(op: te.ComputeOp, body: tuple[Expr, ...]) -> te.ComputeOp:
 
 
 def replace_inputs(op: te.Operation, replacement: Replacement) -> te.Operation:
-    """The operation reading other tensors; itself where nothing changes."""
+    """Returns the operation reading other tensors; itself where nothing changes."""
     match op:
         case te.ComputeOp():
             memo: dict[int, Expr] = {}

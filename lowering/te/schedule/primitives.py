@@ -397,7 +397,7 @@ def _movable(stage: StageData) -> None:
 
 
 def _scan_of(stage: StageData, tensors: Callable[[te.ScanOp], Sequence[te.Tensor]]) -> te.ScanOp | None:
-    """The scan of which a stage computes one of these tensors."""
+    """Returns the scan of which a stage computes one of these tensors."""
     schedule = stage.schedule
     if schedule is None or stage.op is None:
         return None

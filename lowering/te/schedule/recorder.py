@@ -128,7 +128,7 @@ class Recorder:
         return self._tensor(value) if isinstance(value, te.Tensor) else self._stage(value)
 
     def _stage(self, stage: StageData) -> SSAValue:
-        """The tensor that names a stage, or the group that a primitive made."""
+        """Returns the tensor that names a stage, or the group that a primitive made."""
         made = self._made.get(id(stage))
         if made is not None:
             return made
@@ -148,7 +148,7 @@ class Recorder:
         return self._add(op)
 
     def _axis(self, axis: IterVar, near: StageData | None) -> SSAValue:
-        """An axis that a primitive made, a thread, or an axis of an operation."""
+        """Returns an axis that a primitive made, a thread, or an axis of an operation."""
         made = self._made.get(id(axis))
         if made is not None:
             return made

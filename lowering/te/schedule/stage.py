@@ -110,11 +110,11 @@ class StageData:
         return self.attrs.get(id(axis))
 
     def position(self, axis: IterVar) -> int | None:
-        """The place of an axis among the loops."""
+        """Returns the place of an axis among the loops."""
         return next((i for i, leaf in enumerate(self.leaves) if leaf is axis), None)
 
     def attach_spec(self) -> StageData:
-        """The stage or group that says where this one is computed."""
+        """Returns the stage or group that says where this one is computed."""
         spec = self
         while spec.attach_type == ROOT and spec.group is not None:
             spec = spec.group
@@ -132,7 +132,7 @@ class ScheduleData:
     kept: list[object] = field(default_factory=list["object"])
 
     def stage_of(self, op: te.Operation) -> StageData | None:
-        """The stage of an operation, or of what it was before a primitive rewrote it."""
+        """Returns the stage of an operation, or of what it was before a primitive rewrote it."""
         return self.by_op.get(id(op))
 
     def register(self, op: te.Operation, stage: StageData) -> None:
@@ -150,12 +150,12 @@ class ScheduleData:
             stage.group.children += 1
 
     def index(self, stage: StageData) -> int:
-        """The place of a stage in the list."""
+        """Returns the place of a stage in the list."""
         return next(i for i, s in enumerate(self.stages) if s is stage)
 
 
 def root_axes(op: te.Operation) -> list[IterVar]:
-    """The axes that an operation is computed over."""
+    """Returns the axes that an operation is computed over."""
     match op:
         case te.ComputeOp():
             return [*op.axis, *op.reduce_axis]
@@ -166,7 +166,7 @@ def root_axes(op: te.Operation) -> list[IterVar]:
 
 
 def new_stage(op: te.Operation, schedule: ScheduleData, scope: str = "") -> StageData:
-    """A stage without transformations."""
+    """Returns a stage without transformations."""
     stage = StageData(op, schedule, op, scope=scope)
     reset_axes(stage)
     return stage
@@ -180,7 +180,7 @@ def reset_axes(stage: StageData) -> None:
 
 
 def create_schedule(outputs: Sequence[te.Operation]) -> ScheduleData:
-    """The schedule of everything that the outputs need, each operation by itself."""
+    """Returns the schedule of everything that the outputs need, each operation by itself."""
     schedule = ScheduleData(list(outputs))
     are_outputs = {id(op) for op in outputs}
     for op in post_order(outputs):

@@ -381,11 +381,11 @@ from mirstack.dialects.relay import operators
 from mirstack.dialects.relay.operators.nn import activations as basic
 
 factor = float(sys.argv[1])
-basic.register(basic.Operator(
+basic.define(
     "my.scale", ("data",), basic.identity, basic.OpPattern.ELEMWISE, numpy=lambda attrs, x: x * np.float32(factor),
     compute=lambda attrs, xs, out: [basic.elementwise(lambda x: x * mirstack.te.const(factor, x.dtype), xs[0])],
     attributes=(), doc="", source="",
-))
+)
 module = mirstack.parse("def @main(%x: Tensor[(3), float32]) { my.scale(%x) }")
 print(*mirstack.compile(module, threads=1)(np.ones(3, "float32")))
 """

@@ -462,7 +462,7 @@ class _Rule:
         return self.add(rule.BuildOp(op, args, attrs, rest=rest, capture=name), node.at)
 
     def attribute(self, node: tree.Node) -> SSAValue:
-        """Builds an attribute of a new op; a value of the program stands for its elements."""
+        """Builds an attribute of a new op; a value of the program is its elements."""
         value = self.expression(node)
         if value.type == rule.RUN:
             raise self.error(node.at, "any number of values is no attribute")

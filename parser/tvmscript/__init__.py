@@ -60,7 +60,7 @@ class TVMScript:
 
     def print(self, groups: Sequence[Sequence[Operation]], module: ModuleOp) -> list[str]:
         """The text of each group."""
-        from .print_modules import print_groups
+        from .printer import print_groups
 
         return print_groups(groups, module)
 

@@ -1,10 +1,10 @@
-"""A function and its statements as text, in the style of TVM 0.16's printer."""
+"""Prints modules, functions and their statements, in the style of TVM 0.16's printer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 
-from xdsl.dialects.builtin import NoneType
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, NoneType, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.tir.buffer import (
@@ -40,7 +40,6 @@ from ...dialects.tir.stmt import (
 from ...dialects.tir.types import BufferType, HandleType
 from ...support.diagnostics import error_at
 from .inlined_values import Plan
-from .loop_grids import loop_grid
 from .names import Names
 from .print_definitions import DefinitionPrinter, shape_text
 from .print_expressions import (
@@ -52,6 +51,63 @@ from .print_expressions import (
 )
 
 _TAB = "    "
+_IMPORT_IR = "# from tvm.script import ir as I"
+_IMPORT_TIR = "# from tvm.script import tir as T"
+
+
+def loop_grid(op: ForOp, skipped: Container[Operation]) -> list[ForOp]:
+    """Returns the plain loops, directly nested, that begin with `op`; `skipped` ops print no statement.
+
+    No extent depends on the variable of a loop before it.
+    """
+    loops: list[ForOp] = []
+    variables: set[SSAValue] = set()
+    current: ForOp | None = op
+    while current is not None and is_plain(current) and not _uses_any(current.extent, variables):
+        loops.append(current)
+        variables.add(current.loop_var)
+        current = _only_loop(current.body.block, skipped)
+    return loops
+
+
+def _only_loop(block: Block, skipped: Container[Operation]) -> ForOp | None:
+    """The loop that is a region's one statement."""
+    found: ForOp | None = None
+    for op in block.ops:
+        if op in skipped:
+            continue
+        if found is not None or not isinstance(op, ForOp):
+            return None
+        found = op
+    return found
+
+
+def is_plain(op: ForOp) -> bool:
+    """Returns whether a loop may be part of a `T.grid`."""
+    low = as_const(op.min)
+    return op.kind.data == "serial" and low is not None and low.value == 0 and not op.annotations.data
+
+
+def _uses_any(value: SSAValue, variables: set[SSAValue]) -> bool:
+    """Returns whether an expression depends on one of the variables."""
+    if not variables:
+        return False
+    pending, seen = [value], {value}
+    while pending:
+        current = pending.pop()
+        if current in variables:
+            return True
+        op = current.owner
+        if isinstance(op, Operation) and not isinstance(op, LetOp):
+            inner = list(op.operands)
+            for region in op.regions:
+                for block in region.blocks:
+                    inner += [operand for o in block.ops for operand in o.operands]
+            for operand in inner:
+                if operand not in seen:
+                    seen.add(operand)
+                    pending.append(operand)
+    return False
 
 
 class FunctionPrinter(DefinitionPrinter):
@@ -484,3 +540,62 @@ def _maker(var: VarOp) -> str:
     type_ = annotation(var.result.type)
     # A handle that says what it points to is a call already.
     return type_ if type_.endswith(")") else f"{type_}({'is_size_var=True' if var.size_var else ''})"
+
+
+def print_groups(groups: Sequence[Sequence[Operation]], module: ModuleOp) -> list[str]:
+    """Prints each group of functions; the import lines precede the first."""
+    callees: dict[str, str] = {}
+    for op in module.ops:
+        if isinstance(op, PrimFuncOp) and (name := module_of(op)) is not None:
+            callees[op.sym_name.data] = f"{name}.{op.sym_name.data}"
+    texts = [_print_group(group, module, callees) for group in groups]
+    empty = _empty_modules(module, callees)
+    classes = bool(callees or empty)
+    header = f"{_IMPORT_IR}\n{_IMPORT_TIR}\n" if classes else f"{_IMPORT_TIR}\n"
+    return [f"{header}\n{''.join(f'{e}' for e in empty)}{texts[0]}", *texts[1:]] if texts else []
+
+
+def module_of(op: Operation) -> str | None:
+    """The class that a function is printed in."""
+    name = op.attributes.get("ir_module")
+    return name.data if isinstance(name, StringAttr) else None
+
+
+def _module_attributes(module: ModuleOp) -> dict[str, Attribute]:
+    known = module.attributes.get("tir.ir_modules")
+    return dict(known.data) if isinstance(known, DictionaryAttr) else {}
+
+
+def _empty_modules(module: ModuleOp, callees: dict[str, str]) -> list[str]:
+    """Classes that have attributes or nothing, but no function."""
+    used = {name.partition(".")[0] for name in callees.values()}
+    return [
+        f"@I.ir_module\nclass {name}:\n{_module_head(attributes) or _TAB + 'pass'}\n\n"
+        for name, attributes in _module_attributes(module).items()
+        if name not in used
+    ]
+
+
+def _module_head(attributes: Attribute | None) -> str:
+    if isinstance(attributes, DictionaryAttr) and attributes.data:
+        return f"{_TAB}I.module_attrs({dictionary_text(attributes)})\n"
+    return ""
+
+
+def _print_group(group: Sequence[Operation], module: ModuleOp, callees: dict[str, str]) -> str:
+    """Functions; neighbours of one class together."""
+    parts: list[str] = []
+    attributes = _module_attributes(module)
+    current: str | None = None
+    for op in group:
+        if not isinstance(op, PrimFuncOp):
+            raise error_at(op, f"'{op.name}' is no prim_func")
+        name = module_of(op)
+        text = FunctionPrinter(op, callees).print(_TAB if name else "")
+        if name is not None and name != current:
+            head = _module_head(attributes.get(name))
+            parts.append(f"@I.ir_module\nclass {name}:\n{head}{text}")
+        else:
+            parts.append(text)
+        current = name
+    return "\n\n".join(parts)

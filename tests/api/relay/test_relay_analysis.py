@@ -8,7 +8,7 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack import ir, relay, transform
-from mirstack.api.relay.scopes import Scope
+from mirstack.api.relay.export import Scope
 from mirstack.support.diagnostics import MirError
 
 analysis = relay.analysis

@@ -9,7 +9,6 @@ read, typed or run with them.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     IntegerType,
-    LocationAttr,
     NoneType,
     StringAttr,
     TensorType,
@@ -35,7 +33,6 @@ from xdsl.traits import Commutative, OpTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.external_names import note_name
-from ...support.locations import argument_place
 from ...support.text import counted, nearest_or_all
 from ..assembly import FunctionalForm
 from .operators import TOPICS, Registry
@@ -381,14 +378,6 @@ class OperatorOp(FunctionalForm):
         from .infer.result import check_relation
 
         check_relation(self)
-
-
-def attribute_place(op: OperatorOp, message: str) -> LocationAttr:
-    """Returns the place of the attribute that a message names (`axis=3`, `'axis'`), or that of the use."""
-    for name in op.attributes:
-        if re.search(rf"(?<![\w']){re.escape(name)}=|'{re.escape(name)}'", message):
-            return argument_place(op.location, name)
-    return op.location
 
 
 def to_attribute(value: AttrValue) -> Attribute:

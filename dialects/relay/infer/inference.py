@@ -20,11 +20,11 @@ from ....support.locations import result_type_place
 from ....support.text import counted
 from ....support.walk import walk_ops
 from .. import ir
-from ..operator import OperatorOp, attribute_place
+from ..operator import OperatorOp
 from ..text import global_text, is_known, local_text, near_global, type_text
 from ..types import UNKNOWN, FuncType, RefType
 from .patterns import PatternTyping
-from .relation import Postponed, Use
+from .relation import Postponed, Use, attribute_place
 from .tir_calls import call_tir_type
 from .unify import POISON, Hole, Mismatch, TypeTooLarge, Unifier
 

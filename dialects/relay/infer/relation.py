@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.dialects.builtin import DYNAMIC_INDEX, LocationAttr, TensorType, TupleType
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....support.diagnostics import Diagnostic, MirError, location_of
-from ..operator import Attrs, Operator, OperatorOp, attribute_place
+from ....support.locations import argument_place
 from ..text import type_text
 from ..types import why_no_tensor
 from .unify import Hole, Mismatch, Unifier
+
+if TYPE_CHECKING:
+    from ..operator import Attrs, Operator, OperatorOp
 
 
 class Types(Protocol):
@@ -131,3 +135,11 @@ class Use:
             name = self.operator.arguments[argument].lstrip("*")
             diagnostic = diagnostic.with_note(f"argument '{name}', of type {type_text(type)}, comes from here", place)
         return MirError(diagnostic)
+
+
+def attribute_place(op: Operation, message: str) -> LocationAttr:
+    """Returns the place of the attribute that a message names (`axis=3`, `'axis'`), or that of the use."""
+    for name in op.attributes:
+        if re.search(rf"(?<![\w']){re.escape(name)}=|'{re.escape(name)}'", message):
+            return argument_place(op.location, name)
+    return op.location

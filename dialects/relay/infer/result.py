@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
 from ....support.diagnostics import Diagnostic, MirError, error_at
 from ....support.edit import set_type
-from ..operator import OperatorOp, attribute_place
 from ..text import type_text
-from .relation import Postponed, Types, Use
+from .relation import Postponed, Types, Use, attribute_place
 from .unify import Mismatch, Unifier
+
+if TYPE_CHECKING:
+    from ..operator import OperatorOp
 
 _MAX_REMEMBERED = 10_000
 

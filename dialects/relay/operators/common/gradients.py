@@ -13,12 +13,17 @@ from math import pi, prod, sqrt
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 
-from ...gradient import Backward, Sizes, Term, gradient
+from ...gradient import Backward, Gradient, Sizes, Term, gradient
 
 
 def unary(name: str, derivative: Callable[[Term, Term, Term], Term]) -> None:
     """Registers the gradient of an elementwise operator, from (gradient, argument, result)."""
     gradient(name)(lambda use: [derivative(use.gradient, use.args[0], use.result)])
+
+
+def _undone_by(name: str) -> Gradient:
+    """Returns the gradient of an operator that another one undoes, given the first argument."""
+    return lambda use: [use.gradient.of(name, use.args[0]), *(arg.zeros for arg in use.args[1:])]
 
 
 # Elementwise ---------------------------------------------------------------------------------------------------------
@@ -55,12 +60,6 @@ for _name in (
     unary(_name, lambda g, x, y: g)
 
 
-@gradient("floor", "ceil", "round", "trunc", "sign")
-def _steps(use: Backward) -> Sequence[Term]:
-    """Returns zeros: the operator is constant except for its steps."""
-    return [use.args[0].zeros]
-
-
 @gradient("abs")
 def _abs(use: Backward) -> Sequence[Term]:
     (x,) = use.args
@@ -90,24 +89,19 @@ def _clip(use: Backward) -> Sequence[Term]:
     return [high.of("less", x).of("where", zeros, inside)]
 
 
-@gradient("cast")
-def _cast(use: Backward) -> Sequence[Term]:
-    return [use.gradient.of("cast_like", use.args[0])]
-
-
-@gradient("cast_like")
-def _cast_like(use: Backward) -> Sequence[Term]:
-    return [use.gradient.of("cast_like", use.args[0]), use.args[1].zeros]
+gradient("cast", "cast_like")(_undone_by("cast_like"))
 
 
 @gradient(
     "zeros_like", "ones_like", "zeros", "ones", "dyn.zeros", "dyn.ones", "shape_of", "vm.shape_of", "ndarray_size", "all",
     "any", "isfinite", "isinf", "isnan", "argmax", "argmin", "argsort", "argwhere", "searchsorted", "unravel_index",
     "invert_permutation", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "left_shift", "right_shift",
-    "floor_divide", "trunc_divide", "vision.multibox_prior",
+    "floor_divide", "trunc_divide", "vision.multibox_prior", "floor", "ceil", "round", "trunc", "sign", "equal",
+    "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor",
+    "logical_not",
 )  # fmt: skip
 def _constant(use: Backward) -> Sequence[Term]:
-    """Does not change with the arguments, or in steps alone."""
+    """Returns zeros: the result does not depend on the arguments, or only in steps."""
     return [arg.zeros for arg in use.args]
 
 
@@ -206,36 +200,8 @@ def _where(use: Backward) -> Sequence[Term]:
     return [condition.zeros, taken.of("collapse_sum_like", a), other.of("collapse_sum_like", b)]
 
 
-@gradient(
-    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor",
-    "logical_not",
-)  # fmt: skip
-def _truth(use: Backward) -> Sequence[Term]:
-    return [arg.zeros for arg in use.args]
-
-
-@gradient("collapse_sum_like")
-def _collapse_sum_like(use: Backward) -> Sequence[Term]:
-    x, like = use.args
-    return [use.gradient.of("broadcast_to_like", x), like.zeros]
-
-
-@gradient("broadcast_to_like")
-def _broadcast_to_like(use: Backward) -> Sequence[Term]:
-    x, like = use.args
-    return [use.gradient.of("collapse_sum_like", x), like.zeros]
-
-
-@gradient("broadcast_to", "dyn.broadcast_to")
-def _broadcast_to(use: Backward) -> Sequence[Term]:
-    x, *shape = use.args
-    return [use.gradient.of("collapse_sum_like", x), *(arg.zeros for arg in shape)]
-
-
-@gradient("collapse_sum_to")
-def _collapse_sum_to(use: Backward) -> Sequence[Term]:
-    x, shape = use.args
-    return [use.gradient.of("broadcast_to_like", x), shape.zeros]
+gradient("collapse_sum_like", "collapse_sum_to")(_undone_by("broadcast_to_like"))
+gradient("broadcast_to_like", "broadcast_to", "dyn.broadcast_to")(_undone_by("collapse_sum_like"))
 
 
 @gradient("meshgrid")
@@ -365,13 +331,10 @@ def _cumsum(use: Backward) -> Sequence[Term]:
 # Shapes --------------------------------------------------------------------------------------------------------------
 
 
-@gradient(
+gradient(
     "reshape", "reshape_like", "nn.batch_flatten", "squeeze", "expand_dims", "contrib_reverse_reshape", "vm.reshape_tensor",
     "dyn.reshape", "dyn.squeeze", "dyn.expand_dims",
-)  # fmt: skip
-def _reshape(use: Backward) -> Sequence[Term]:
-    shaped, *likes = use.args
-    return [use.gradient.of("reshape_like", shaped), *(like.zeros for like in likes)]
+)(_undone_by("reshape_like"))  # fmt: skip
 
 
 @gradient("transpose")

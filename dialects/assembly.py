@@ -165,10 +165,7 @@ class ShortForm(PlainOp):
             parser.parse_punctuation("->")
             result = parser.parse_type()
         return cls.create(
-            operands=resolve(parser, values, types),
-            result_types=[result],
-            properties=properties,
-            attributes=attributes,
+            operands=resolve(parser, values, types), result_types=[result], properties=properties, attributes=attributes
         )
 
     def print(self, printer: Printer) -> None:

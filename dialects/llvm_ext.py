@@ -26,14 +26,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.llvm import FastMathAttr, LLVMPointerType, LLVMStructType
-from xdsl.ir import (
-    Attribute,
-    Block,
-    Dialect,
-    Operation,
-    ParametrizedAttribute,
-    SSAValue,
-)
+from xdsl.ir import Attribute, Block, Dialect, Operation, ParametrizedAttribute, SSAValue
 from xdsl.irdl import (
     AnyAttr,
     AttrSizedOperandSegments,

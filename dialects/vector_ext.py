@@ -164,12 +164,7 @@ class GatherOp(PlainOp):
     )
 
     def __init__(
-        self,
-        ref: SSAValue,
-        indices: Sequence[SSAValue],
-        index_vec: SSAValue,
-        mask: SSAValue,
-        pass_thru: SSAValue,
+        self, ref: SSAValue, indices: Sequence[SSAValue], index_vec: SSAValue, mask: SSAValue, pass_thru: SSAValue
     ):
         super().__init__(operands=[ref, indices, index_vec, mask, pass_thru], result_types=[pass_thru.type])
 

@@ -381,10 +381,7 @@ def split_by(a: Expr, c: int) -> tuple[Expr, Expr]:
     rest: list[Term] = []
     for term in a.terms:
         (rest if term[1] % c else quotient).append(term)
-    return (
-        Expr(tuple((atom, k // c) for atom, k in quotient), a.const // c),
-        Expr(tuple(rest), a.const % c),
-    )
+    return (Expr(tuple((atom, k // c) for atom, k in quotient), a.const // c), Expr(tuple(rest), a.const % c))
 
 
 def floormod(a: Expr, b: Expr) -> Expr:

@@ -126,10 +126,7 @@ class _Loops:
             return None
         ends = self.analyzer.known(atom).ends
         if ends is not None and (ends[0].terms or ends[1].terms):
-            return IntervalSet(
-                _of_sum(self.analyzer, ends[0], self).min,
-                _of_sum(self.analyzer, ends[1], self).max,
-            )
+            return IntervalSet(_of_sum(self.analyzer, ends[0], self).min, _of_sum(self.analyzer, ends[1], self).max)
         bounds = _numeric(self.analyzer, atom)
         return IntervalSet(*ends) if bounds.ends is None and ends is not None else bounds
 

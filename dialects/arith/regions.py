@@ -561,9 +561,7 @@ class Head:
 
 
 def copy_expression(
-    root: SSAValue,
-    add: Callable[[Operation], SSAValue],
-    inside: Container[Operation] | None = None,
+    root: SSAValue, add: Callable[[Operation], SSAValue], inside: Container[Operation] | None = None
 ) -> SSAValue:
     """Clones an expression down to variables, names and buffers, or down to ops that are not `inside`.
 

@@ -267,9 +267,7 @@ class ComputeOp(IRDLOperation):
 
     def __init__(self, function: str, args: Sequence[SSAValue], capture: str | None = None):
         super().__init__(
-            operands=[list(args)],
-            properties={"function": StringAttr(function), **_named(capture)},
-            result_types=[ATTR],
+            operands=[list(args)], properties={"function": StringAttr(function), **_named(capture)}, result_types=[ATTR]
         )
 
 
@@ -306,10 +304,7 @@ class BuildOp(IRDLOperation):
     rest = opt_operand_def(ATTRS)
     op = opt_operand_def(OPERATION)
     result = result_def(VALUE)
-    irdl_options = (
-        ParsePropInAttrDict(),
-        AttrSizedOperandSegments(as_property=True),
-    )
+    irdl_options = (ParsePropInAttrDict(), AttrSizedOperandSegments(as_property=True))
     traits = traits_def(Pure())
 
     def __init__(
@@ -323,12 +318,7 @@ class BuildOp(IRDLOperation):
     ):
         by_name = isinstance(callee, str)
         super().__init__(
-            operands=[
-                list(args),
-                list(attrs.values()),
-                [] if rest is None else [rest],
-                [] if by_name else [callee],
-            ],
+            operands=[list(args), list(attrs.values()), [] if rest is None else [rest], [] if by_name else [callee]],
             properties={
                 "attr_names": _strings(attrs),
                 **_named(callee if by_name else None, "callee"),

@@ -6,17 +6,7 @@ Types are in `types`, ops in `ops` and `compute`; `builder` creates them from Py
 from xdsl.ir import Dialect
 
 from .compute import ComputeOp, ExternOp, ScanOp, extents_of
-from .ops import (
-    CommReducerOp,
-    FuncOp,
-    PlaceholderOp,
-    ReadOp,
-    ReduceAxisOp,
-    ReduceOp,
-    ReturnOp,
-    is_input,
-    tensor_name,
-)
+from .ops import CommReducerOp, FuncOp, PlaceholderOp, ReadOp, ReduceAxisOp, ReduceOp, ReturnOp, is_input, tensor_name
 from .schedule_ops import (
     AxisRefOp,
     AxisValueOp,

@@ -13,16 +13,7 @@ from ..tir.intrinsics import Effect, intrinsic_effect
 from .compute import ComputeOp, ExternOp
 from .ops import CommReducerOp, ReadOp
 
-EXPRESSIONS = (
-    *tir.BINARY_OPS,
-    tir.ConstOp,
-    tir.NotOp,
-    tir.SelectOp,
-    tir.IfThenElseOp,
-    tir.CastOp,
-    tir.CallOp,
-    ReadOp,
-)
+EXPRESSIONS = (*tir.BINARY_OPS, tir.ConstOp, tir.NotOp, tir.SelectOp, tir.IfThenElseOp, tir.CastOp, tir.CallOp, ReadOp)
 """Ops that compute one scalar."""
 _SCALARS = Kinds(*EXPRESSIONS)
 _WITH_BODIES = Kinds(ComputeOp, ExternOp, CommReducerOp)

@@ -24,13 +24,7 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.traits import (
-    IsolatedFromAbove,
-    IsTerminator,
-    Pure,
-    RecursiveMemoryEffect,
-    SymbolOpInterface,
-)
+from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, RecursiveMemoryEffect, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.text import counted
@@ -293,9 +287,7 @@ class CommReducerOp(PlainOp):
 
     def __init__(self, name: str, combiner: Region, identity: Region):
         super().__init__(
-            properties={"reducer_name": StringAttr(name)},
-            regions=[combiner, identity],
-            result_types=[ReducerType()],
+            properties={"reducer_name": StringAttr(name)}, regions=[combiner, identity], result_types=[ReducerType()]
         )
 
     @property

@@ -117,7 +117,7 @@ class Tensor(Elementwise):
     def __call__(self, *indices: ExprLike) -> Expr:
         if len(indices) != len(self.dims):
             raise fail(
-                f"tensor '{self.name}' has {counted(len(self.dims), 'dimension')}, but is read with {counted(len(indices), 'index')}",
+                f"tensor '{self.name}' has {counted(len(self.dims), 'dimension')}, but is read with {counted(len(indices), 'index')}"
             )
         return Read(self, indices)
 

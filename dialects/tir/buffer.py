@@ -9,15 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DictionaryAttr,
-    IntegerAttr,
-    IntegerType,
-    NoneType,
-    StringAttr,
-    VectorType,
-)
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, IntegerType, NoneType, StringAttr, VectorType
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -111,11 +103,7 @@ class BufferOp(PlainOp):
                 [] if elem_offset is None else [elem_offset],
                 [] if data is None else [data],
             ],
-            properties={
-                "var_name": string(name),
-                "stride_dims": ArrayAttr(list(stride_dims)),
-                **(properties or {}),
-            },
+            properties={"var_name": string(name), "stride_dims": ArrayAttr(list(stride_dims)), **(properties or {})},
             result_types=[type],
         )
 
@@ -457,10 +445,7 @@ class AllocateOp(PlainOp):
     annotations = prop_def(DictionaryAttr, default_value=NO_ATTRS)
     result = result_def(HandleType)
     traits = traits_def(MemoryAllocEffect())
-    irdl_options = (
-        ParsePropInAttrDict(),
-        AttrSizedOperandSegments(as_property=True),
-    )
+    irdl_options = (ParsePropInAttrDict(), AttrSizedOperandSegments(as_property=True))
 
     def __init__(
         self,
@@ -474,12 +459,7 @@ class AllocateOp(PlainOp):
     ):
         super().__init__(
             operands=[list(extents), [] if condition is None else [condition]],
-            properties={
-                "var_name": string(name),
-                "dtype": dtype,
-                "scope": string(scope),
-                "annotations": annotations,
-            },
+            properties={"var_name": string(name), "dtype": dtype, "scope": string(scope), "annotations": annotations},
             result_types=[HandleType.get(dtype, scope)],
         )
 

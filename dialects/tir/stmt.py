@@ -25,13 +25,7 @@ from xdsl.irdl import (
     traits_def,
     var_operand_def,
 )
-from xdsl.traits import (
-    IsolatedFromAbove,
-    MemoryWriteEffect,
-    NoTerminator,
-    RecursiveMemoryEffect,
-    SymbolOpInterface,
-)
+from xdsl.traits import IsolatedFromAbove, MemoryWriteEffect, NoTerminator, RecursiveMemoryEffect, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from ...support.text import counted

@@ -14,16 +14,7 @@ from ..arithmetic import BINARY_OPS, NotOp
 from ..buffer import BufferRegionOp, LoadOp, MatchBufferOp
 from ..expr import BroadcastOp, CallOp, CastOp, CommReducerOp, ConstOp, IfThenElseOp, LetOp, RampOp, SelectOp, ShuffleOp
 from ..open_reductions import with_first_values
-from ..stmt import (
-    EnvThreadOp,
-    IterVarOp,
-    PrefetchOp,
-    PrimFuncOp,
-    ReadsOp,
-    RealizeOp,
-    TargetOp,
-    WritesOp,
-)
+from ..stmt import EnvThreadOp, IterVarOp, PrefetchOp, PrimFuncOp, ReadsOp, RealizeOp, TargetOp, WritesOp
 from .frame import Step
 from .intrinsics import EXTERN_NAMES
 from .plan import Plan, make_plan

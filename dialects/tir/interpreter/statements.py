@@ -12,18 +12,7 @@ from ... import numeric
 from ..arithmetic import AddOp, BinaryOp, MinOp, MulOp
 from ..buffer import LoadOp, StoreOp
 from ..expr import IfThenElseOp, LetOp, YieldOp
-from ..stmt import (
-    AssertOp,
-    AttrOp,
-    BlockOp,
-    EvaluateOp,
-    ForOp,
-    IfOp,
-    InitOp,
-    LaunchThreadOp,
-    ScopeOp,
-    WhileOp,
-)
+from ..stmt import AssertOp, AttrOp, BlockOp, EvaluateOp, ForOp, IfOp, InitOp, LaunchThreadOp, ScopeOp, WhileOp
 from .compiler import Compiler, handles
 from .frame import Frame, Step, run_all
 from .memory import Access

@@ -156,7 +156,7 @@ class _Detector:
     # Predicates ------------------------------------------------------------------------------------------------
 
     def add_predicate(self, predicate: Expr) -> None:
-        """Takes in every conjunct: bounds of a loop or of a fusion of loops."""
+        """Records every conjunct: bounds of a loop or of a fusion of loops."""
         bounds: dict[tuple[x.Term, ...], tuple[Expr | None, Expr | None]] = {}
         for condition in conjuncts(self.simplify(predicate)):
             if condition == x.TRUE:

@@ -115,7 +115,7 @@ class _Divider:
     divided: dict[IterSplitExpr, _Part] = field(default_factory=dict[IterSplitExpr, _Part])
 
     def collect(self, total: IterSumExpr) -> None:
-        """Notes which splits of each mark are used."""
+        """Records the used splits of each mark."""
         pending = list(total.args)
         while pending:
             split = pending.pop(0)

@@ -22,7 +22,7 @@ from ...support.external_names import note_name
 
 
 class NoMatch(Exception):
-    """Tells that a rule does not apply; not an error."""
+    """Signals that a rule does not apply; not an error."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def named_function(name: str | None = None, *, arity: int | None, wants_values: bool = False) -> Callable[[_F], _F]:
-    """Makes a Python function callable in rules, under its own name unless another is given.
+    """Registers a Python function to be called in rules, under its own name unless another is given.
 
     Raises ValueError when the name is taken.
     """

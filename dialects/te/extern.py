@@ -257,7 +257,7 @@ def extern(
     )
     op = ExternOp(name, tuple(inputs), ins, outs, tag, attrs)
     op.body = statements_of(fcompute(ins, outs))
-    outputs = op.give(list(zip(shapes, dtypes, strict=True)))
+    outputs = op.set_outputs(list(zip(shapes, dtypes, strict=True)))
     return outputs[0] if len(outputs) == 1 else outputs
 
 

@@ -60,7 +60,7 @@ class Lifted:
                 axis.hint = op.result.name_hint
                 self.scalars[op.result] = axis
             case ops.PlaceholderOp():
-                self._give(op, te.PlaceholderOp(op.var_name.data))
+                self._add_operation(op, te.PlaceholderOp(op.var_name.data))
             case ops.CommReducerOp():
                 self._reducer(op)
             case composite.ComputeOp():
@@ -69,20 +69,20 @@ class Lifted:
                 groups = [tuple(self.tensors[v] for v in g) for g in (op.init, op.update, op.state, op.inputs)]
                 attrs = _values(op.attrs)
                 scan = te.ScanOp(op.scan_name.data, groups[0], groups[1], groups[2], groups[3], op.tag.data, attrs)
-                self._give(op, scan)
+                self._add_operation(op, scan)
             case composite.ExternOp():
                 self._extern(op)
             case _:
                 if op.results and op.name.startswith("tir."):
                     self.value(op.results[0])
 
-    def _give(self, op: Operation, operation: te.Operation) -> None:
+    def _add_operation(self, op: Operation, operation: te.Operation) -> None:
         outputs: list[tuple[te.Dims, str]] = []
         for result in op.results:
             assert isinstance(result.type, TensorType)
             dims = tuple(self._extent(e) for e in composite.extents_of(result))
             outputs.append((dims, type_to_dtype(result.type.dtype)))
-        for tensor, result in zip(operation.give(outputs), op.results, strict=True):
+        for tensor, result in zip(operation.set_outputs(outputs), op.results, strict=True):
             tensor.hint = result.name_hint
             self.tensors[result] = tensor
         self.operations.append(operation)
@@ -125,7 +125,7 @@ class Lifted:
         attrs: dict[str, te.AttrValue] = dict(_values(op.attrs))
         if op.layout_free:
             attrs["layout_free_placeholders"] = [self.tensors[t] for t in op.layout_free]  # type: ignore[assignment]
-        self._give(op, te.ComputeOp(op.compute_name.data, axes, body, op.tag.data, attrs))
+        self._add_operation(op, te.ComputeOp(op.compute_name.data, axes, body, op.tag.data, attrs))
 
     def _reduction(self, op: ops.ReduceOp) -> tuple[Expr, ...]:
         axes: list[ex.IterVar] = []
@@ -158,7 +158,7 @@ class Lifted:
             op.extern_name.data, inputs, tuple(buffers[:count]), tuple(buffers[count:]), op.tag.data, _values(op.attrs)
         )
         made.body = self._statements(op.body.block)
-        self._give(op, made)
+        self._add_operation(op, made)
 
     def _statements(self, block: Block) -> list[ext.Stmt]:
         found: list[ext.Stmt] = []

@@ -58,8 +58,8 @@ class Operation:
         """Returns the axes that are reduced over: none, but of a compute that is a reduction."""
         return ()
 
-    def give(self, outputs: Sequence[tuple[Dims, str]]) -> tuple[Tensor, ...]:
-        """Makes the tensors, of these shapes and dtypes."""
+    def set_outputs(self, outputs: Sequence[tuple[Dims, str]]) -> tuple[Tensor, ...]:
+        """Creates the tensors, of these shapes and dtypes, and returns them."""
         self.outputs = tuple(Tensor(self, i, dims, dtype) for i, (dims, dtype) in enumerate(outputs))
         return self.outputs
 
@@ -428,7 +428,7 @@ def size_var(name: str = "size", dtype: str = "int32") -> Var:
 def placeholder(shape: ShapeLike, dtype: str = "float32", name: str = "placeholder") -> Tensor:
     """Creates an input tensor."""
     _check_name(name, "tensor")
-    return PlaceholderOp(name).give([(dims_of(shape), checked_dtype(dtype, f"tensor '{name}'"))])[0]
+    return PlaceholderOp(name).set_outputs([(dims_of(shape), checked_dtype(dtype, f"tensor '{name}'"))])[0]
 
 
 def reduce_axis(dom: Sequence[ExprLike], name: str = "rv") -> IterVar:
@@ -535,7 +535,7 @@ def compute_named(
             f"a reduction must be the whole value of compute '{name}'",
             "give what follows it, and what it reduces in turn, a compute of its own",
         )
-    outputs = ComputeOp(name, axis, body, tag, attrs).give([(dims, v.dtype) for v in body])
+    outputs = ComputeOp(name, axis, body, tag, attrs).set_outputs([(dims, v.dtype) for v in body])
     return outputs[0] if len(outputs) == 1 else outputs
 
 
@@ -638,5 +638,5 @@ def scan(
         if not state.dims:
             raise fail(f"the state '{state.name}' of te.scan needs a first dimension to step along")
     op = ScanOp(name, inits, updates, states, read, tag, attrs)
-    outputs = op.give([(s.dims, s.dtype) for s in states])
+    outputs = op.set_outputs([(s.dims, s.dtype) for s in states])
     return outputs[0] if len(outputs) == 1 else outputs

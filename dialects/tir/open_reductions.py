@@ -288,7 +288,7 @@ def _only_init(block: BlockOp) -> BlockOp:
 
 
 def _drop_conditions(block: BlockOp, driving: set[SSAValue]) -> None:
-    """Takes from a predicate the conditions on the loops of the reduction."""
+    """Removes the conditions on loops of the reduction from a predicate."""
     predicate, place = block.predicate, block.parent
     if predicate is None:
         return

@@ -101,7 +101,7 @@ def fold(op: type[BinaryOp] | str, lhs: Value, rhs: Value) -> Value | None:
 
 
 class ExprBuilder:
-    """Makes expressions at the end of `ops`, each new op at `location`.
+    """Builds expressions at the end of `ops`, each new op at `location`.
 
     Operands of a user that are not allowed raise MirError at `location`.
     """

@@ -127,7 +127,7 @@ class HybridEvaluator(Evaluator):
             buffer.name = str(function.name) if len(outputs) == 1 else f"{function.name}_v{place}"
         op = ext.ExternOp(str(function.name), tuple(tensors), tuple(buffers), outputs, "", None)
         op.body = body
-        made = op.give([(b.dims, b.dtype) for b in outputs])
+        made = op.set_outputs([(b.dims, b.dtype) for b in outputs])
         return made[0] if len(made) == 1 else made
 
     # Memory ----------------------------------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ class Frame:
         self.folding = set()
 
     def open_axis(self, axis: int, size: int) -> Array:
-        """Makes an axis active with `size` iterations; returns their positions."""
+        """Activates an axis with `size` iterations; returns their positions."""
         shape = [1] * self.rank
         shape[axis] = size
         positions = np.arange(size).reshape(shape)

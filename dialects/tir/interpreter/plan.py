@@ -337,7 +337,7 @@ class _Planner:
     # Updates -----------------------------------------------------------------------------------------------------
 
     def find_update(self, store: StoreOp) -> None:
-        """Notes `B[i] = B[i] + e` when nothing comes between the load and the store."""
+        """Records an update `B[i] = B[i] + e` if nothing is between the load and the store."""
         combine = store.value.owner
         if not isinstance(combine, _FOLDABLE) or store.predicate is not None:
             return

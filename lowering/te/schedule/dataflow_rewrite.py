@@ -123,7 +123,7 @@ def cache_write(schedule: ScheduleData, tensor: Sequence[te.Tensor], scope: str)
     pass_down_index(stage, domains, places, allow_missing=True)
     with location_scope(op.location):
         cached = te.ComputeOp(f"{op.name}.{scope}", tuple(new_axes), body, op.tag, op.attrs)
-        cached.give([(tuple(a.extent for a in new_axes), t.dtype) for t in op.outputs])
+        cached.set_outputs([(tuple(a.extent for a in new_axes), t.dtype) for t in op.outputs])
         args = [places[id(a)] for a in spatial]
         copy = rebuilt(op, tuple(te.Read(t, args) for t in cached.outputs))
     flow = Replacement(dict(zip(op.outputs, copy.outputs, strict=True)))
@@ -267,7 +267,7 @@ def _factored(
     parts = te.Reduction(reduction.reducer, sources, tuple(reduced), condition, ())
     body = tuple(te.Reduce(parts, i) for i in range(len(sources)))
     made = te.ComputeOp(f"{op.name}.rf", tuple(axes), body, op.tag, op.attrs)
-    made.give([(tuple(a.extent for a in axes), t.dtype) for t in op.outputs])
+    made.set_outputs([(tuple(a.extent for a in axes), t.dtype) for t in op.outputs])
     return made
 
 
@@ -283,5 +283,5 @@ def _combined(
     whole = te.Reduction(reduction.reducer, sources, (over,), None, ())
     body = tuple(te.Reduce(whole, i) for i in range(len(sources)))
     made = te.ComputeOp(f"{op.name}.repl", axes, body, op.tag, op.attrs)
-    made.give([(t.dims, t.dtype) for t in op.outputs])
+    made.set_outputs([(t.dims, t.dtype) for t in op.outputs])
     return made

@@ -111,7 +111,7 @@ def rebuilt(op: te.ComputeOp, body: tuple[Expr, ...]) -> te.ComputeOp:
     """Returns the compute with other values; its axes stay the same objects."""
     with location_scope(op.location):
         made = te.ComputeOp(op.name, op.axis, body, op.tag, op.attrs)
-        made.give([(t.dims, t.dtype) for t in op.outputs])
+        made.set_outputs([(t.dims, t.dtype) for t in op.outputs])
     for new, old in zip(made.outputs, op.outputs, strict=True):
         new.hint = old.hint
     return made
@@ -130,7 +130,7 @@ def replace_inputs(op: te.Operation, replacement: Replacement) -> te.Operation:
                 return op
             with location_scope(op.location):
                 scan = te.ScanOp(op.name, groups[0], groups[1], groups[2], groups[3], op.tag, op.attrs)
-                scan.give([(t.dims, t.dtype) for t in op.outputs])
+                scan.set_outputs([(t.dims, t.dtype) for t in op.outputs])
             if "schedule_axes" in op.__dict__:
                 scan.__dict__["schedule_axes"] = op.__dict__["schedule_axes"]
             return scan
@@ -141,7 +141,7 @@ def replace_inputs(op: te.Operation, replacement: Replacement) -> te.Operation:
             with location_scope(op.location):
                 made = ext.ExternOp(op.name, inputs, op.in_buffers, op.out_buffers, op.tag, op.attrs)
                 made.body = op.body
-                made.give([(t.dims, t.dtype) for t in op.outputs])
+                made.set_outputs([(t.dims, t.dtype) for t in op.outputs])
             return made
         case _:
             return op

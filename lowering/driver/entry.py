@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, StringAttr, TensorTyp
 from xdsl.ir import Attribute, Operation
 
 from ...support.diagnostics import error_at, location_of, source_position
-from ...support.text import counted, did_you_mean
-from .loading.executable import Kind, Param
+from ...support.text import did_you_mean
+from .loading.executable import Kind, Param, wrong_count
 
 if TYPE_CHECKING:
     from .program import Tensor, Tree
@@ -154,8 +154,7 @@ class Arguments:
     def flat(self, args: Sequence[Any]) -> list[Any]:
         """Returns the arguments of a call as one list of tensors. Raises TypeError for a wrong number of them."""
         if len(args) != len(self.params):
-            names = ", ".join(name for name, _ in self.params)
-            raise TypeError(f"{self.function} takes {counted(len(self.params), 'argument')} ({names}), not {len(args)}")
+            raise wrong_count(self.function, [name for name, _ in self.params], len(args))
         return [
             leaf for (name, tree), value in zip(self.params, args, strict=True) for leaf in _flat(name, tree, value)
         ]

@@ -34,14 +34,9 @@ PAUSES = {
 }
 
 EXPORTS = (
-    "mirstack_parallel_for",
-    "mirstack_set_threads",
-    "mirstack_set_spins",
-    "mirstack_set_pinning",
-    "mirstack_get_threads",
-    "mirstack_reset",
-    "mirstack_shutdown",
-)
+    "mirstack_parallel_for", "mirstack_set_threads", "mirstack_set_spins", "mirstack_set_pinning",
+    "mirstack_get_threads", "mirstack_reset", "mirstack_shutdown",
+)  # fmt: skip
 
 POOL = ctypes.c_int64(0)
 """How many threads the pool was set to here, 0 before that; in memory that compiled code reads, too."""

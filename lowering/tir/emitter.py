@@ -40,17 +40,8 @@ REASSOCIABLE: Mapping[str, Attribute] = {
 ANY_ZERO: Mapping[str, Attribute] = {"fastmath": arith.FastMathFlagsAttr([FastMathFlag.NO_SIGNED_ZEROS])}
 _PREDICATES = {"eq": 0, "ne": 1, "slt": 2, "sle": 3, "sgt": 4, "sge": 5, "ult": 6, "ule": 7, "ugt": 8, "uge": 9}
 _FLOAT_PREDICATES = {
-    "oeq": 1,
-    "ogt": 2,
-    "oge": 3,
-    "olt": 4,
-    "ole": 5,
-    "one": 6,
-    "ord": 7,
-    "ueq": 8,
-    "une": 13,
-    "uno": 14,
-}
+    "oeq": 1, "ogt": 2, "oge": 3, "olt": 4, "ole": 5, "one": 6, "ord": 7, "ueq": 8, "une": 13, "uno": 14,
+}  # fmt: skip
 
 
 class StdEmitter(Emitter):

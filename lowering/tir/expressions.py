@@ -427,14 +427,9 @@ def convert(f: FunctionLowering, value: SSAValue, source: Attribute, target: Att
 
 
 _CASTS: dict[str, type[Operation]] = {
-    "trunci": arith.TruncIOp,
-    "extui": arith.ExtUIOp,
-    "extsi": arith.ExtSIOp,
-    "uitofp": arith.UIToFPOp,
-    "sitofp": arith.SIToFPOp,
-    "fptoui": arith.FPToUIOp,
-    "fptosi": arith.FPToSIOp,
-}
+    "trunci": arith.TruncIOp, "extui": arith.ExtUIOp, "extsi": arith.ExtSIOp, "uitofp": arith.UIToFPOp,
+    "sitofp": arith.SIToFPOp, "fptoui": arith.FPToUIOp, "fptosi": arith.FPToSIOp,
+}  # fmt: skip
 
 
 def _cast(f: FunctionLowering, kind: str, value: SSAValue, type_: Attribute) -> SSAValue:

@@ -42,6 +42,11 @@ LIBM = frozenset(row.name for row in INTRINSICS.values() if row.mlir_float == "l
 # These are exact in any width: no detour through float32.
 EXACT = frozenset(row.name for row in INTRINSICS.values() if row.operands is NUMBERS and row.arity == 1)
 
+_GPU = (
+    "tvm_storage_sync", "tvm_thread", "tvm_warp", "ptx_", "mma_", "tvm_mma", "tvm_load_matrix", "tvm_fill", "cuda", "simdgroup",
+)  # fmt: skip
+"""Beginnings of the names of intrinsics that need a GPU."""
+
 Rule = Callable[[FunctionLowering, tir.CallOp], None]
 
 
@@ -75,26 +80,9 @@ def lower_call(f: FunctionLowering, op: tir.CallOp) -> None:
             op,
             f"the intrinsic 'T.{name}' cannot be compiled for a CPU",
             "synchronization, warp and tensor-core intrinsics need a GPU target"
-            if _is_gpu(name)
+            if name.startswith(_GPU)
             else "no lowering knows it",
         )
-
-
-def _is_gpu(name: str) -> bool:
-    return name.startswith(
-        (
-            "tvm_storage_sync",
-            "tvm_thread",
-            "tvm_warp",
-            "ptx_",
-            "mma_",
-            "tvm_mma",
-            "tvm_load_matrix",
-            "tvm_fill",
-            "cuda",
-            "simdgroup",
-        )
-    )
 
 
 def _in_wide_float(

@@ -207,30 +207,11 @@ def lower_evaluate(f: FunctionLowering, op: tir.EvaluateOp) -> None:
 
 
 IGNORED_ATTRIBUTES = (
-    "pragma_",
-    "storage_scope",
-    "realize_scope",
-    "storage_alignment",
-    "buffer_bind_scope",
-    "buffer_dim_align",
-    "double_buffer",
-    "loop_scope",
-    "reduce_scope",
-    "hand_threaded",
-    "compute_scope",
-    "device_id",
-    "device_type",
-    "target",
-    "extern_scope",
-    "prefetch_scope",
-    "virtual_thread",
-    "layout_transforms",
-    "axis_separators",
-    "noalias",
-    "tir.",
-    "software_pipeline",
-    "hoist",
-)
+    "pragma_", "storage_scope", "realize_scope", "storage_alignment", "buffer_bind_scope", "buffer_dim_align",
+    "double_buffer", "loop_scope", "reduce_scope", "hand_threaded", "compute_scope", "device_id", "device_type",
+    "target", "extern_scope", "prefetch_scope", "virtual_thread", "layout_transforms", "axis_separators", "noalias",
+    "tir.", "software_pipeline", "hoist",
+)  # fmt: skip
 
 
 @lowers(tir.AttrOp)

@@ -76,12 +76,9 @@ class Link(ctypes.Structure):
     """A context as `lowering/runtime/call.ll` keeps it while no call uses it."""
 
     _fields_ = (
-        ("next", ctypes.c_void_p),
-        ("thread", ctypes.c_int64),
-        ("table", ctypes.c_void_p),
-        ("depth", ctypes.c_void_p),
+        ("next", ctypes.c_void_p), ("thread", ctypes.c_int64), ("table", ctypes.c_void_p), ("depth", ctypes.c_void_p),
         ("grown", ctypes.c_void_p),
-    )
+    )  # fmt: skip
 
 
 class Context:

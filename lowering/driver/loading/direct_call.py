@@ -25,18 +25,10 @@ METH_FASTCALL = 0x0080
 """Python's C interface: a builtin that takes the address and the number of its arguments."""
 
 PYTHON = (
-    "PyTuple_GetItem",
-    "PyTuple_New",
-    "PyTuple_SetItem",
-    "PyLong_AsVoidPtr",
-    "PyObject_Vectorcall",
-    "PyEval_SaveThread",
-    "PyEval_RestoreThread",
-    "PyThread_get_thread_ident",
-    "Py_IncRef",
-    "Py_DecRef",
+    "PyTuple_GetItem", "PyTuple_New", "PyTuple_SetItem", "PyLong_AsVoidPtr", "PyObject_Vectorcall",
+    "PyEval_SaveThread", "PyEval_RestoreThread", "PyThread_get_thread_ident", "Py_IncRef", "Py_DecRef",
     "PyCFunction_NewEx",
-)
+)  # fmt: skip
 """What is called of Python; all but the last by `call.ll`."""
 
 
@@ -44,16 +36,10 @@ class _Array(ctypes.Structure):
     """A numpy array's object (numpy's C API, "PyArrayObject"), as `call.ll` reads it."""
 
     _fields_ = (
-        ("references", ctypes.c_int64),
-        ("type", ctypes.c_void_p),
-        ("data", ctypes.c_void_p),
-        ("rank", ctypes.c_int),
-        ("extents", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.c_void_p),
-        ("base", ctypes.c_void_p),
-        ("dtype", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-    )
+        ("references", ctypes.c_int64), ("type", ctypes.c_void_p), ("data", ctypes.c_void_p), ("rank", ctypes.c_int),
+        ("extents", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.c_void_p), ("base", ctypes.c_void_p),
+        ("dtype", ctypes.c_void_p), ("flags", ctypes.c_int),
+    )  # fmt: skip
 
 
 class _Input(ctypes.Structure):
@@ -66,29 +52,19 @@ class _Output(ctypes.Structure):
 
 class _Plan(ctypes.Structure):
     _fields_ = (
-        ("code", ctypes.c_void_p),
-        ("contexts", ctypes.c_void_p),
-        ("input_count", ctypes.c_int64),
-        ("inputs", ctypes.c_void_p),
-        ("output_count", ctypes.c_int64),
-        ("outputs", ctypes.c_void_p),
-        ("single", ctypes.c_int64),
-        ("threads", ctypes.c_int64),
-        ("pool", ctypes.c_void_p),
-        ("array_type", ctypes.c_void_p),
-        ("declined", ctypes.c_void_p),
-    )
+        ("code", ctypes.c_void_p), ("contexts", ctypes.c_void_p), ("input_count", ctypes.c_int64),
+        ("inputs", ctypes.c_void_p), ("output_count", ctypes.c_int64), ("outputs", ctypes.c_void_p),
+        ("single", ctypes.c_int64), ("threads", ctypes.c_int64), ("pool", ctypes.c_void_p),
+        ("array_type", ctypes.c_void_p), ("declined", ctypes.c_void_p),
+    )  # fmt: skip
 
 
 class _Method(ctypes.Structure):
     """PyMethodDef."""
 
     _fields_ = (
-        ("name", ctypes.c_char_p),
-        ("code", ctypes.c_void_p),
-        ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )
+        ("name", ctypes.c_char_p), ("code", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p),
+    )  # fmt: skip
 
 
 class _Functions:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from ....dialects.array import laid_out, numpy_dtype, storage_of
-from ....support.text import did_you_mean
+from ....support.text import counted, did_you_mean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -133,6 +133,11 @@ class Executable(ABC):
                     raise ValueError(f"the size of '{param.name}' is not known: give it, or an array that has it")
                 arrays[param.name] = np.zeros([s for s in shape if s is not None], numpy_dtype(param.dtype))
         return arrays
+
+
+def wrong_count(name: str, params: Sequence[str], given: int) -> TypeError:
+    """Returns the error for a call of `name` with another number of arguments than it has parameters."""
+    return TypeError(f"{name} takes {counted(len(params), 'argument')} ({', '.join(params)}), not {given}")
 
 
 def flatten(value: Any) -> list[Any]:

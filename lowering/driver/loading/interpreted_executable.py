@@ -13,11 +13,10 @@ from ....dialects import te, tir
 from ....dialects.array import numpy_dtype
 from ....support.deep_stack import in_deep_stack
 from ....support.diagnostics import error_at
-from ....support.text import counted
 from ....support.walk import all_ops
 from ...tir.signature import BufferParam, KernelSignature, ScalarParam
 from ..entry import Arguments, entry_kind, find_entry, name_of, places_of, relay_params
-from .executable import Array, Executable, Param, as_array, as_scalar, check_array
+from .executable import Array, Executable, Param, as_array, as_scalar, check_array, wrong_count
 from .kernel_executable import C_TYPES, bind_sizes, check_overlap, param_of, unpassed_scalar
 
 
@@ -60,8 +59,7 @@ class InterpretedExecutable(Executable):
         if self._arguments is not None:
             args = tuple(self._arguments.flat(args))
         if len(args) != len(self.params):
-            names = ", ".join(param.name for param in self.params)
-            raise TypeError(f"{self.name} takes {counted(len(self.params), 'argument')} ({names}), not {len(args)}")
+            raise wrong_count(self.name, [param.name for param in self.params], len(args))
         values: dict[str, Any] = {}
         for value, param in zip(args, self.params, strict=True):
             if param.is_scalar:

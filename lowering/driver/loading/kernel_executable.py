@@ -14,28 +14,19 @@ from numpy.lib.array_utils import byte_bounds
 
 from ....dialects.array import numpy_dtype
 from ....support.diagnostics import MirError
-from ....support.text import counted
 from ...llvm.jit.call import address_of, diagnostic_of
 from ...llvm.jit.load import CompiledModule
 from ...mangle_symbols import linked_name
 from ...runtime import use_threads
 from ...tir.signature import BufferParam, HandleParam, KernelSignature, ScalarParam, Size, known_strides
 from ..program import KernelProgram
-from .executable import Array, Executable, Param, as_array, as_scalar, check_array
+from .executable import Array, Executable, Param, as_array, as_scalar, check_array, wrong_count
 
 C_TYPES: dict[str, Any] = {
-    "bool": ctypes.c_bool,
-    "int8": ctypes.c_int8,
-    "int16": ctypes.c_int16,
-    "int32": ctypes.c_int32,
-    "int64": ctypes.c_int64,
-    "uint8": ctypes.c_uint8,
-    "uint16": ctypes.c_uint16,
-    "uint32": ctypes.c_uint32,
-    "uint64": ctypes.c_uint64,
-    "float32": ctypes.c_float,
-    "float64": ctypes.c_double,
-}
+    "bool": ctypes.c_bool, "int8": ctypes.c_int8, "int16": ctypes.c_int16, "int32": ctypes.c_int32,
+    "int64": ctypes.c_int64, "uint8": ctypes.c_uint8, "uint16": ctypes.c_uint16, "uint32": ctypes.c_uint32,
+    "uint64": ctypes.c_uint64, "float32": ctypes.c_float, "float64": ctypes.c_double,
+}  # fmt: skip
 """How a scalar of each dtype is passed."""
 
 
@@ -63,8 +54,7 @@ class KernelExecutable(Executable):
             args = self._in_order(args, named)
         params = self.params
         if len(args) != len(params):
-            names = ", ".join(param.name for param in params)
-            raise TypeError(f"{self.name} takes {counted(len(params), 'argument')} ({names}), not {len(args)}")
+            raise wrong_count(self.name, [param.name for param in params], len(args))
         results = [np.zeros((), numpy_dtype(param.dtype)) for param in self._results]
         passed: list[int | float] = []
         arrays: dict[str, Array] = {}

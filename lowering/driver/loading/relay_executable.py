@@ -21,7 +21,7 @@ from ..entry import Arguments, flatten_tree, rebuild
 from ..program import RelayProgram
 from .call_memory import Context, DynamicOutput, Output, Prepared, output_of
 from .direct_call import DirectCall, direct_call
-from .executable import Array, Executable, Param, as_array, check_array
+from .executable import Array, Executable, Param, as_array, check_array, wrong_count
 
 _CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 
@@ -97,8 +97,7 @@ class RelayExecutable(Executable):
         """Checks the arguments one by one, and calls the program; returns its array, or a tuple of them."""
         inputs = self._inputs
         if len(args) != len(inputs):
-            names = ", ".join(param.name for param in self.params)
-            raise TypeError(f"{self.name} takes {counted(len(inputs), 'argument')} ({names}), not {len(args)}")
+            raise wrong_count(self.name, [param.name for param in self.params], len(args))
         arrays: list[object] = []
         addresses: list[int] = []
         for value, (param, shape, dtype) in zip(args, inputs, strict=True):

@@ -8,6 +8,12 @@ from ....dialects import tir
 from ....support.edit import insert_op_before
 from ....support.walk import walk_ops
 
+DECLARATIONS = (
+    tir.AllocateOp, tir.DeclBufferOp, tir.LaunchThreadOp, tir.EnvThreadOp, tir.VarOp, tir.MatchBufferOp, tir.AllocBufferOp,
+    tir.AllocateConstOp, tir.IterVarOp, tir.CommReducerOp,
+)  # fmt: skip
+"""Ops whose results are names for all that follows."""
+
 
 def place_declarations(function: tir.PrimFuncOp) -> None:
     """Moves each implicit declaration before its first use, in the innermost block around all uses."""
@@ -97,20 +103,13 @@ def _needs(declaration: tir.DeclBufferOp) -> set[Block]:
 
 
 def _statement_start(op: Operation) -> Operation:
-    first = op
-    while True:
-        before = first.prev_op
-        if before is None or not _is_expression(before):
-            return first
-        first = before
+    while (before := op.prev_op) is not None and _is_expression(before):
+        op = before
+    return op
 
 
 def _is_expression(op: Operation) -> bool:
-    return bool(op.results) and not isinstance(
-        op,
-        tir.LetOp | tir.AllocateOp | tir.DeclBufferOp | tir.LaunchThreadOp | tir.EnvThreadOp | tir.VarOp | tir.MatchBufferOp
-        | tir.AllocBufferOp | tir.AllocateConstOp | tir.IterVarOp | tir.CommReducerOp,
-    )  # fmt: skip
+    return bool(op.results) and not isinstance(op, (tir.LetOp, *DECLARATIONS))
 
 
 def _move(declaration: tir.DeclBufferOp, target: Operation) -> None:

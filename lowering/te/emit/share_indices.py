@@ -19,13 +19,11 @@ from ....dialects import tir
 from ....dialects.tir.arithmetic import BinaryOp
 from ....support.edit import erase_op
 from ....support.walk import walk_ops
+from .place_declarations import DECLARATIONS
 
 _ELIGIBLE = (BinaryOp, tir.NotOp, tir.SelectOp, tir.CastOp)
 _STATEMENTS = (tir.StoreOp, tir.EvaluateOp)
-_OUTER = (
-    tir.AllocateOp, tir.DeclBufferOp, tir.LaunchThreadOp, tir.EnvThreadOp, tir.VarOp, tir.MatchBufferOp, tir.AttrOp,
-    tir.AllocBufferOp, tir.AllocateConstOp, tir.IterVarOp, tir.CommReducerOp,
-)  # fmt: skip
+_OUTER = (tir.AttrOp, *DECLARATIONS)
 """Ops that act on all that follows: a list of statements begins after them."""
 
 
@@ -209,14 +207,9 @@ def _tree(root: OpResult, block: Block, kept: list[Operation]) -> None:
 
 def _start(first: Operation) -> Operation:
     """Returns the first op of the list of statements, after the ops that act on all of it."""
-    op = first
-    begin: Operation = first
-    while True:
-        before = op.prev_op
-        if before is None or isinstance(before, _OUTER):
-            return begin
-        op = before
-        begin = before
+    while (before := first.prev_op) is not None and not isinstance(before, _OUTER):
+        first = before
+    return first
 
 
 def share_indices(function: tir.PrimFuncOp) -> None:

@@ -38,7 +38,7 @@ def run_visits(first: Visit) -> None:
 
 
 def analyzer_at(op: Operation) -> Analyzer:
-    """An analyzer that knows the ranges of the loops around an op."""
+    """Returns an analyzer that knows the ranges of the loops around an op."""
     analyzer = Analyzer()
     for loop in reversed([outer for outer in enclosing(op) if isinstance(outer, tir.ForOp)]):
         if is_index_type(loop.loop_var.type):
@@ -77,7 +77,7 @@ class AnalyzedWalk:
         return None
 
     def leave(self, block: Block) -> None:
-        """After the last op of a block, what is known there still being known."""
+        """Visits the end of a block, under what is known there."""
 
     def inside(self, op: Operation) -> Visit:
         """Visits the regions of an op under what holds there; an op without regions adds what holds after it."""
@@ -103,19 +103,19 @@ class AnalyzedWalk:
                 yield from self.regions(op.regions)
 
     def regions(self, regions: Iterable[Region], condition: Expr = x.TRUE) -> Visit:
-        """The blocks of regions, where the condition holds."""
+        """Visits the blocks of regions, where the condition holds."""
         for region in regions:
             for block in region.blocks:
                 yield self.block(block, lambda: self.analyzer.constraint(condition))
 
     def bind_loop(self, op: tir.ForOp) -> None:
-        """The range of a loop's variable."""
+        """Adds the range of a loop's variable."""
         for variable in (op.loop_var, op.var):
             if variable is not None and is_index_type(variable.type):
                 self.analyzer.bind(variable, op.min, op.extent)
 
     def bind_axes(self, op: tir.BlockOp) -> None:
-        """The domains of a block's axes, and its predicate."""
+        """Adds the domains of a block's axes, and its predicate."""
         if op.predicate is not None:
             self.analyzer.constraint(op.predicate)
         for variable, low, extent in zip(op.iter_vars, op.dom_mins, op.dom_extents, strict=True):

@@ -53,7 +53,7 @@ def copy_ops(ops: Iterable[Operation], values: Mapping[SSAValue, SSAValue]) -> l
 
 
 def shifted(value: SSAValue, amount: int, anchor: Operation) -> SSAValue:
-    """`value + amount`, made before `anchor`; of a number, the number."""
+    """Builds `value + amount` before `anchor`; of a constant, a constant."""
     builder, number = builder_before(anchor), as_const(value)
     if number is not None:
         return builder.insert(tir.ConstOp.int(int(number.value) + amount, value.type)).result

@@ -44,7 +44,7 @@ class Touched:
         return self
 
     def touch_memory(self, root: SSAValue) -> None:
-        """Memory depends on the variable: what is loaded from it does."""
+        """Marks memory, and all that is loaded from it, as dependent on the variable."""
         if root not in self.memory:
             self.memory.add(root)
             self.pending += self.readers.get(root, [])
@@ -66,7 +66,7 @@ class Touched:
         return found
 
     def use(self, op: Operation) -> None:
-        """An op one of whose operands depends on the variable."""
+        """Marks what an op with an operand that depends on the variable passes on."""
         match op:
             case tir.StoreOp():
                 self.touch_memory(self.root(op.buffer))
@@ -103,7 +103,7 @@ class Touched:
                 self.writes_of(inner)
 
     def writes_of(self, call: tir.CallOp) -> None:
-        """The memory that a call writes, by the access pointers that it is given."""
+        """Marks the memory that a call writes through access pointers."""
         for argument in call.arguments:
             pointer = argument.owner
             if isinstance(pointer, tir.CallOp) and pointer.intrinsic.data == "tvm_access_ptr":

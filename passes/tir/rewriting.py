@@ -33,12 +33,12 @@ OpT = TypeVar("OpT", bound=Operation)
 
 
 def prim_funcs(module: ModuleOp) -> list[tir.PrimFuncOp]:
-    """The prim_funcs at the top of the module."""
+    """Returns the prim_funcs at the top of the module."""
     return [op for op in module.body.block.ops if isinstance(op, tir.PrimFuncOp)]
 
 
 def ops_of(root: Operation, kind: type[OpT]) -> list[OpT]:
-    """Every op of this kind inside `root`, outer before inner, in order."""
+    """Returns every op of this kind inside `root`, outer before inner, in order."""
     of_kind = _of_kind(kind)
     return cast("list[OpT]", [op for op in all_ops(root) if of_kind[type(op)]])
 
@@ -49,7 +49,7 @@ def _of_kind(kind: type[Operation]) -> Kinds:
 
 
 def set_operands(op: Operation, *groups: Sequence[SSAValue]) -> None:
-    """Gives an op with operand segments new operands, one group per segment."""
+    """Sets the operands of an op with operand segments, one group per segment."""
     op.operands = [value for group in groups for value in group]
     op.properties["operandSegmentSizes"] = i32_array(*map(len, groups))
 
@@ -158,12 +158,12 @@ def is_statement(op: Operation) -> bool:
 
 
 def statements_of(block: Block) -> Iterator[Operation]:
-    """The statements of a block, in order."""
+    """Yields the statements of a block, in order."""
     return filter(is_statement, block.ops)
 
 
 def only_statement(block: Block) -> Operation | None:
-    """The statement of a block that has one; None if it has none, or several."""
+    """Returns the statement of a block that has one; None if it has none, or several."""
     statements = statements_of(block)
     first = next(statements, None)
     return None if next(statements, None) is not None else first
@@ -185,7 +185,7 @@ def nothing_at_end(block: Block) -> None:
 
 
 def replace_by_side(op: tir.IfOp | tir.IfThenElseOp, taken: bool, keep_statement: bool = True) -> list[Operation]:
-    """Puts one side of a branch into its place; the ops that came, in order.
+    """Replaces a branch by one of its sides; returns the ops of the side, in order.
 
     With `keep_statement`, `T.evaluate(0)` is left where a region would be without statements.
     """
@@ -211,7 +211,7 @@ def replace_by_side(op: tir.IfOp | tir.IfThenElseOp, taken: bool, keep_statement
 
 
 def lower_init(init: tir.InitOp) -> None:
-    """`with T.init(): S` becomes `if` every reduction axis is at the start of its domain: S."""
+    """Replaces `with T.init(): S` by S under the condition that all reduction axes are at their start."""
     block = init.parent_op()
     if not isinstance(block, tir.BlockOp):
         raise error_at(

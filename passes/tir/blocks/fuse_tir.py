@@ -132,7 +132,7 @@ class _Unit:
 
 
 def _local_calls(function: relay.FnOp) -> list[relay.CallOp]:
-    """The calls of a local function; raises _Cannot where it is used in another way."""
+    """Returns the calls of a local function; raises _Cannot where it is used in another way."""
     calls: list[relay.CallOp] = []
     for use in function.result.uses:
         op = use.operation
@@ -189,7 +189,7 @@ class _Fusion:
         return found
 
     def build(self, name: str) -> tir.PrimFuncOp:
-        """The prim_func: the function's parameters, then its results."""
+        """Builds the prim_func: its parameters are the function's, then the results."""
         source = self.function
         inputs = [n.data for n in source.param_names.data]
         outputs = {place: type for op, _, types in self.steps for place, type in self._outputs(op, types)}
@@ -225,7 +225,7 @@ class _Fusion:
         return built
 
     def _input(self, value: SSAValue) -> BufferType:
-        """The type of a parameter: as the first callee has it, whose indices may be int64."""
+        """Returns the type of a parameter: that of the first callee, whose indices may be int64."""
         for op, _, types in self.steps:
             for argument, type in zip(op.arguments, types, strict=False):
                 if argument is value:
@@ -262,7 +262,7 @@ class _Names:
 
 
 def _match_of(parameter: SSAValue) -> tir.MatchBufferOp | None:
-    """The buffer that a handle parameter is matched to."""
+    """Returns the buffer that a handle parameter is matched to."""
     users = [use.operation for use in parameter.uses]
     return users[0] if len(users) == 1 and isinstance(users[0], tir.MatchBufferOp) else None
 

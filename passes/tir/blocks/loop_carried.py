@@ -99,7 +99,7 @@ class CarriedValues:
         )
 
     def _uses(self) -> tuple[list[_Use] | None, list[_Use]]:
-        """(reads, writes); None for the reads where it is not known what is read."""
+        """Returns (reads, writes); None for the reads where it is not known what is read."""
         reads: dict[Operation, list[_Use]] = {}
         writes: dict[Operation, list[_Use]] = {}
         for use in self._buffer.uses:
@@ -189,7 +189,7 @@ class CarriedValues:
             yield
 
     def _range_of(self, loop: tir.ForOp) -> tuple[Expr, Expr, Expr]:
-        """The variable of a loop, its first value and its extent."""
+        """Returns the variable of a loop, its first value and its extent."""
         found = self._ranges.get(loop)
         if found is None:
             expr = self._analyzer.expr
@@ -418,7 +418,7 @@ class CarriedValues:
         return False
 
     def _while_inner_run(self, use: _Use, loop: tir.ForOp) -> list[Ends | None]:
-        """The ends of a use in each dimension while the loops in `loop` run; None: not known."""
+        """Returns the ends of a use in each dimension while the loops in `loop` run; None: not known."""
         known = self._reached.get((use, loop))
         if known is not None:
             return known
@@ -447,7 +447,7 @@ def _joined(items: Sequence[_T], high: int, low: int, joined: _T) -> tuple[_T, .
 
 
 def _in_loops(e: Expr, bound: Sequence[dict[Atom, Expr]]) -> Expr:
-    """An expression with what the axes of the blocks around, innermost first, are bound to in their place."""
+    """Substitutes their bindings for the axes of the blocks around, innermost first."""
     for values in bound:
         e = substitute(e, values)
     return e

@@ -131,7 +131,7 @@ def _scope_of(op: Operation) -> None:
 
 
 def _launch(loop: tir.ForOp, thread: str) -> None:
-    """`for i in T.thread_binding(…)` as `i = T.launch_thread(…)` and the body."""
+    """Replaces `for i in T.thread_binding(…)` by `i = T.launch_thread(…)` and the body."""
     _scope_of(loop)
     builder = builder_before(loop)
     launch = builder.insert(tir.LaunchThreadOp(loop.var_name.data, thread, loop.extent))

@@ -36,13 +36,13 @@ MOST_PARTS = 4
 
 
 def _scopes_around(op: Operation) -> list[Block]:
-    """The bodies of loops, blocks and functions around `op`, outermost first."""
+    """Returns the bodies of loops, blocks and functions around `op`, outermost first."""
     around = (each for each in enclosing(op) if isinstance(each, tir.ForOp | tir.BlockOp | tir.PrimFuncOp))
     return [each.body.block for each in around][::-1]
 
 
 def _driving_loops(block: tir.BlockOp, kinds: tuple[str, ...]) -> set[Operation]:
-    """The loops whose variables the block's axes of some kinds are bound to."""
+    """Returns the loops whose variables the block's axes of some kinds are bound to."""
     loops: set[Operation] = set()
     pending: list[SSAValue] = [
         binding for kind, binding in zip(block.iter_types.data, block.bindings, strict=True) if kind.data in kinds
@@ -76,12 +76,12 @@ ORDERED = ("scan", "opaque")
 
 
 def _block_around(op: Operation) -> tir.BlockOp | None:
-    """The block that an op is in."""
+    """Returns the innermost block around an op."""
     return next((each for each in enclosing(op) if isinstance(each, tir.BlockOp)), None)
 
 
 def _scopes_of_block(block: tir.BlockOp, memo: Memo) -> _Scopes:
-    """The scopes that may hold a buffer which a block uses."""
+    """Returns the scopes that may hold a buffer which a block uses."""
     found = memo.get(block)
     if found is None:
         around = _scopes_around(block)
@@ -95,7 +95,7 @@ def _scopes_of_block(block: tir.BlockOp, memo: Memo) -> _Scopes:
 
 
 def _outside(scopes: list[Block], loops: set[Operation]) -> list[Block]:
-    """Those of nested scopes that are in none of the loops."""
+    """Returns the nested scopes that are in none of the loops."""
     return scopes[: next((k for k, scope in enumerate(scopes) if scope.parent_op() in loops), len(scopes))]
 
 
@@ -134,7 +134,7 @@ def _undeclare(buffer: SSAValue, target: Block) -> None:
 
 
 def _scopes_of_all(alloc: tir.AllocBufferOp, memo: Memo) -> list[Block]:
-    """The scopes that hold every use of a buffer, outermost first."""
+    """Returns the scopes that hold every use of a buffer, outermost first."""
     common: list[Block] | None = None
     uses = [(op, _block_around(op)) for op in _using_ops(alloc.result)]
     updating = {block for op, block in uses if not isinstance(op, tir.LoadOp)}
@@ -198,7 +198,7 @@ def _are_apart(a: tir.BufferRegionOp, b: tir.BufferRegionOp, analyzer: Analyzer)
 
 
 def split_apart(alloc: tir.AllocBufferOp, memo: Memo) -> list[tir.AllocBufferOp]:
-    """A buffer of which the parts of a loop each use elements of their own, as one for each part."""
+    """Splits a buffer of which the parts of a loop use disjoint elements into one for each part."""
     scopes = _scopes_of_all(alloc, memo)
     parts = _parts(alloc, scopes[-1]) if scopes and alloc.parent in scopes else []
     if not parts:
@@ -216,7 +216,7 @@ def split_apart(alloc: tir.AllocBufferOp, memo: Memo) -> list[tir.AllocBufferOp]
 
 
 def _target(alloc: tir.AllocBufferOp, scopes: list[Block]) -> Block:
-    """The innermost of nested scopes, the home of a buffer among them, into which the buffer may move."""
+    """Returns the innermost of nested scopes, from a buffer's own, into which the buffer may move."""
     target = alloc.parent
     assert target is not None
     values: CarriedValues | None = None

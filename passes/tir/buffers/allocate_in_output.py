@@ -66,7 +66,7 @@ def output_for(alloc: tir.AllocBufferOp) -> SSAValue | None:
 
 
 def _accesses(buffer: SSAValue) -> list[AccessOp] | None:
-    """The loads and stores of a buffer that is used in no other way."""
+    """Returns the loads and stores of a buffer; None if it is used in another way."""
     found: list[AccessOp] = []
     for use in buffer.uses:
         op = use.operation

@@ -63,7 +63,7 @@ class BoundsProof:
 
     @contextmanager
     def bind(self, variable: SSAValue, low: SSAValue, extent: SSAValue) -> Generator[None]:
-        """Inside, a loop's or axis' variable has its range, which is not empty."""
+        """Binds a loop's or axis' variable to its range, which is not empty."""
         size = self.analyzer.expr(extent)
         known = len(self.extents)
         if size.terms:
@@ -74,7 +74,7 @@ class BoundsProof:
 
     @contextmanager
     def inside_block(self, op: tir.BlockOp) -> Generator[None]:
-        """Inside, the axes of a block have their ranges, and what it supposes holds."""
+        """Binds the axes of a block to their ranges, and adds its predicate."""
         known = len(self.axes)
         with ExitStack() as scopes:
             for axis, low, extent in zip(op.iter_vars, op.dom_mins, op.dom_extents, strict=True):
@@ -147,7 +147,7 @@ class BoundsProof:
         return True
 
     def suppose(self, condition: Expr, scopes: ExitStack) -> None:
-        """Within the scopes a condition holds, and so what it says of sizes that broadcast."""
+        """Adds a condition, and what it implies for sizes that broadcast, until the scopes end."""
         scopes.enter_context(self.analyzer.constraint(condition))
         for size, target in self.expanding:
             if condition == ne(size, ONE):
@@ -329,7 +329,7 @@ class _Checks:
             self.each_lane(op, at, lanes)
 
     def ends(self, lanes: SSAValue) -> list[Expr]:
-        """The first and the last lane of a ramp."""
+        """Returns the first and the last lane of a ramp."""
         if not isinstance(lanes.owner, tir.RampOp):
             return []
         base, stride = self.analyzer.expr(lanes.owner.base), self.analyzer.expr(lanes.owner.stride)
@@ -444,12 +444,12 @@ class _Checks:
         return ZERO if buffer.elem_offset is None else self.analyzer.expr(buffer.elem_offset)
 
     def last(self, buffer: SSAValue) -> Expr:
-        """The place of a buffer's last element in its memory."""
+        """Returns the place of a buffer's last element in its memory."""
         sizes = extents_of(self.analyzer, buffer)
         return self.place(buffer, [size - 1 for size in sizes])
 
     def place(self, buffer: SSAValue, at: Sequence[Expr]) -> Expr:
-        """The place of an element in a buffer's memory."""
+        """Returns the place of an element in a buffer's memory."""
         place = self.offset(buffer.owner) if isinstance(buffer.owner, BufferOp) else ZERO
         for index, stride in zip(at, strides_of(self.analyzer, buffer), strict=True):
             place = place + index * stride

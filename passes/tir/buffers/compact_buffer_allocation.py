@@ -59,7 +59,7 @@ class IndexPlace:
         return min(last, 0), max(last, 0)
 
     def rebuilt(self, start: Expr, analyzer: Analyzer, builder: PlacedBuilder, type_: Attribute) -> SSAValue:
-        """The index from another start."""
+        """Rebuilds the index with another start."""
         if not self.lanes:
             return analyzer.to_ssa(start, builder, type_)
         base = analyzer.to_ssa(start, builder, element_of(type_))
@@ -89,7 +89,7 @@ def _place(value: SSAValue, analyzer: Analyzer) -> IndexPlace | None:
 
 
 def _touches(alloc: tir.AllocBufferOp) -> list[Touch] | None:
-    """All accesses, None when the buffer is used in another way."""
+    """Returns all accesses, None when the buffer is used in another way."""
     found: list[Touch] = []
     for use in alloc.result.uses:
         op = use.operation

@@ -83,7 +83,7 @@ class Flattener(AnalyzedWalk):
         return buffer_type(buffer).rank != 1 or strided
 
     def visit(self, op: Operation) -> Generator[Visit, None, Iterable[Operation] | None]:
-        """One op, the buffers that it uses having been flattened."""
+        """Visits one op, the buffers of which were flattened."""
         match op:
             case tir.MatchBufferOp():
                 self.match(op)
@@ -105,7 +105,7 @@ class Flattener(AnalyzedWalk):
     # Buffers -----------------------------------------------------------------------------------------------------
 
     def match(self, op: tir.MatchBufferOp) -> None:
-        """A match of a handle is seen through a view; one of a region must be gone."""
+        """Declares a flat view of a matched handle; raises MirError for a match of a region."""
         if op.source is not None and isinstance(op.source.owner, tir.BufferRegionOp):
             raise error_at(
                 op,
@@ -158,7 +158,7 @@ class Flattener(AnalyzedWalk):
         self.replaced.append(op)
 
     def strides(self, buffer: SSAValue, groups: list[tuple[int, int]]) -> list[Expr]:
-        """The stride of each axis within its group."""
+        """Returns the stride of each axis within its group."""
         owner = buffer.owner
         if isinstance(owner, BufferOp) and owner.stride_values() is not None:
             return strides_of(self.analyzer, buffer)
@@ -197,7 +197,7 @@ class Flattener(AnalyzedWalk):
         return tir.BufferType(ArrayAttr(dims), old.dtype, old.scope), shape, groups
 
     def allocate(self, op: tir.AllocateOp) -> None:
-        """One extent: the product."""
+        """Replaces the extents of an allocation by their product."""
         total = x.ONE
         for extent in op.extents:
             total = total * self.analyzer.expr(extent)
@@ -206,7 +206,7 @@ class Flattener(AnalyzedWalk):
         set_operands(op, [value], [] if op.condition is None else [op.condition])
 
     def field(self, op: tir.BufferGetOp) -> None:
-        """The data of a flat buffer; the shape and strides that the buffer had."""
+        """Rewrites a field: the data is that of the flat buffer, shape and strides stay the old ones."""
         if op.dim is None:
             op.operands[0] = self.flat[op.buffer].value
             return
@@ -222,7 +222,7 @@ class Flattener(AnalyzedWalk):
         set_indices(op, [self.index(op, op.indices, flat, group) for group in flat.groups], flat.value)
 
     def index(self, op: Operation, indices: Sequence[SSAValue], flat: Flat, group: tuple[int, int]) -> SSAValue:
-        """The index into one dimension of the flat buffer."""
+        """Returns the index into one dimension of the flat buffer."""
         builder = builder_before(op)
         own, strides = list(indices[group[0] : group[1]]), flat.strides[group[0] : group[1]]
         lanes = lanes_of(own[-1].type) if own else 1
@@ -250,7 +250,7 @@ class Flattener(AnalyzedWalk):
         return vector
 
     def region(self, op: tir.BufferRegionOp, flat: Flat) -> None:
-        """The range from the first to the last element of a box."""
+        """Returns the range from the first to the last element of a box."""
         builder = builder_before(op)
         mins: list[SSAValue] = []
         extents: list[SSAValue] = []
@@ -276,7 +276,7 @@ def _locate(op: Operation, location: LocationAttr) -> None:
 
 
 def _number(attr: Attribute) -> int:
-    """A number as attributes hold it, with a dtype or without."""
+    """Returns the number of an attribute, with a dtype or without."""
     if isinstance(attr, IntegerAttr):
         return attr.value.data
     return attr.data if isinstance(attr, IntAttr) else 0

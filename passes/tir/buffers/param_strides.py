@@ -71,7 +71,7 @@ def is_strides(attr: Attribute | None) -> bool:
 
 
 def strides_from(attr: Attribute | None) -> Strides:
-    """The inverse of `strides_attr`."""
+    """Reads what `strides_attr` wrote."""
     listed = attr.data if isinstance(attr, ArrayAttr) else ()
     return tuple(
         tuple(step.value.data for step in steps.data if isinstance(step, IntegerAttr))

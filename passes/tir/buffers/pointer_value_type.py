@@ -54,7 +54,7 @@ def rewrite_pointer_value_types(func: tir.PrimFuncOp) -> None:
 
 
 def _reach(root: tir.AllocateOp | tir.LetOp | tir.DeclBufferOp) -> _Memory | None:
-    """All accesses to the memory; None where a pointer to it goes elsewhere."""
+    """Returns all accesses to the memory; None where a pointer to it goes elsewhere."""
     memory = _Memory(root)
     pending: list[SSAValue] = [root.result]
     if isinstance(root, tir.DeclBufferOp):
@@ -84,7 +84,7 @@ def _is_address(op: tir.LoadOp) -> bool:
 
 
 def _common_lanes(memory: _Memory, analyzer: Analyzer) -> int:
-    """The number of lanes of every access, 0 when they differ or one may begin within a vector."""
+    """Returns the lanes of every access, 0 when they differ or one may begin within a vector."""
     found: set[int] = set()
     dtypes = {view.result.type.dtype for view in memory.views}
     if len(dtypes) != 1 or lanes_of(next(iter(dtypes))) != 1:

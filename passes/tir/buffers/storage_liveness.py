@@ -45,7 +45,7 @@ class Scope:
 
     @property
     def path(self) -> tuple[Scope, ...]:
-        """The scopes around, outermost first, and itself."""
+        """Returns the scopes around, outermost first, and the scope itself."""
         return (*self.around, self)
 
 
@@ -86,7 +86,7 @@ class Allocation:
 
     @property
     def name(self) -> str:
-        """The name in the text."""
+        """Returns the name in the text."""
         return self.op.var_name.data
 
     @property
@@ -96,11 +96,11 @@ class Allocation:
 
     @property
     def memory(self) -> str:
-        """The kind of memory: `global`, `shared`, …"""
+        """Returns the kind of memory: `global`, `shared`, …"""
         return self.op.scope.data if isinstance(self.op, tir.AllocateOp) else self.op.result.type.scope.data
 
     def extents(self) -> list[int | SSAValue]:
-        """The number of elements in each dimension."""
+        """Returns the number of elements in each dimension."""
         if isinstance(self.op, tir.DeclBufferOp):
             return self.op.extents()
         known = [as_const(e) for e in self.op.extents]
@@ -134,7 +134,7 @@ class AccessFinder:
     # The line of statements
 
     def block(self, block: Block) -> Visit:
-        """The statements of a block; what is computed between them belongs to the next one."""
+        """Visits the statements of a block; an op between them belongs to the next one."""
         pending: list[Operation] = []
         opened: list[Place] = []
         outer = self.scope, self.thread
@@ -201,7 +201,7 @@ class AccessFinder:
                 pending += self.reach(allocation, value, op)
 
     def reach(self, allocation: Allocation, value: SSAValue, op: Operation) -> list[SSAValue]:
-        """One op that uses memory or a pointer to it; the pointers that it makes."""
+        """Records an op that uses memory or a pointer to it; returns the pointers derived from it."""
         match op:
             case tir.LoadOp() if op.buffer is value:
                 self.touch(allocation, op)

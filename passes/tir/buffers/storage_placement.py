@@ -65,7 +65,7 @@ class Allocator:
         self.analyzers: dict[Attach, Analyzer] = {}
 
     def start(self, attach: Attach) -> _Start:
-        """The place for allocations there."""
+        """Returns the place for allocations there."""
         if attach not in self.starts:
             self.starts[attach] = _Start(attach, self.order)
         return self.starts[attach]
@@ -73,7 +73,7 @@ class Allocator:
     # Sizes
 
     def constant_bits(self, allocation: Allocation) -> int:
-        """The size, 0 when it is not a number."""
+        """Returns the size in bits, 0 when it is not constant."""
         bits = bits_of(allocation.dtype)
         for extent in allocation.extents():
             bits *= extent if isinstance(extent, int) else 0
@@ -157,7 +157,7 @@ class Allocator:
         return made.result
 
     def largest(self, attach: Attach, builder: ExprBuilder, allocations: Sequence[Allocation]) -> SSAValue:
-        """The largest of sizes that are no numbers, in elements."""
+        """Returns the largest of symbolic sizes, in elements."""
         analyzer, seen = self.analyzer(attach), list[object]()
         total: SSAValue | Const | None = None
         for allocation in allocations:

@@ -61,7 +61,7 @@ def can_run_in_place(place: Place, dst: Allocation, src: Allocation, order: dict
 
 
 def _home(op: Operation) -> object:
-    """The block of the statement that an op is part of."""
+    """Returns the block of the statement that an op is part of."""
     while isinstance(parent := op.parent_op(), tir.IfThenElseOp):
         op = parent
     return op.parent
@@ -137,7 +137,7 @@ _PLAIN_TAGS = ("", ".dyn", ".barrier", ".workspace", ".vtcm")
 
 
 def _rank_and_tag(memory: str) -> tuple[str, str]:
-    """`local.L0A` as `local` and `.L0A`."""
+    """Splits `local.L0A` into `local` and `.L0A`."""
     for rank in _RANKS:
         if memory.startswith(rank):
             return rank, memory[len(rank) :]
@@ -183,7 +183,7 @@ class _FreeList:
         return None
 
     def below(self, bits: int) -> tuple[int, int, StorageEntry] | None:
-        """The largest that is smaller, within the range."""
+        """Returns the largest entry that is smaller, within the range."""
         at = bisect_left(self.entries, bits, key=lambda e: e[0])
         if at and self.entries[at - 1][0] >= bits // MATCH_RANGE:
             return self.entries[at - 1]
@@ -212,7 +212,7 @@ class StoragePlanner:
         return self.finder.root if self.thread is None else self.thread
 
     def plan(self) -> list[StorageEntry]:
-        """The memory to ask for, in order."""
+        """Plans the memory to allocate, in order."""
         for step, place in self.finder.sequence:
             if step is not Step.END:
                 for allocation in place.comes:
@@ -239,7 +239,7 @@ class StoragePlanner:
         self.entry_of[allocation] = entry
 
     def find_in_place(self, place: Place, allocation: Allocation, bits: int) -> StorageEntry | None:
-        """The memory of what is read for the last time where it is first written."""
+        """Finds memory that is read for the last time where an allocation is first written."""
         if len(place.comes) > 2:
             return None
         for source in place.goes:
@@ -258,7 +258,7 @@ class StoragePlanner:
         return None
 
     def find(self, allocation: Allocation, bits: int) -> StorageEntry | None:
-        """Free memory that fits."""
+        """Finds free memory that fits."""
         memory, dtype = allocation.memory, element_of(allocation.dtype)
         if _is_register(memory, allocation.dtype, bits) or len(allocation.extents()) != 1:
             return None

@@ -13,7 +13,7 @@ from ....dialects.tir.buffer import BufferOp
 
 
 def extents_of(analyzer: Analyzer, buffer: SSAValue) -> list[Expr]:
-    """The extents of a buffer."""
+    """Returns the extents of a buffer."""
     owner = buffer.owner
     if isinstance(owner, BufferOp):
         return [analyzer.expr(e) for e in owner.extents()]
@@ -22,7 +22,7 @@ def extents_of(analyzer: Analyzer, buffer: SSAValue) -> list[Expr]:
 
 
 def strides_of(analyzer: Analyzer, buffer: SSAValue) -> list[Expr]:
-    """The strides of a buffer, in elements: those given, or those of row-major order."""
+    """Returns the strides of a buffer, in elements: its own, or those of row-major order."""
     owner = buffer.owner
     given = owner.stride_values() if isinstance(owner, BufferOp) else None
     if given is not None:
@@ -31,7 +31,7 @@ def strides_of(analyzer: Analyzer, buffer: SSAValue) -> list[Expr]:
 
 
 def row_major(extents: Sequence[Expr]) -> list[Expr]:
-    """The strides of compact memory with these extents."""
+    """Returns the strides of compact memory with these extents."""
     strides: list[Expr] = []
     step = Expr((), 1)
     for extent in reversed(extents):

@@ -134,7 +134,7 @@ def _may_move(op: Operation) -> bool:
 
 
 def walk_ops_of(region: Region) -> list[Operation]:
-    """Every op inside a region."""
+    """Returns every op inside a region."""
     return [op for block in region.blocks for outer in block.ops for op in walk_ops(outer)]
 
 

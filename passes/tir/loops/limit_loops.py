@@ -55,7 +55,7 @@ def limit(loop: tir.ForOp) -> None:
 
 
 def _numbers(value: Attribute) -> tuple[int, ...] | None:
-    """Four integers, of which the unit is positive."""
+    """Reads four integers, the third of them positive; None for anything else."""
     if not isinstance(value, ArrayAttr):
         return None
     numbers = tuple(item.value.data for item in value.data if isinstance(item, IntegerAttr))

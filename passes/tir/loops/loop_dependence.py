@@ -88,7 +88,7 @@ class Conflict:
 
     @property
     def reason(self) -> str:
-        """Why the order of the iterations matters, as far as is known."""
+        """Returns why the order of the iterations matters, as far as is known."""
         if self.first is None:
             return "a call in it may touch any memory"
         name = tir.buffer_name(self.first.buffer)
@@ -274,7 +274,7 @@ class IterationOrder:
 
     @cached_property
     def _variable(self) -> Atom:
-        """The loop's variable."""
+        """Returns the loop's variable."""
         atom = self._analyzer.expr(self.loop.loop_var).atom
         assert atom is not None
         return atom
@@ -286,7 +286,7 @@ class IterationOrder:
 
     @cached_property
     def _numbers(self) -> dict[Operation, int]:
-        """The ops of the loop in the order of the text."""
+        """Returns the number of each op of the loop in program order."""
         return {op: number for number, op in enumerate(self._ops)}
 
     @cached_property
@@ -295,11 +295,11 @@ class IterationOrder:
         return {around for op in self._ops if _is_opaque(op) and (around := self._block_around(op)) is not None}
 
     def _block_around(self, op: Operation) -> tir.BlockOp | None:
-        """The block of the loop that an op is in."""
+        """Returns the block inside the loop that an op is in."""
         return next((each for each in enclosing(op, self.loop) if isinstance(each, tir.BlockOp)), None)
 
     def _unknown_call(self) -> Conflict | None:
-        """A call that may touch any memory, and that is in no block that says which."""
+        """Returns a call that may access any memory, outside of a block that declares its regions."""
         for op in self._ops:
             if _is_opaque(op) and self._block_around(op) is None:
                 return Conflict(None, Access(op, self.loop.loop_var, True, None, ()))
@@ -337,7 +337,7 @@ class IterationOrder:
         return Access(op, buffer, writes, dims, tuple(around))
 
     def _index(self, index: SSAValue, around: Sequence[Operation]) -> Extent | None:
-        """The range of an index: one element, or those of a ramp; None for other vectors."""
+        """Returns the range of an index: one element, or those of a ramp; None for other vectors."""
         if isinstance(index.type, IntegerType):
             return self._resolve(self._analyzer.expr(index), around), ZERO
         ramp = index.owner
@@ -354,7 +354,7 @@ class IterationOrder:
         )
 
     def _resolve(self, e: Expr, around: Sequence[Operation]) -> Expr:
-        """An expression with what axes of blocks are bound to in their place."""
+        """Substitutes the bindings of blocks for their axes."""
         for block in around:
             if isinstance(block, tir.BlockOp) and e.terms:
                 values = self._resolved.get(block)
@@ -545,7 +545,7 @@ class IterationOrder:
     # Iterations that are known to meet
 
     def _iterations(self, one: Access, other: Access) -> tuple[Expr, Expr] | None:
-        """Two iterations in which both accesses are of one element for certain; None where such are not found."""
+        """Finds two iterations in which both accesses surely are of one element."""
         if not (one.is_certain and other.is_certain):
             return None
         indices = [[low for low, _ in access.dims or ()] for access in (one, other)]

@@ -69,7 +69,7 @@ def deduce(condition: Expr, variable: Atom, inner: AbstractSet[Atom], analyzer: 
 
 
 def _of_inequality(e: Expr, variable: Atom, inner: AbstractSet[Atom], analyzer: Analyzer) -> Decided:
-    """Of c*v + r >= 0."""
+    """Decides c*v + r >= 0."""
     parts = linear_in(e, variable)
     if parts is None or parts[0].value is None:
         return NOWHERE
@@ -90,7 +90,7 @@ def _of_inequality(e: Expr, variable: Atom, inner: AbstractSet[Atom], analyzer: 
 
 
 def _of_equality(e: Expr, variable: Atom, inner: AbstractSet[Atom], analyzer: Analyzer) -> Decided:
-    """Of v == r, for an r that is the same in the whole body."""
+    """Decides v == r, for an r that is the same in the whole body."""
     parts = linear_in(e, variable)
     if parts is None or parts[0].value not in (1, -1) or any(a in inner for a in x.free_vars(parts[1])):
         return NOWHERE
@@ -130,7 +130,7 @@ class LoopPartitioner(AnalyzedWalk):
         self.hinted_loops: set[Operation] = set()
 
     def visit(self, op: Operation) -> Generator[Visit, None, Iterable[Operation] | None]:
-        """A loop is split, if it can be; its parts are visited in its stead."""
+        """Splits a loop, if it can be split; its parts are visited instead."""
         if isinstance(op, tir.ForOp) and self.is_candidate(op):
             parts = self.split(op)
             if parts is not None:
@@ -156,7 +156,7 @@ class LoopPartitioner(AnalyzedWalk):
         )
 
     def split(self, loop: tir.ForOp) -> list[Operation] | None:
-        """The statements that came in the loop's stead; None where it stays."""
+        """Splits a loop; returns the statements that replaced it, None where it stays."""
         inside = {op for op in walk_ops(loop) if op is not loop}
         conditions = list(_conditions(loop, inside, self.is_hinted(loop)))
         if not conditions or any(_forbids(op) for op in inside) or len(inside) * 3 > MAX_OPS:
@@ -165,7 +165,7 @@ class LoopPartitioner(AnalyzedWalk):
         return None if choice is None else self.build(loop, choice)
 
     def choose(self, loop: tir.ForOp, conditions: Sequence[SSAValue], inside: set[Operation]) -> KnownInterval | None:
-        """The part of the range where as many conditions as possible hold; else where they do not."""
+        """Chooses the part of the range where most conditions hold, otherwise where most fail."""
         analyzer = self.analyzer
         low = analyzer.expr(loop.min)
         whole = IntervalSet(low, low + analyzer.expr(loop.extent) - 1)
@@ -194,7 +194,7 @@ class LoopPartitioner(AnalyzedWalk):
         return None
 
     def bind_around(self, value: SSAValue, inside: set[Operation]) -> None:
-        """The ranges of the loops around a value: of the extents of others nothing is known there."""
+        """Binds the loops around a value: of the extents of others nothing is known there."""
         assert isinstance(value, OpResult)
         for op in reversed([op for op in enclosing(value.op) if op in inside]):
             if isinstance(op, tir.ForOp):
@@ -206,7 +206,7 @@ class LoopPartitioner(AnalyzedWalk):
     def _intersect(
         self, intervals: dict[SSAValue, IntervalSet], whole: IntervalSet, value: bool
     ) -> KnownInterval | None:
-        """The conditions, from the last on, whose intervals have something in common within the loop's range."""
+        """Intersects the intervals of conditions, the last first, while something of the range is left."""
         begin: Expr | None = None
         end: Expr | None = None
         chosen: list[SSAValue] = []
@@ -339,7 +339,7 @@ def _owner(atom: Atom) -> Operation | None:
 
 
 def _hinted(func: tir.PrimFuncOp) -> set[SSAValue]:
-    """The variables that an attribute hints at."""
+    """Returns the variables that an attribute hints at."""
     found: set[SSAValue] = set()
     for op in walk_ops(func):
         if isinstance(op, tir.AttrOp) and op.key.data == HINT:

@@ -172,7 +172,7 @@ class _Unroller:
 
 
 def _limits(func: tir.PrimFuncOp, outer: UnrollLimits) -> dict[Operation, UnrollLimits]:
-    """The limits at each loop: those of the pass, or of the pragmas in whose scope it is."""
+    """Returns the limits at each loop: those of the pass, or of the pragmas in whose scope it is."""
     found: dict[Operation, UnrollLimits] = {}
     current: dict[Block, UnrollLimits] = {func.body.block: outer}
     for op in walk_ops(func):

@@ -50,7 +50,7 @@ class Doubled:
 
     @property
     def name(self) -> str:
-        """The name of the memory."""
+        """Returns the name of the memory."""
         return self.memory.var_name.data
 
 
@@ -80,7 +80,7 @@ def _scope(attr: tir.AttrOp) -> Doubled:
 
 
 def _reach(found: Doubled) -> None:
-    """All that reaches the memory: loads and stores of flat buffers."""
+    """Collects all that accesses the memory: loads and stores of flat buffers."""
     pending: list[SSAValue] = [found.memory.result]
     if isinstance(found.memory, tir.DeclBufferOp):
         found.views.append(found.memory)
@@ -242,7 +242,7 @@ class Injector:
             erase_op(op)
 
     def handle(self) -> SSAValue:
-        """The pointer to the memory; for a declared buffer, by an op that stands nowhere yet."""
+        """Returns the pointer to the memory; for a declared buffer, the result of a new detached op."""
         memory = self.found.memory
         if isinstance(memory, tir.AllocateOp):
             return memory.result
@@ -250,7 +250,7 @@ class Injector:
         return tir.BufferGetOp(memory.result, "data", HandleType.get(type_.dtype, type_.scope.data)).result
 
     def move_memory(self) -> SSAValue | Const:
-        """Asks for twice the memory before the loop; the size of a half."""
+        """Allocates twice the memory before the loop; returns the size of a half."""
         found, loop = self.found, self.loop
         memory, home = found.memory, loop.parent
         assert home is not None

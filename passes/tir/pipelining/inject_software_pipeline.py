@@ -86,7 +86,7 @@ def _inject(loop: tir.ForOp) -> None:
 
 
 def _only(loop: tir.ForOp) -> Operation | None:
-    """The only statement of the body, if it is one."""
+    """Returns the only statement of the body, or None."""
     found = [op for op in loop.body.block.ops if not op.results]
     return found[0] if len(found) == 1 else None
 
@@ -135,14 +135,14 @@ def _holds_several(block: tir.BlockOp) -> bool:
 
 
 def _blocks_of(loop: tir.ForOp, body: Block) -> list[tir.BlockOp]:
-    """The statements of a block as blocks, in order."""
+    """Makes the statements of a block blocks; returns them in order."""
     statements = _statements(loop, body)
     place = {op: number for number, op in enumerate(body.ops)}
     return [_as_block(op, _needed(loop, op, place)) for op in statements]
 
 
 def _as_block(op: Operation, needed: list[Operation]) -> tir.BlockOp:
-    """A statement as a block, which computes itself what only it needs."""
+    """Makes a statement a block, which contains clones of the ops that it needs."""
     home = op.parent
     assert home is not None
     if isinstance(op, tir.BlockOp) and op.predicate is None and not op.iter_vars:

@@ -47,7 +47,7 @@ class Versions:
             home.add_op(new)
 
     def add_dimension(self, op: tir.AllocBufferOp, count: int) -> None:
-        """One more extent, the first."""
+        """Adds a first dimension of this extent."""
         type_ = op.result.type
         first: Attribute = IntegerAttr(count, I32)
         dims = [first, *type_.shape.data]
@@ -83,7 +83,7 @@ class Versions:
                     pass
 
     def region(self, op: tir.BufferRegionOp, turn: Turn) -> None:
-        """The region that a block says that it accesses."""
+        """Extends the region that a block declares."""
         builder = ExprBuilder(op.location)
         if self.all_at_once:
             low = builder.value(Const(0))
@@ -135,7 +135,7 @@ class Versions:
         return builder.node(tir.FloorModOp, value, Const(self.count_of[buffer], value.type))
 
     def refused(self, op: Operation, buffer: SSAValue) -> Exception:
-        """The error for memory that is reached in a way that cannot go to a version."""
+        """Returns the error for memory that is accessed in a way that cannot be redirected to a version."""
         return error_at(
             op,
             f"buffer '{buffer_name(buffer)}' of the software pipeline '{self.loop.var_name.data}' is accessed through a pointer",

@@ -66,7 +66,7 @@ class AsyncStages:
                 self.heads[statement.stage] = start - 1
 
     def producer(self, statement: Statement) -> int | None:
-        """The background stage whose results a statement reads.
+        """Returns the background stage whose results a statement reads.
 
         Raises MirError where there are several.
         """
@@ -205,7 +205,7 @@ class Pipeline:
     # Expressions
 
     def from_expr(self, e: Expr, builder: ExprBuilder) -> Value:
-        """The value of an expression, computed by new ops."""
+        """Computes an expression by new ops."""
         e = self.analyzer.simplify(e)
         if e.value is not None:
             return Const(e.value, self.type)
@@ -246,7 +246,7 @@ class Pipeline:
         return builder.ops, None if result is None else builder.value(result)
 
     def from_expr_bool(self, e: Expr, builder: ExprBuilder) -> SSAValue:
-        """The value of a condition, computed by new ops."""
+        """Computes a condition by new ops."""
         block = Block()
         value = self.analyzer.to_ssa(e, builder_at_end(block, self.loop.location), tir.dtype_to_type("bool"))
         for op in list(block.ops):
@@ -255,7 +255,7 @@ class Pipeline:
         return value
 
     def block(self, body: Block) -> tir.BlockOp:
-        """A block around statements."""
+        """Wraps statements in a block."""
         block = tir.BlockOp("", [], [], [], [], [], body=Region(body))
         block.location = self.loop.location
         return block
@@ -309,7 +309,7 @@ class Pipeline:
         return low
 
     def copy(self, part: PipelinePhase, copy: Copy) -> tuple[list[Operation], tir.BlockOp]:
-        """A statement of a part, with the ops that its condition is computed by."""
+        """Clones a statement for a part; returns it with the ops that compute its condition."""
         statement, variable = copy.statement, part.loop.loop_var
         mapper: dict[SSAValue, SSAValue] = {self.loop.loop_var: variable, **self.versions.made}
         if self.loop.var is not None:
@@ -415,13 +415,13 @@ class Pipeline:
             _insert_behind_head(block, builder.ops)
 
     def attribute(self, builder: ExprBuilder, key: str, value: Value) -> None:
-        """`T.attr(0, key, value)`."""
+        """Appends `T.attr(0, key, value)`."""
         made = tir.AttrOp(builder.value(Const(0)), key, builder.value(value))
         made.location = self.loop.location
         builder.ops.append(made)
 
     def if_then_else(self, builder: ExprBuilder, condition: SSAValue, value: Value) -> SSAValue:
-        """`T.if_then_else(condition, value, 0)`."""
+        """Builds `T.if_then_else(condition, value, 0)`."""
         sides: list[Region] = []
         for side in (value, Const(0, value.type)):
             inner = ExprBuilder(self.loop.location)

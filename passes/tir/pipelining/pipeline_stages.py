@@ -43,7 +43,7 @@ class Statement:
     writes: dict[SSAValue, Box] = field(default_factory=dict[SSAValue, Box])
 
     def accesses(self, buffer: SSAValue) -> Iterator[tuple[Box, bool]]:
-        """The accesses to a buffer, and whether they write."""
+        """Yields the accesses to a buffer, and whether they write."""
         if buffer in self.reads:
             yield self.reads[buffer], False
         if buffer in self.writes:
@@ -51,7 +51,7 @@ class Statement:
 
 
 def numbers(loop: tir.ForOp, key: str) -> list[int]:
-    """The value of an annotation that is a list of numbers from 0 on; empty without it."""
+    """Reads an annotation that is a list of numbers of at least 0; empty without it."""
     found: object = value_of(loop.annotations.data[key]) if key in loop.annotations.data else []
     if not isinstance(found, list):
         found = [found]
@@ -62,7 +62,7 @@ def numbers(loop: tir.ForOp, key: str) -> list[int]:
 
 
 def make_statements(loop: tir.ForOp, blocks: Sequence[tir.BlockOp]) -> list[Statement]:
-    """The statements with what the annotations say of them.
+    """Makes the statements, with their stage and order of the annotations.
 
     Raises MirError where the annotations do not fit the body.
     """
@@ -184,7 +184,7 @@ class Dependences:
         return False
 
     def refuse(self, buffer: SSAValue, first: Statement, second: Statement, distance: int) -> None:
-        """The error."""
+        """Raises the error for two statements in the wrong order."""
         turns = "the same turn" if not distance else f"{counted(distance, 'turn')} later"
         if first.stage == second.stage:
             rule = "statements of one stage that depend on each other keep their order"
@@ -203,7 +203,7 @@ def _overtakes(first: Statement, second: Statement, distance: int) -> bool:
 
 
 def double_buffers(blocks: Sequence[tir.BlockOp]) -> set[SSAValue]:
-    """The buffers that blocks ask to have twice, by the annotation `double_buffer_scope`."""
+    """Returns the buffers that blocks double, by the annotation `double_buffer_scope`."""
     found: set[SSAValue] = set()
     for block in blocks:
         number = block.annotations.data.get("double_buffer_scope")

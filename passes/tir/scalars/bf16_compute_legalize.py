@@ -116,7 +116,7 @@ class ComputeLegalizer:
     # Values
 
     def visit(self, op: Operation) -> None:
-        """One op, whose operands were visited."""
+        """Visits one op, whose operands were visited."""
         match op:
             case tir.LoadOp():
                 if _is_bf16(op.result.type) and not _is_bf16(op.accessed_type()):
@@ -138,7 +138,7 @@ class ComputeLegalizer:
                 self.narrow_operands(op)
 
     def compute(self, op: Operation) -> None:
-        """An op that computes: in float32, if it computed in bfloat16."""
+        """Makes an op that computed in bfloat16 compute in float32."""
         for index, operand in enumerate(op.operands):
             if _is_bf16(operand.type):
                 builder = builder_before(op)

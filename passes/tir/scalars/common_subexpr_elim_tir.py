@@ -83,7 +83,7 @@ class Eliminator:
             known.home = self.common(known.home, block)
 
     def number(self, value: SSAValue) -> int:
-        """Equal for values that are the same expression; operands come before the ops that use them."""
+        """Returns equal numbers for values that are the same expression; operands are numbered first."""
         known = self.of_value.get(value)
         if known is None:
             known = self.of_value[value] = self.numbers.setdefault(self.key(value), len(self.numbers))
@@ -102,7 +102,7 @@ class Eliminator:
         return (op.name, value.type, tuple(op.properties.items()), *(self.number(operand) for operand in op.operands))
 
     def common(self, a: Block, b: Block) -> Block:
-        """The innermost block around two."""
+        """Returns the innermost block around two."""
         while a is not b:
             if self.depth[a] < self.depth[b]:
                 a, b = b, a

@@ -24,7 +24,7 @@ from ..rewriting import prim_funcs
 
 
 def separate(func: tir.PrimFuncOp) -> None:
-    """Gives the loops and lets of one function variables of their own, where they share one."""
+    """Splits variables that several loops or lets of a function share."""
     binders: dict[SSAValue, list[tir.ForOp | tir.LetOp]] = {}
     for op in walk_ops(func):
         if isinstance(op, tir.ForOp | tir.LetOp) and op.var is not None:
@@ -51,7 +51,7 @@ def _separate_one(op: tir.ForOp | tir.LetOp, variable: SSAValue) -> None:
 
 @dataclass(frozen=True)
 class ConvertSSA(ModulePass):
-    """Gives every loop and let a variable of its own."""
+    """Splits variables that several loops or lets share."""
 
     name = "convert-ssa"
 

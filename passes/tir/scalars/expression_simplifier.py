@@ -69,7 +69,7 @@ class ExpressionSimplifier:
 
     @cached_property
     def rules(self) -> ScalarRules:
-        """The rules for what is not index arithmetic."""
+        """Returns the rules for what is not index arithmetic."""
         from .scalar_rules import ScalarRules
 
         return ScalarRules("tir/scalars/simplify.mir", self)
@@ -168,7 +168,7 @@ class ExpressionSimplifier:
         return to_ssa(e, builder, root.type, order=order, shared=False, products=products)
 
     def _products(self, root: SSAValue) -> dict[Atom, list[Expr]]:
-        """The factors of the products in the tree of `root`, in the order in which they are written."""
+        """Returns the factors of the products in the tree of `root`, in the order of the text."""
         found: dict[Atom, list[Expr]] = {}
         pending = [root]
         for _ in range(MAX_SIZE):
@@ -188,7 +188,7 @@ class ExpressionSimplifier:
         return found
 
     def _factors_of(self, value: SSAValue) -> list[Atom]:
-        """The factors of a product of products, from left to right."""
+        """Returns the factors of a product of products, from left to right."""
         found: list[Atom] = []
         pending = [value]
         while pending and len(found) < MAX_SIZE:
@@ -283,7 +283,7 @@ class ExpressionSimplifier:
 
 
 def appearance(analyzer: Analyzer, roots: Sequence[SSAValue]) -> Callable[[Atom], int]:
-    """The order of atoms as they first appear in the trees of some values."""
+    """Returns a key that orders atoms as they first appear in the trees of some values."""
     places: dict[Atom, int] = {}
     pending = list(reversed(roots))
     while pending and len(places) < MAX_SIZE:
@@ -306,7 +306,7 @@ def appearance(analyzer: Analyzer, roots: Sequence[SSAValue]) -> Callable[[Atom]
 
 
 def constant(value: Const, builder: Builder) -> SSAValue | None:
-    """A constant op; None for what is neither an integer nor a float."""
+    """Builds a constant; None for what is neither an integer nor a float."""
     if isinstance(value.type, IntegerType):
         return builder.insert(tir.ConstOp.int(int(value.value), value.type)).result
     try:

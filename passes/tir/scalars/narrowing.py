@@ -259,7 +259,7 @@ class Narrower(AnalyzedWalk):
         return builder_before(owner).insert(made).results[0]
 
     def checked(self, number: int, op: Operation) -> int:
-        """A number that the narrow type holds; raises MirError for another."""
+        """Returns the number if the narrow type holds it; otherwise raises MirError."""
         if -(1 << (self.bits - 1)) <= number < 1 << (self.bits - 1):
             return number
         raise error_at(
@@ -269,7 +269,7 @@ class Narrower(AnalyzedWalk):
         )
 
     def sizes(self, func: tir.PrimFuncOp) -> None:
-        """The constant extents and strides of buffers, of the narrow type."""
+        """Narrows the constant extents and strides of buffers."""
         for arg in list(func.body.block.args):
             if isinstance(arg.type, tir.BufferType):
                 Rewriter.replace_value_with_new_type(arg, self.narrow_buffer(arg.type, func))
@@ -279,15 +279,15 @@ class Narrower(AnalyzedWalk):
                 Rewriter.replace_value_with_new_type(op.result, self.narrow_buffer(op.result.type, op))
 
     def narrow_buffer(self, type: tir.BufferType, op: Operation) -> tir.BufferType:
-        """The type with narrow extents."""
+        """Returns the type with narrow extents."""
         return tir.BufferType(self.narrow_dims(type.shape, op), type.dtype, type.scope)
 
     def narrow_dims(self, dims: ArrayAttr[Attribute], op: Operation) -> ArrayAttr[Attribute]:
-        """Constant extents of the narrow type."""
+        """Returns constant extents of the narrow type."""
         return ArrayAttr([self.narrow_dim(dim, op) for dim in dims.data])
 
     def narrow_dim(self, dim: Attribute, op: Operation) -> Attribute:
-        """A constant extent of the narrow type."""
+        """Returns a constant extent of the narrow type."""
         if not isinstance(dim, IntegerAttr) or not self.is_wide(dim.get_type()):
             return dim
         return IntegerAttr(self.checked(dim.value.data, op), self.type)

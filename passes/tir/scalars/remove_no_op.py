@@ -38,7 +38,7 @@ class NoOpRemover(AnalyzedWalk):
         self.expressions = ExpressionSimplifier(analyzer)
 
     def visit(self, op: Operation) -> Generator[Visit, None, Iterable[Operation] | None]:
-        """One op: its regions first."""
+        """Visits one op: its regions first."""
         if isinstance(op, tir.IfOp) and (decided := self.decide(op)) is not None:
             return replace_by_side(op, decided, keep_statement=False)
         if isinstance(op, tir.ForOp) and self.analyzer.can_prove(le(self.analyzer.expr(op.extent), x.ZERO)):
@@ -104,7 +104,7 @@ def _erase(op: Operation) -> None:
 
 
 def _tidy_branch(op: tir.IfOp, expressions: ExpressionSimplifier) -> None:
-    """A branch without statements goes; one with only an `else` becomes one on the contrary."""
+    """Erases a branch without statements; negates the condition of one with only an `else`."""
     has_else = bool(op.else_region.blocks) and not _is_empty(op.else_region.block)
     if not _is_empty(op.then_region.block):
         if not has_else and op.else_region.blocks:

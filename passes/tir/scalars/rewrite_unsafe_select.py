@@ -47,7 +47,7 @@ def rewrite(select: tir.SelectOp) -> None:
 
 
 def _computed_for(select: tir.SelectOp, value: SSAValue) -> list[Operation]:
-    """The ops just before the select that compute one of its values and nothing else, in order."""
+    """Returns the ops just before the select that compute one of its values and nothing else, in order."""
     if select.true_value is select.false_value or select.condition is value:
         return []
     found: set[Operation] = set()

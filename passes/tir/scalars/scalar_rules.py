@@ -49,4 +49,4 @@ class ScalarRules(RuleDriver):
         """Users come later in the walk."""
 
     def erase_unused(self, ops: object) -> None:
-        """The walk does."""
+        """Does nothing: the walk erases what is dead."""

@@ -63,7 +63,7 @@ class BooleanSimplifier:
             op.result.replace_all_uses_with(new)
 
     def reduce(self, clauses: list[list[SSAValue]]) -> list[list[SSAValue]]:
-        """An `and` of `or`s without the clauses, and the parts of clauses, that the rest makes superfluous."""
+        """Drops the clauses of an `and` of `or`s, and the parts of clauses, that the rest implies."""
         kept = [list(clause) for clause in clauses]
         for index in range(len(kept)):
             others = [c for k, c in enumerate(kept) if k != index and c]
@@ -81,7 +81,7 @@ class BooleanSimplifier:
         return [clause for clause in kept if clause]
 
     def _reduce_clause(self, clause: list[SSAValue]) -> list[SSAValue] | None:
-        """The parts that matter; None for one that is true, nothing for one that is false."""
+        """Returns the parts that matter; None for a clause that is true, nothing for one that is false."""
         if self.prove(self.analyzer, self._any(clause)):
             return None
         parts = list(clause)
@@ -101,7 +101,7 @@ class BooleanSimplifier:
 
 
 def _parts(value: SSAValue, kind: type[tir.AndOp] | type[tir.OrOp]) -> list[SSAValue] | None:
-    """The operands of a chain of one connective; None for too many."""
+    """Returns the operands of a chain of one connective; None for too many."""
     found: list[SSAValue] = []
     pending = [value]
     while pending:
@@ -141,7 +141,7 @@ def _clauses(value: SSAValue, multiply: bool) -> list[list[SSAValue]] | None:
 
 
 def _build(clauses: list[list[SSAValue]], builder: Builder) -> SSAValue:
-    """The ops of an `and` of `or`s: true without clauses, a clause without parts is false."""
+    """Builds an `and` of `or`s: true without clauses; a clause without parts is false."""
     total: SSAValue | None = None
     for clause in clauses:
         either: SSAValue | None = None
@@ -221,7 +221,7 @@ class StatementSimplifier(AnalyzedWalk):
         erase_dead(func)
 
     def visit(self, op: Operation) -> Generator[Visit, None, Iterable[Operation] | None]:
-        """One op, whose operands are simple already."""
+        """Visits one op, whose operands are simplified."""
         match op:
             case tir.IfOp() | tir.IfThenElseOp() if (condition := as_const(op.condition)) is not None:
                 return replace_by_side(op, bool(condition.value))
@@ -265,7 +265,7 @@ class RuleWalk(AnalyzedWalk):
         erase_dead(func)
 
     def visit(self, op: Operation) -> Generator[Visit, None, Iterable[Operation] | None]:
-        """One op, whose operands were rewritten; a branch whose condition is known is without it."""
+        """Visits one op, whose operands were rewritten; replaces a branch whose condition is known by a side."""
         if isinstance(op, tir.IfOp) and (condition := as_const(op.condition)) is not None:
             return replace_by_side(op, bool(condition.value))
         for made in self.rules.settle(op) if op.name in self.rules.roots else ():

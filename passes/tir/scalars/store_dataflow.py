@@ -66,7 +66,7 @@ def _visit(block: Block, analyzer: Analyzer) -> None:
 
 
 def _written(op: Operation) -> set[SSAValue] | None:
-    """The buffers that a statement may store to; None where that cannot be told."""
+    """Returns the buffers that a statement may store to; None where that is not known."""
     found: set[SSAValue] = set()
     for inner in walk_ops(op):
         if isinstance(inner, tir.StoreOp):
@@ -218,7 +218,7 @@ def is_alone(buffer: SSAValue) -> bool:
 
 
 def effects_of(op: Operation, analyzer: Analyzer) -> StatementEffects:
-    """The effects of a loop nest or store, in terms of what is outside of it."""
+    """Returns the effects of a loop nest or store, in terms of values outside of it."""
     effects = StatementEffects({}, {}, set())
     domain: dict[x.Atom, IntervalSet] = {}
     loops: dict[SSAValue, tir.ForOp] = {}

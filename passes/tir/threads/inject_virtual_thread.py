@@ -36,7 +36,7 @@ _SHARED = (tir.LetOp, tir.DeclBufferOp, tir.AllocateOp, tir.AllocateConstOp, tir
 
 
 def _tag(op: Operation) -> str | None:
-    """The tag of the virtual threads that an op launches, None of any other op."""
+    """Returns the tag of the virtual threads that an op launches, None of any other op."""
     if isinstance(op, tir.LaunchThreadOp):
         tag = op.thread.data
         return tag if tag.startswith("vthread") or tag == "cthread" else None
@@ -77,7 +77,7 @@ class VirtualThreads:
         self.touched = Touched([*variables, *self.contexts()], self.inside)
 
     def contexts(self) -> list[SSAValue]:
-        """The calls that tell a thread its number, where threads share nothing."""
+        """Returns the calls that return a thread's number, where threads share nothing."""
         if self.is_shared:
             return []
         calls = [op for op in self.inside if isinstance(op, tir.CallOp) and op.intrinsic.data == "tvm_context_id"]
@@ -124,7 +124,7 @@ class VirtualThreads:
     # Units
 
     def units(self, statements: Sequence[Operation]) -> list[list[Operation]]:
-        """The statements that every thread does by itself, with those that act on what follows, to the end."""
+        """Returns the groups of statements that each thread executes by itself."""
         found: list[list[Operation]] = []
         blocks = [list(statements)]
         while blocks:
@@ -247,7 +247,7 @@ class VirtualThreads:
                     pass
 
     def move_pointers(self, call: tir.CallOp, strides: Mapping[SSAValue, SSAValue | Const], analyzer: Analyzer) -> None:
-        """The pointers to memory of the threads that a call is given."""
+        """Shifts the pointer arguments of a call to the thread's part of the memory."""
         for number, argument in enumerate(call.arguments):
             root = self.touched.root(argument)
             if root not in strides or not isinstance(argument.type, HandleType):
@@ -261,7 +261,7 @@ class VirtualThreads:
             call.operands[2] = self.part_of(call, call.arguments[2], strides[root], analyzer)
 
     def part_of(self, op: Operation, index: SSAValue, stride: SSAValue | Const, analyzer: Analyzer) -> SSAValue:
-        """An index or offset within the thread's part of the memory."""
+        """Returns an index or offset within the thread's part of the memory."""
         ramp = index.owner
         if isinstance(ramp, tir.RampOp):
             base = self.part_of(op, ramp.base, stride, analyzer)

@@ -98,7 +98,7 @@ def _check_extents(axes: dict[str, ThreadAxis], inside: set[Operation]) -> None:
 
 
 def _loop(name: str, axis: ThreadAxis, root: Binding) -> tir.ForOp:
-    """The loop over an axis, its constants before the root."""
+    """Builds the loop over an axis, its constants before the root."""
     first = axis.bindings[0]
     builder = builder_before(root, first.location)
     number, type_ = as_const(first.extent), first.extent.type
@@ -149,7 +149,7 @@ def _replace_variable(variable: SSAValue, loop: tir.ForOp, anchor: Operation) ->
 
 
 def _typed(value: SSAValue, like: SSAValue, anchor: Operation) -> SSAValue:
-    """The value with the dtype of another."""
+    """Casts a value to the dtype of another."""
     if value.type == like.type:
         return value
     return builder_before(anchor).insert(tir.CastOp(value, like.type)).result

@@ -36,7 +36,7 @@ def behind_let(value: SSAValue) -> SSAValue:
 
 
 def choice_order(condition: SSAValue) -> ChoiceOrder | None:
-    """A condition as an order; None for any other. Which values are compared, whoever asks must look at."""
+    """Matches a condition as an order; which values are compared, the caller must check."""
     op = behind_let(condition).owner
     if isinstance(op, Compare):
         return ChoiceOrder(op)

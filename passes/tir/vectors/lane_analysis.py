@@ -118,13 +118,13 @@ class LoopLanes:
         return value
 
     def spread(self, value: SSAValue, builder: PlacedBuilder) -> SSAValue:
-        """A value as a vector."""
+        """Broadcasts a scalar to a vector."""
         if lanes_of(value.type) > 1:
             return value
         return builder.insert(tir.BroadcastOp(value, self.lanes)).result
 
     def linear(self, e: Expr, type_: object, builder: PlacedBuilder) -> SSAValue:
-        """base + factor * variable as a ramp (or the base alone)."""
+        """Builds base + factor * variable as a ramp (or the base alone)."""
         factor = e.coefficient(self.atom)
         rest = e - self.variable.scaled(factor)
         if self.atom in free_vars(rest) or self.hidden(rest):
@@ -164,7 +164,7 @@ class LoopLanes:
         return flat_index(buffer_type(op.buffer), tuple(self.analyzer.expr(index) for index in op.indices))
 
     def flat_view(self, op: AccessOp, builder: PlacedBuilder) -> SSAValue:
-        """The buffer of an access as one row."""
+        """Returns a view of the buffer of an access as one row."""
         old = buffer_type(op.buffer)
         assert old.static_shape is not None
         buffer = self.operand(op.buffer, builder)
@@ -222,7 +222,7 @@ class LoopLanes:
 
 
 def conjuncts_of(condition: SSAValue) -> list[SSAValue]:
-    """The conditions that `and` joins in `condition`."""
+    """Returns the conditions that `and` joins in `condition`."""
     owner = condition.owner
     if isinstance(owner, tir.AndOp):
         return [*conjuncts_of(owner.lhs), *conjuncts_of(owner.rhs)]
@@ -230,7 +230,7 @@ def conjuncts_of(condition: SSAValue) -> list[SSAValue]:
 
 
 def buffer_type(buffer: SSAValue) -> tir.BufferType:
-    """The type of a buffer."""
+    """Returns the type of a buffer."""
     assert isinstance(buffer.type, tir.BufferType)
     return buffer.type
 

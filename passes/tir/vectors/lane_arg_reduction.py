@@ -86,7 +86,7 @@ class _Later:
 
 
 def match_choice(loop: tir.ForOp) -> ArgLoop | None:
-    """The loop as a reduction that chooses; None when it is something else."""
+    """Matches a reduction that chooses, such as argmax."""
     low, extent = as_const(loop.min), as_const(loop.extent)
     if loop.kind.data != "serial" or low is None or low.value != 0 or extent is None:
         return None
@@ -202,7 +202,7 @@ def _grows(loop: tir.ForOp, place: SSAValue, *, from_zero: bool = False) -> bool
 
 
 def _line(loop: tir.ForOp, place: SSAValue, analyzer: Analyzer) -> tuple[int, Expr]:
-    """A place as `step * turn + start`."""
+    """Returns (step, start) of a place `step * iteration + start`."""
     e, turn = analyzer.simplify(analyzer.expr(place)), analyzer.expr(loop.loop_var)
     step = 0 if turn.atom is None else e.coefficient(turn.atom)
     return step, e - turn.scaled(step)
@@ -216,7 +216,7 @@ class _Keys:
         self.known: dict[SSAValue, object] = {}
 
     def of(self, value: SSAValue) -> object:
-        """The key of a value."""
+        """Returns the key of a value."""
         value = behind_let(value)
         if value not in self.known:
             op = value.owner
@@ -401,11 +401,11 @@ class ChoiceLanes:
             builder.insert(tir.StoreOp(value, buffer, place))
 
     def number(self, builder: Builder, value: int) -> SSAValue:
-        """A number of the type that the loop counts in."""
+        """Builds a number of the type of the loop's variable."""
         return builder.insert(tir.ConstOp.int(value, self.type)).result
 
     def each(self, builder: Builder, vectors: int, body: Callable[[Builder, SSAValue], None]) -> None:
-        """A loop over the vectors, and one over the lanes in it."""
+        """Builds a loop over the vectors, and one over the lanes in it."""
 
         def of_vector(outer: Builder, u: SSAValue) -> None:
             base = outer.insert(tir.MulOp(u, self.number(outer, self.lanes))).result
@@ -420,7 +420,7 @@ class ChoiceLanes:
     def loop_of(
         self, builder: Builder, name: str, extent: int, kind: str, body: Callable[[Builder, SSAValue], None]
     ) -> None:
-        """A loop from 0."""
+        """Builds a loop from 0."""
         block = Block(arg_types=[self.type])
         block.args[0].name_hint = name
         inner = Builder(InsertPoint.at_end(block))

@@ -67,7 +67,7 @@ def window_of(e: Expr, atom: Atom, low: Expr, lanes: int, analyzer: Analyzer) ->
 
 
 def _window_of_numbers(rest: Expr, own: Expr, atom: Atom, low: int, lanes: int) -> LaneWindow | None:
-    """The window of `rest` plus what depends on the lane alone."""
+    """Returns the window of `rest` plus what depends on the lane alone."""
     import numpy as np
 
     values = evaluate(own, {atom: np.arange(low, low + lanes, dtype=np.int64)})
@@ -127,7 +127,7 @@ def _applied(kind: Kind, operands: list[Numbers]) -> Numbers | None:
 
 
 def flat_index(buffer: tir.BufferType, indices: tuple[Expr, ...]) -> Expr | None:
-    """The place of an element in a buffer of known extents, counted through its rows."""
+    """Returns the flat index of an element in a buffer of known extents."""
     shape = buffer.static_shape
     if shape is None:
         return None

@@ -65,7 +65,7 @@ class _Reduction:
 
 
 def _match(loop: tir.ForOp) -> _Reduction | None:
-    """The loop as a reduction whose terms may be taken in any order; None when it is something else."""
+    """Matches a reduction whose terms may be taken in any order."""
     low = as_const(loop.min)
     if loop.kind.data != "serial" or low is None or low.value != 0:
         return None
@@ -129,7 +129,7 @@ def _without(e: Expr, variable: Atom) -> Expr:
 
 
 def _needed(loop: tir.ForOp, values: Iterable[SSAValue]) -> list[Operation]:
-    """The ops at the top of the loop's body that values are computed from."""
+    """Returns the ops at the top of the loop's body that values are computed from."""
     body = loop.body.block
     seen: set[Operation] = set()
     pending = list(values)
@@ -157,13 +157,13 @@ class _Lanes:
     # Pieces of TIR
 
     def number(self, builder: Builder, value: int) -> SSAValue:
-        """A number of the type that the loop counts in."""
+        """Builds a number of the type of the loop's variable."""
         return builder.insert(tir.ConstOp.int(value, self.type)).result
 
     def loop_of(
         self, builder: Builder, name: str, extent: SSAValue | int, kind: str, body: Callable[[Builder, SSAValue], None]
     ) -> None:
-        """A loop from 0."""
+        """Builds a loop from 0."""
         block = Block(arg_types=[self.type])
         block.args[0].name_hint = name
         inner = Builder(InsertPoint.at_end(block))
@@ -174,11 +174,11 @@ class _Lanes:
         builder.insert(tir.ForOp(name, low, many, kind=kind, body=Region(block)))
 
     def in_lanes(self, builder: Builder, body: Callable[[Builder, SSAValue], None]) -> None:
-        """A loop over the lanes of a vector."""
+        """Builds a loop over the lanes of a vector."""
         self.loop_of(builder, "lane", self.lanes, "vectorized", body)
 
     def sum(self, builder: Builder, base: SSAValue | int, offset: SSAValue) -> SSAValue:
-        """base + offset."""
+        """Builds base + offset."""
         if base == 0:
             return offset
         base = self.number(builder, base) if isinstance(base, int) else base
@@ -187,7 +187,7 @@ class _Lanes:
     # The reduction
 
     def neutral(self, builder: Builder, old: SSAValue) -> SSAValue:
-        """A term that changes nothing."""
+        """Returns the neutral element of the update."""
         update = self.found.update
         if isinstance(update, tir.MinOp | tir.MaxOp):
             return old
@@ -237,14 +237,14 @@ class _Lanes:
     def combine(
         self, builder: Builder, buffer: SSAValue, place: list[SSAValue], term: Callable[[SSAValue], SSAValue]
     ) -> None:
-        """buffer[place] = buffer[place] op term."""
+        """Builds buffer[place] = buffer[place] op term."""
         old = builder.insert(tir.LoadOp(buffer, place)).result
         update = self.found.update
         new = type(update).create(operands=[old, term(old)], result_types=[old.type], attributes=update.attributes)
         builder.insert(tir.StoreOp(builder.insert(new).results[0], buffer, place))
 
     def directly(self) -> None:
-        """No more terms than lanes: all at once into the output."""
+        """Reduces all terms at once into the output: there are no more than lanes."""
 
         def body(b: Builder, lane: SSAValue) -> None:
             extent = as_const(self.loop.extent)
@@ -259,7 +259,7 @@ class _Lanes:
         self.in_lanes(self.before, body)
 
     def partially(self, vectors: int) -> None:
-        """Partial results in lanes, then all of them together."""
+        """Computes partial results in lanes, then combines them."""
         b, found = self.before, self.found
         width = self.lanes * vectors
         type_ = found.update.result.type
@@ -269,7 +269,7 @@ class _Lanes:
         extremum = isinstance(found.update, tir.MinOp | tir.MaxOp)
 
         def each_vector(outer: Builder, body: Callable[[Builder, SSAValue, SSAValue], None]) -> None:
-            """body(builder, element of the partial results, offset of the term)."""
+            """Calls `body(builder, element of the partial results, offset of the term)` for each vector."""
 
             def of_lane(base: SSAValue | int) -> Callable[[Builder, SSAValue], None]:
                 return lambda inner, lane: body(inner, place := self.sum(inner, base, lane), place)
@@ -332,7 +332,7 @@ class _Lanes:
         self.in_lanes(b, last)
 
     def rest(self, partial: SSAValue, done: SSAValue | int, count: int | None) -> None:
-        """The terms after the last whole block: vectors, then a masked vector or single terms."""
+        """Reduces the terms after the last whole block: vectors, then a masked vector or single terms."""
         b, found = self.before, self.found
 
         def vector(inner: Builder, base: SSAValue | int, bounded: bool) -> None:

@@ -85,7 +85,7 @@ class _Tile:
 
 
 def _match(outer: tir.ForOp) -> _Tile | None:
-    """The tile that an annotated loop is; None when it is something else."""
+    """Matches an annotated loop as a tile; None when it is something else."""
     inner = next((op for op in outer.body.block.ops if isinstance(op, tir.ForOp)), None)
     if inner is None or inner.kind.data != "vectorized" or only_statement(outer.body.block) is not inner:
         return None
@@ -240,7 +240,7 @@ def transposed(builder: Builder, rows: Sequence[SSAValue], count: int, block: in
         ).result
 
     def blocks(a: SSAValue, b: SSAValue, picked: Sequence[int]) -> SSAValue:
-        """Whole blocks, of a and then of b as they are numbered."""
+        """Picks whole blocks by number, first those of a, then those of b."""
         indices = [n * block + k for n in picked for k in range(block)]
         return builder.insert(tir.ShuffleOp([a, b], indices)).result
 
@@ -380,7 +380,7 @@ def _choose(choice: tir.IfThenElseOp) -> None:
 
 
 def _flat(buffer: SSAValue, dtype: Attribute, before: Builder) -> SSAValue:
-    """A view of a buffer of known extents as one row of this element type."""
+    """Returns a view of a buffer of known extents as one row of this element type."""
     type_ = buffer.type
     assert isinstance(type_, tir.BufferType) and type_.static_shape is not None
     name = f"{tir.buffer_name(buffer)}_flat"

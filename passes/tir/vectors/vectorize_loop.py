@@ -107,7 +107,7 @@ class _Vectorizer(LoopLanes):
                     pass
 
     def branch(self, op: tir.IfOp, builder: PlacedBuilder) -> None:
-        """One branch for all lanes, or one with a mask."""
+        """Rebuilds a branch: one for all lanes, or one with a mask."""
         if not self.is_varying(op.condition):
             condition = self.value(op.condition, builder)
             then, otherwise = self.region(op.then_region, builder), Region()
@@ -137,7 +137,7 @@ class _Vectorizer(LoopLanes):
         builder.insert(tir.IfOp(uniform, Region(block)))
 
     def masked_branch(self, op: tir.IfOp, conditions: list[SSAValue], builder: PlacedBuilder) -> None:
-        """The body for the lanes where all `conditions` hold: unmasked when they hold in all."""
+        """Rebuilds a body for the lanes where all `conditions` hold: unmasked when they hold in all."""
         ends = self.ends(conditions)
         block = Block()
         inner = builder.at_end(block)
@@ -170,7 +170,7 @@ class _Vectorizer(LoopLanes):
         del self.conditions[len(self.conditions) - len(conditions) :]
 
     def region(self, region: Region, builder: PlacedBuilder) -> Region:
-        """A region rebuilt into a new block; what it computes is not known outside."""
+        """Rebuilds a region in a new block; its values are not known outside."""
         block = Block()
         inner = builder.at_end(block)
         saved = dict(self.mapped)
@@ -179,7 +179,7 @@ class _Vectorizer(LoopLanes):
         return Region(block)
 
     def inner_loop(self, op: tir.ForOp, builder: PlacedBuilder) -> None:
-        """A loop with the same bounds for all lanes, around vectors."""
+        """Rebuilds a loop with the same bounds for all lanes, around vectors."""
         start, extent = self.scalar(op.min, builder), self.scalar(op.extent, builder)
         block = Block(arg_types=[op.loop_var.type])
         inner = builder.at_end(block)
@@ -207,7 +207,7 @@ class _Vectorizer(LoopLanes):
     # Accesses
 
     def indices(self, op: AccessOp, builder: PlacedBuilder) -> tuple[SSAValue, list[SSAValue]]:
-        """The buffer and the indices, the last one a vector where any rises with the lane."""
+        """Returns the buffer and the indices, the last one a vector where any depends on the lane."""
         varying = [self.is_varying(i) for i in op.indices]
         if any(lanes_of(i.type) > 1 for i in op.indices) or lanes_of(buffer_type(op.buffer).dtype) > 1:
             raise NoVectorForm
@@ -219,7 +219,7 @@ class _Vectorizer(LoopLanes):
         return self.operand(op.buffer, builder), indices
 
     def index(self, value: SSAValue, builder: PlacedBuilder) -> SSAValue:
-        """An index: scalar, a ramp, or any vector."""
+        """Returns an index: scalar, a ramp, or any vector."""
         if not self.is_varying(value):
             return self.scalar(value, builder)
         e = self.analyzer.simplify(value)
@@ -332,7 +332,7 @@ class _Vectorizer(LoopLanes):
     # Values
 
     def scalar(self, value: SSAValue, builder: PlacedBuilder) -> SSAValue:
-        """A value that must be the same in all lanes."""
+        """Returns a value that must be the same in all lanes."""
         new = self.value(value, builder)
         if lanes_of(new.type) > 1:
             raise NoVectorForm
@@ -356,7 +356,7 @@ class _Vectorizer(LoopLanes):
         return new
 
     def rebuild(self, op: Operation, builder: PlacedBuilder) -> SSAValue:
-        """One pure op over vectors."""
+        """Rebuilds one pure op over vectors."""
         if _SPECIAL[type(op)] or op.regions:
             match op:
                 case tir.IfThenElseOp():
@@ -436,7 +436,7 @@ class _Vectorizer(LoopLanes):
         return self.value(last.values[0], builder)
 
     def lane_choice(self, op: tir.IfThenElseOp, condition: SSAValue, builder: PlacedBuilder) -> SSAValue:
-        """A choice that differs between lanes."""
+        """Rebuilds a choice that differs between lanes."""
         values: list[SSAValue] = []
         for region, negated in ((op.then_region, False), (op.else_region, True)):
             mask = builder.insert(tir.NotOp(condition)).result if negated else condition

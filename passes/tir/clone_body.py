@@ -111,19 +111,19 @@ def variables_of(loop: tir.ForOp) -> list[SSAValue]:
     return [loop.loop_var] if loop.var is None else [loop.loop_var, loop.var]
 
 
-def copy_turn(loop: tir.ForOp, turn: int) -> list[Operation]:
+def clone_iteration(loop: tir.ForOp, iteration: int) -> list[Operation]:
     """Clones one iteration of a loop before it; returns the new statements, in order."""
-    value = shifted(loop.min, turn, loop)
+    value = shifted(loop.min, iteration, loop)
     ops = copy_ops(ops_in(loop.body.block), dict.fromkeys(variables_of(loop), value))
     before = loop.prev_op
-    made = insert_turn(ops, loop, is_last=False)
+    made = insert_iteration(ops, loop, is_last=False)
     _unshare(value, before)
     return made
 
 
-def move_last_turn(loop: tir.ForOp, turn: int) -> list[Operation]:
+def move_last_iteration(loop: tir.ForOp, iteration: int) -> list[Operation]:
     """Replaces a loop by its own body as the given iteration; returns the statements, in order."""
-    value = shifted(loop.min, turn, loop)
+    value = shifted(loop.min, iteration, loop)
     inside = set(all_ops(loop))
     for variable in variables_of(loop):
         variable.replace_uses_with_if(value, lambda use: use.operation in inside and use.operation is not loop)
@@ -131,12 +131,12 @@ def move_last_turn(loop: tir.ForOp, turn: int) -> list[Operation]:
     ops = ops_in(loop.body.block)
     for op in ops:
         detach(op)
-    made = insert_turn(ops, loop, is_last=loop.next_op is None)
+    made = insert_iteration(ops, loop, is_last=loop.next_op is None)
     erase_op(loop)
     return made
 
 
-def insert_turn(ops: list[Operation], loop: tir.ForOp, is_last: bool) -> list[Operation]:
+def insert_iteration(ops: list[Operation], loop: tir.ForOp, is_last: bool) -> list[Operation]:
     """Inserts statements before the loop, in a scope where something among them would act on what follows."""
     if not is_last and any(acts_until_end(op) for op in ops):
         block = Block()

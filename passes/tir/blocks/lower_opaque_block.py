@@ -172,10 +172,12 @@ def shorten(loop: tir.ForOp) -> None:
     parts = conjuncts(analyzer.expr(branch.condition))
     atom = analyzer.expr(loop.loop_var).atom
     assert atom is not None
-    turns = min((_turns(part, atom, variables) or int(extent.value) for part in parts), default=int(extent.value))
-    if not 1 <= turns < extent.value:
+    iterations = min(
+        (_trip_count(part, atom, variables) or int(extent.value) for part in parts), default=int(extent.value)
+    )
+    if not 1 <= iterations < extent.value:
         return
-    size = builder_before(loop).insert(tir.ConstOp.int(turns, loop.loop_var.type)).result
+    size = builder_before(loop).insert(tir.ConstOp.int(iterations, loop.loop_var.type)).result
     loop.operands = [loop.min, size, *loop.operands[2:]]
     analyzer.bind(loop.loop_var, loop.min, size)
     left = [part for part in parts if analyzer.simplify(part).value != 1]
@@ -188,7 +190,7 @@ def shorten(loop: tir.ForOp) -> None:
     erase_if_dead(condition)
 
 
-def _turns(condition: Expr, loop: Atom, others: set[Atom]) -> int | None:
+def _trip_count(condition: Expr, loop: Atom, others: set[Atom]) -> int | None:
     """Returns the trip count to which a condition `a * variable + … <= number` limits a loop, or None.
 
     The variables `others` are known to be 0 or more.

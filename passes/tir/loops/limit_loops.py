@@ -43,13 +43,13 @@ def limit(loop: tir.ForOp) -> None:
     if outer is None or numbers is None:
         return
     builder = builder_before(loop)
-    scale, offset, unit, turns = (
+    scale, offset, unit, iterations = (
         builder.insert(tir.ConstOp.int(number, loop.loop_var.type)).result for number in numbers
     )
     v: SSAValue = outer.loop_var
     reached = builder.insert(tir.AddOp(builder.insert(tir.MulOp(v, scale)).result, offset)).result
     units = builder.insert(tir.FloorDivOp(reached, unit)).result
-    most = builder.insert(tir.MulOp(units, turns)).result
+    most = builder.insert(tir.MulOp(units, iterations)).result
     extent = builder.insert(tir.MinOp(loop.extent, most)).result
     loop.operands[1] = extent
 

@@ -30,7 +30,7 @@ from ....dialects.tir.types import I1
 from ....support.edit import builder_before, erase_op, replace_all_uses_with
 from ....support.walk import enclosing, owner_op, walk_ops
 from ..analyzed_walk import AnalyzedWalk, Visit
-from ..clone_body import add_to_variable, hoist_views, insert_turn, variables_of
+from ..clone_body import add_to_variable, hoist_views, insert_iteration, variables_of
 from ..rewriting import erase_dead, prim_funcs
 
 # Where a condition is decided
@@ -294,7 +294,7 @@ def _inline(loop: tir.ForOp, ends_region: bool) -> list[Operation]:
     ops = list(loop.body.block.ops)
     for op in ops:
         op.detach()
-    made = insert_turn(ops, loop, is_last=ends_region)
+    made = insert_iteration(ops, loop, is_last=ends_region)
     erase_op(loop)
     return made
 

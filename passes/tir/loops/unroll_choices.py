@@ -33,7 +33,7 @@ from ....support.walk import ops_in
 from ..clone_body import hoist_views
 from ..rewriting import erase_dead, ops_of, prim_funcs
 
-MOST_TURNS = 16
+MAX_ITERATIONS = 16
 """A loop of more iterations is not unrolled."""
 
 
@@ -57,7 +57,7 @@ class UnrollChoices(ModulePass):
 def _unroll(loop: tir.ForOp) -> bool:
     """Unrolls a loop; returns whether it could."""
     low, extent = as_const(loop.min), as_const(loop.extent)
-    if low is None or low.value != 0 or extent is None or not 0 < extent.value <= MOST_TURNS:
+    if low is None or low.value != 0 or extent is None or not 0 < extent.value <= MAX_ITERATIONS:
         return False
     hoist_views(loop)
     ops = ops_in(loop.body.block)
@@ -74,17 +74,17 @@ def _unroll(loop: tir.ForOp) -> bool:
     for op in others:
         if not varying.isdisjoint(operands_of(op)):
             varying.update(op.results)
-    turns = [_Turn(loop, number, varying) for number in range(int(extent.value))]
+    iterations = [_Iteration(loop, number, varying) for number in range(int(extent.value))]
     chosen = [op for op in others if isinstance(op, tir.SelectOp) and op.condition in varying]
-    if not chosen or any(turn.known(op.condition) is None for turn in turns for op in chosen):
+    if not chosen or any(iteration.known(op.condition) is None for iteration in iterations for op in chosen):
         return False
     for op in others:
         if varying.isdisjoint(op.results):
             detach(op)
             insert_op_before(op, loop)
-    for turn in turns:
+    for iteration in iterations:
         for store in stores:
-            turn.copy(store)
+            iteration.copy(store)
     erase_op(loop)
     return True
 
@@ -104,7 +104,7 @@ def _memory(buffer: SSAValue) -> SSAValue:
     return buffer
 
 
-class _Turn:
+class _Iteration:
     """One iteration of a loop, written before it."""
 
     def __init__(self, loop: tir.ForOp, number: int, varying: set[SSAValue]):

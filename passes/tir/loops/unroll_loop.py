@@ -20,7 +20,7 @@ from ....support.diagnostics import error_at
 from ....support.edit import erase_op
 from ....support.walk import post_order, walk_ops
 from ...option_range import require_range
-from ..clone_body import copy_turn, hoist_views, move_last_turn
+from ..clone_body import clone_iteration, hoist_views, move_last_iteration
 from ..rewriting import prim_funcs
 
 MAX_OPS = 100_000
@@ -156,7 +156,7 @@ class _Unroller:
         if count * extent > MAX_OPS:
             raise error_at(
                 loop,
-                f"loop '{loop.var_name.data}' cannot be unrolled: its {extent} turns would be {count * extent} operations",
+                f"loop '{loop.var_name.data}' cannot be unrolled: its {extent} iterations would be {count * extent} operations",
                 f"at most {MAX_OPS} are made; split the loop, and unroll a short inner one",
             )
         size = self.sizes.pop(loop)
@@ -164,9 +164,9 @@ class _Unroller:
         if not extent:
             erase_op(loop)
             return
-        for turn in range(extent - 1):
-            copy_turn(loop, turn)
-        last = move_last_turn(loop, extent - 1)
+        for iteration in range(extent - 1):
+            clone_iteration(loop, iteration)
+        last = move_last_iteration(loop, extent - 1)
         if last:
             self.sizes[last[0]] = size
 

@@ -72,7 +72,7 @@ def _scope(attr: tir.AttrOp) -> Doubled:
     loop = next((outer for outer in enclosing(attr) if isinstance(outer, tir.ForOp)), None)
     if loop is None or owner.parent_op() is None:
         raise error_at(
-            attr, f"the {SCOPE} of '{owner.var_name.data}' is in no loop", "it is filled for each turn of a loop"
+            attr, f"the {SCOPE} of '{owner.var_name.data}' is in no loop", "it is filled for each iteration of a loop"
         )
     found = Doubled(attr, owner, loop, following(attr))
     _reach(found)
@@ -122,20 +122,22 @@ def _check(found: Doubled) -> None:
     while isinstance(home, tir.ScopeOp):
         home = home.parent_op()
     if home is not loop:
-        raise error_at(attr, f"the {SCOPE} of '{name}' is under a condition", "it is filled in every turn of its loop")
+        raise error_at(
+            attr, f"the {SCOPE} of '{name}' is under a condition", "it is filled in every iteration of its loop"
+        )
     order = {op: number for number, op in enumerate(walk_ops(loop))}
     filling = {inner for op in found.producer for inner in walk_ops(op)}
     if found.memory not in order:
         raise error_at(
-            found.memory, f"the double buffer '{name}' outlives the turns of loop '{loop.var_name.data}'",
-            "allocate it in the loop: each turn fills all that it reads",
+            found.memory, f"the double buffer '{name}' outlives the iterations of loop '{loop.var_name.data}'",
+            "allocate it in the loop: each iteration fills all that it reads",
         )  # fmt: skip
     for access in found.accesses:
         if isinstance(access, tir.StoreOp) != (access in filling) or order.get(access, -1) < order[attr]:
             verb = "written outside of its" if isinstance(access, tir.StoreOp) else "read before the end of its"
             raise error_at(
                 access, f"the double buffer '{name}' is {verb} {SCOPE}",
-                "what fills it stands in the scope, what reads it behind the scope: with T.attr(…):",
+                "what fills it is in the scope, what reads it after the scope: with T.attr(…):",
             )  # fmt: skip
     roots = Touched([], order)
     written = {roots.root(op.buffer) for op in order if isinstance(op, tir.StoreOp)}
@@ -163,7 +165,7 @@ def _check(found: Doubled) -> None:
             )
 
 
-_EARLY = "it is filled one turn early: that must not change what it is filled with, nor anything else"
+_EARLY = "it is filled one iteration early: that must not change what it is filled with, nor anything else"
 
 
 def _needed(found: Doubled) -> list[Operation]:
@@ -202,7 +204,7 @@ class Injector:
         builder = ExprBuilder(loop.location)
         home = loop.parent
         assert home is not None
-        if _has_turns(loop):
+        if _has_iterations(loop):
             scope: Operation = tir.ScopeOp(Region(first))
             if not any(map(acts_until_end, first.ops)):
                 ops = list(first.ops)
@@ -288,43 +290,43 @@ class Injector:
         return stride
 
     def shift(
-        self, access: tir.LoadOp | tir.StoreOp, turn: Callable[[ExprBuilder], Value], stride: SSAValue | Const
+        self, access: tir.LoadOp | tir.StoreOp, iteration: Callable[[ExprBuilder], Value], stride: SSAValue | Const
     ) -> None:
         """Shifts an access to the half of an iteration."""
         builder = ExprBuilder(access.location)
         index = access.indices[0]
-        half = builder.binary(tir.FloorModOp, turn(builder), Const(2, self.type))
+        half = builder.binary(tir.FloorModOp, iteration(builder), Const(2, self.type))
         offset = builder.cast(builder.node(tir.MulOp, half, builder.cast(stride, self.type)), element_of(index.type))
         value = builder.value(builder.binary(tir.AddOp, offset, index))
         insert_ops_before(builder.ops, access)
         set_indices(access, [value])
 
-    def copies(self, needed: Sequence[Operation], turn: SSAValue | None, stride: SSAValue | Const) -> Block:
-        """Clones the statements that fill the memory, for iteration `turn`, or for the one after the loop's."""
+    def copies(self, needed: Sequence[Operation], iteration: SSAValue | None, stride: SSAValue | Const) -> Block:
+        """Clones the statements that fill the memory, for iteration `iteration`, or for the one after the loop's."""
         found, loop = self.found, self.loop
         block = Block()
-        values = {variable: loop.loop_var if turn is None else turn for variable in variables_of(loop)}
+        values = {variable: loop.loop_var if iteration is None else iteration for variable in variables_of(loop)}
         block.add_ops(copy_ops([*needed, *found.producer], values))
         ops = list(block.ops)
         stores = [inner for op in ops for inner in walk_ops(op) if isinstance(inner, tir.StoreOp)]
 
-        def next_turn(builder: ExprBuilder) -> Value:
+        def next_iteration(builder: ExprBuilder) -> Value:
             return builder.binary(tir.AddOp, loop.loop_var, Const(1, self.type))
 
-        def same_turn(builder: ExprBuilder) -> Value:
-            assert turn is not None
-            return as_const(turn) or turn
+        def same_iteration(builder: ExprBuilder) -> Value:
+            assert iteration is not None
+            return as_const(iteration) or iteration
 
-        if turn is None:
-            replace_at_uses((inner for op in ops for inner in walk_ops(op)), loop.loop_var, next_turn)
+        if iteration is None:
+            replace_at_uses((inner for op in ops for inner in walk_ops(op)), loop.loop_var, next_iteration)
         buffers = {view.result for view in found.views}
         for store in stores:
             if store.buffer in buffers:
-                self.shift(store, next_turn if turn is None else same_turn, stride)
+                self.shift(store, next_iteration if iteration is None else same_iteration, stride)
         return block
 
 
-def _has_turns(loop: tir.ForOp) -> bool:
+def _has_iterations(loop: tir.ForOp) -> bool:
     """Returns whether a loop is proven to have at least one iteration."""
     analyzer = Analyzer()
     return analyzer.can_prove_ge0(analyzer.expr(loop.extent) - 1)
@@ -343,7 +345,7 @@ def _split(loop: tir.ForOp, factor: int) -> None:
     assert home is not None
     ops = list(loop.body.block.ops)
 
-    def turn(value: Callable[[ExprBuilder], Value], is_tail: bool) -> list[Operation]:
+    def iteration(value: Callable[[ExprBuilder], Value], is_tail: bool) -> list[Operation]:
         """Clones the body for one iteration."""
         copies = copy_ops(ops, {loop.var: loop.loop_var} if loop.var is not None else {})
         body = Block()
@@ -365,7 +367,7 @@ def _split(loop: tir.ForOp, factor: int) -> None:
 
     builder = ExprBuilder(loop.location)
     extent: Value = loop.extent
-    if not _has_turns(loop):
+    if not _has_iterations(loop):
         extent = builder.binary(tir.MaxOp, extent, Const(1, type_))
     rest = builder.binary(tir.SubOp, extent, Const(1, type_))
     outer_extent = builder.binary(tir.FloorDivOp, rest, Const(factor, type_))
@@ -382,19 +384,19 @@ def _split(loop: tir.ForOp, factor: int) -> None:
         return lambda b: b.binary(tir.AddOp, base, Const(number, type_))
 
     for number in range(factor):
-        outer.body.block.add_ops(turn(written_out(number), is_tail=False))
+        outer.body.block.add_ops(iteration(written_out(number), is_tail=False))
     tail: list[Operation] = []
     for number in range(factor):
         inner = ExprBuilder(loop.location)
         condition = inner.binary(tir.LtOp, of_tail(number)(inner), loop.extent)
         known = as_const(condition)
         if known is not None:
-            tail += turn(of_tail(number), is_tail=True) if known.value else []
+            tail += iteration(of_tail(number), is_tail=True) if known.value else []
             continue
         block = Block()
         branch = tir.IfOp(inner.value(condition), Region(block))
         branch.location = loop.location
-        block.add_ops(turn(of_tail(number), is_tail=True))
+        block.add_ops(iteration(of_tail(number), is_tail=True))
         tail += [*inner.ops, branch]
     home.insert_ops_before([*builder.ops, outer, *tail], loop)
     erase_op(loop)

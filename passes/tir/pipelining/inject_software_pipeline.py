@@ -119,7 +119,7 @@ def _statements(loop: tir.ForOp, block: Block) -> list[Operation]:
             raise error_at(
                 op,
                 f"the body of the software pipeline '{loop.var_name.data}' is no sequence of statements: it has {what}",
-                "what acts on the statements behind it belongs around the loop, or into one statement",
+                "what acts on the statements after it belongs around the loop, or into one statement",
             )
         if not op.results:
             found.append(op)

@@ -19,7 +19,7 @@ from ....support.diagnostics import error_at
 from ....support.edit import insert_ops_before, set_type
 from ..rewriting import set_indices, set_operands
 
-Turn = Callable[[ExprBuilder], Value]
+Iteration = Callable[[ExprBuilder], Value]
 
 
 class Versions:
@@ -64,7 +64,7 @@ class Versions:
             op.stride_dims = ArrayAttr([outer, *op.stride_dims.data])
         set_type(op.result, BufferType(ArrayAttr(dims), type_.dtype, type_.scope))
 
-    def rewrite(self, ops: Iterable[Operation], turn: Turn) -> None:
+    def rewrite(self, ops: Iterable[Operation], iteration: Iteration) -> None:
         """Redirects the accesses of one iteration to its version."""
         if not self.count_of:
             return
@@ -72,29 +72,29 @@ class Versions:
             match op:
                 case tir.LoadOp() | tir.StoreOp() if op.buffer in self.count_of:
                     builder = ExprBuilder(op.location)
-                    version = self.version(op.buffer, turn, builder)
+                    version = self.version(op.buffer, iteration, builder)
                     insert_ops_before(builder.ops, op)
                     set_indices(op, [version, *op.indices])
                 case tir.BufferRegionOp() if op.buffer in self.count_of:
-                    self.region(op, turn)
+                    self.region(op, iteration)
                 case tir.BufferGetOp() if op.buffer in self.count_of:
-                    self.field(op, turn)
+                    self.field(op, iteration)
                 case _:
                     pass
 
-    def region(self, op: tir.BufferRegionOp, turn: Turn) -> None:
+    def region(self, op: tir.BufferRegionOp, iteration: Iteration) -> None:
         """Extends the region that a block declares."""
         builder = ExprBuilder(op.location)
         if self.all_at_once:
             low = builder.value(Const(0))
             extent = builder.value(Const(self.count_of[op.buffer]))
         else:
-            low = self.version(op.buffer, turn, builder)
+            low = self.version(op.buffer, iteration, builder)
             extent = builder.value(Const(1))
         insert_ops_before(builder.ops, op)
         set_operands(op, [op.buffer], [low, *op.mins], [extent, *op.extents])
 
-    def field(self, op: tir.BufferGetOp, turn: Turn) -> None:
+    def field(self, op: tir.BufferGetOp, iteration: Iteration) -> None:
         """Rewrites a field that is read of a buffer.
 
         Extents and strides have moved by one dimension; a pointer starts at the version.
@@ -110,7 +110,7 @@ class Versions:
             if not isinstance(call, tir.CallOp) or call.intrinsic.data != "tvm_access_ptr":
                 raise self.refused(call, op.buffer)
             builder = ExprBuilder(call.location)
-            version = self.version(op.buffer, turn, builder)
+            version = self.version(op.buffer, iteration, builder)
             size: Value = Const(1)
             old = self.old[op.buffer]
             for extent in old.extents():
@@ -127,9 +127,9 @@ class Versions:
             insert_ops_before(builder.ops, call)
             call.operands[2] = value
 
-    def version(self, buffer: SSAValue, turn: Turn, builder: ExprBuilder) -> SSAValue:
+    def version(self, buffer: SSAValue, iteration: Iteration, builder: ExprBuilder) -> SSAValue:
         """Returns the version of the iteration, counted from the loop's start."""
-        value, low = turn(builder), as_const(self.loop.min)
+        value, low = iteration(builder), as_const(self.loop.min)
         if low is None or low.value:
             value = builder.node(tir.SubOp, value, self.loop.min)
         return builder.node(tir.FloorModOp, value, Const(self.count_of[buffer], value.type))

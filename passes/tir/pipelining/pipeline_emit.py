@@ -31,7 +31,7 @@ class Copy:
     """A statement in one part of the pipeline: its iteration, and when it runs."""
 
     statement: Statement
-    turn: Expr
+    iteration: Expr
     predicate: Expr
     low: Expr
     """The part of the predicate that says that the first iteration has started."""
@@ -96,7 +96,7 @@ class AsyncStages:
                     state.consumed = False
                 copy.commits, copy.group = statement.stage, state.groups
                 group_of.update(dict.fromkeys(statement.writes, state.groups))
-                state.head = copy.turn
+                state.head = copy.iteration
                 if state.predicate is None or normalized.can_prove(state.predicate):
                     state.predicate = copy.predicate
                 else:
@@ -140,7 +140,7 @@ class AsyncStages:
             if head is None or not normalized.can_prove_ge0(head):
                 count = x.ZERO
                 break
-            count = count + normalized.simplify(head - copy.turn)
+            count = count + normalized.simplify(head - copy.iteration)
         if state.wait is None:
             state.wait = (copy, count)
         elif normalized.can_prove(lt(count, state.wait[1])):
@@ -216,7 +216,7 @@ class Pipeline:
             builder.ops.append(op)
         return value
 
-    def turn(self, part: PipelinePhase, stage: int, builder: ExprBuilder) -> Value:
+    def iteration(self, part: PipelinePhase, stage: int, builder: ExprBuilder) -> Value:
         """Returns the iteration of a statement of that stage."""
         behind = Const(stage, self.type)
         if part.is_unit:
@@ -232,7 +232,7 @@ class Pipeline:
         builder = ExprBuilder(self.loop.location)
         behind = Const(stage, self.type)
         if part.is_unit:
-            skewed = self.turn(part, stage, builder)
+            skewed = self.iteration(part, stage, builder)
         else:
             moved = builder.binary(tir.AddOp, part.loop.loop_var, self.from_expr(part.delta, builder))
             skewed = builder.binary(tir.SubOp, moved, behind)
@@ -281,14 +281,14 @@ class Pipeline:
                 analyzer.bind(variable, start, extent)
                 normalized.bind(variable, self.low, extent)
             for statement in self.statements:
-                turn = (start if part.is_unit else variable) - statement.stage
-                low, high = ge(turn, self.low), lt(turn, self.low + self.extent)
+                iteration = (start if part.is_unit else variable) - statement.stage
+                low, high = ge(iteration, self.low), lt(iteration, self.low + self.extent)
                 if analyzer.can_prove(logical_not(low)) or analyzer.can_prove(logical_not(high)):
                     continue
-                low = self.reached(low, turn, variable)
+                low = self.reached(low, iteration, variable)
                 moved: dict[x.Atom, Expr] = {} if part.is_unit else {atom: variable + part.delta}
                 low, high = substitute(low, moved), substitute(high, moved)
-                copies.append(Copy(statement, substitute(turn, moved), logical_and(low, high), low))
+                copies.append(Copy(statement, substitute(iteration, moved), logical_and(low, high), low))
         for copy in copies:
             made[copy] = self.copy(part, copy)
         if not copies:
@@ -297,15 +297,15 @@ class Pipeline:
         self.background.part(copies, normalized, extent)
         self.place(home, part, copies, made)
 
-    def reached(self, low: Expr, turn: Expr, variable: Expr) -> Expr:
+    def reached(self, low: Expr, iteration: Expr, variable: Expr) -> Expr:
         """Returns the simplified condition that a statement's first iteration has started.
 
         It is an equation where that is the last time.
         """
         if self.analyzer.can_prove(low):
             return x.TRUE
-        if self.analyzer.can_prove_ge0(self.low - turn):
-            return eq(variable, variable - turn + self.low)
+        if self.analyzer.can_prove_ge0(self.low - iteration):
+            return eq(variable, variable - iteration + self.low)
         return low
 
     def copy(self, part: PipelinePhase, copy: Copy) -> tuple[list[Operation], tir.BlockOp]:
@@ -317,12 +317,12 @@ class Pipeline:
         block = statement.block.clone(mapper)
         inside = list(walk_ops(block))
 
-        def turn(builder: ExprBuilder) -> Value:
-            return self.turn(part, statement.stage, builder)
+        def iteration(builder: ExprBuilder) -> Value:
+            return self.iteration(part, statement.stage, builder)
 
         if part.is_unit or statement.stage or part.delta != x.ZERO:
-            replace_at_uses(inside, variable, turn)
-        self.versions.rewrite(inside, turn)
+            replace_at_uses(inside, variable, iteration)
+        self.versions.rewrite(inside, iteration)
         ops, condition = self.condition(part, statement.stage, copy.low)
         if condition is not None:
             set_operands(block, [], [], [], [condition])

@@ -185,14 +185,14 @@ class Dependences:
 
     def refuse(self, buffer: SSAValue, first: Statement, second: Statement, distance: int) -> None:
         """Raises the error for two statements in the wrong order."""
-        turns = "the same turn" if not distance else f"{counted(distance, 'turn')} later"
+        distances = "the same iteration" if not distance else f"{counted(distance, 'iteration')} later"
         if first.stage == second.stage:
             rule = "statements of one stage that depend on each other keep their order"
         else:
             rule = "a statement runs in no earlier stage than what it depends on"
         raise error_at(
             second.block,
-            f"statement {second.place} of the software pipeline '{self.loop.var_name.data}' (stage {second.stage}, order {second.order}) would run before statement {first.place} (stage {first.stage}, order {first.order}), which it depends on through '{buffer_name(buffer)}' ({turns})",
+            f"statement {second.place} of the software pipeline '{self.loop.var_name.data}' (stage {second.stage}, order {second.order}) would run before statement {first.place} (stage {first.stage}, order {first.order}), which it depends on through '{buffer_name(buffer)}' ({distances})",
             rule,
         )
 

@@ -21,7 +21,7 @@ from ....dialects.tir.operators import as_const
 from ....support.diagnostics import MirError, error_at
 from ....support.edit import builder_before, erase_op, move_to_end
 from ....support.walk import following, owner_op, walk_ops
-from ..clone_body import insert_turn
+from ..clone_body import insert_iteration
 from ..rewriting import prim_funcs
 
 Binding: TypeAlias = "tir.ForOp | tir.LaunchThreadOp"
@@ -138,7 +138,7 @@ def _replace(binding: Binding, loop: tir.ForOp) -> None:
     ops = list(binding.body.block.ops)
     for op in ops:
         op.detach()
-    insert_turn(ops, binding, is_last=binding.next_op is None)
+    insert_iteration(ops, binding, is_last=binding.next_op is None)
     erase_op(binding)
 
 

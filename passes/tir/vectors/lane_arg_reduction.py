@@ -203,9 +203,9 @@ def _grows(loop: tir.ForOp, place: SSAValue, *, from_zero: bool = False) -> bool
 
 def _line(loop: tir.ForOp, place: SSAValue, analyzer: Analyzer) -> tuple[int, Expr]:
     """Returns (step, start) of a place `step * iteration + start`."""
-    e, turn = analyzer.simplify(analyzer.expr(place)), analyzer.expr(loop.loop_var)
-    step = 0 if turn.atom is None else e.coefficient(turn.atom)
-    return step, e - turn.scaled(step)
+    e, iteration = analyzer.simplify(analyzer.expr(place)), analyzer.expr(loop.loop_var)
+    step = 0 if iteration.atom is None else e.coefficient(iteration.atom)
+    return step, e - iteration.scaled(step)
 
 
 class _Keys:
@@ -276,8 +276,8 @@ class ChoiceLanes:
         whole = found.extent // width
 
         def block_of(inner: Builder, k: SSAValue) -> None:
-            turn = inner.insert(tir.AddOp(k, self.number(inner, 1))).result
-            base = inner.insert(tir.MulOp(turn, self.number(inner, width))).result
+            iteration = inner.insert(tir.AddOp(k, self.number(inner, 1))).result
+            base = inner.insert(tir.MulOp(iteration, self.number(inner, width))).result
 
             def update(deep: Builder, at: SSAValue) -> None:
                 index = deep.insert(tir.AddOp(base, at)).result

@@ -360,14 +360,14 @@ class _Lanes:
             remaining = b.insert(tir.SubOp(self.loop.extent, done)).result
             start = done
             if self.masks:
-                turns = b.insert(tir.AddOp(remaining, self.number(b, self.lanes - 1))).result
-                turns = b.insert(tir.FloorDivOp(turns, self.number(b, self.lanes))).result
+                iterations = b.insert(tir.AddOp(remaining, self.number(b, self.lanes - 1))).result
+                iterations = b.insert(tir.FloorDivOp(iterations, self.number(b, self.lanes))).result
 
                 def masked(inner: Builder, t: SSAValue) -> None:
                     offset = inner.insert(tir.MulOp(t, self.number(inner, self.lanes))).result
                     vector(inner, self.sum(inner, start, offset), True)
 
-                self.loop_of(b, "rest", turns, "serial", masked)
+                self.loop_of(b, "rest", iterations, "serial", masked)
                 return
             left = remaining
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import TypeVar, cast
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
 
 from ...dialects import tir
 from ...dialects.interned import i32_array
@@ -41,6 +44,19 @@ def ops_of(root: Operation, kind: type[OpT]) -> list[OpT]:
     """Returns every op of this kind inside `root`, outer before inner, in order."""
     of_kind = _of_kind(kind)
     return cast("list[OpT]", [op for op in all_ops(root) if of_kind[type(op)]])
+
+
+class PrimFuncPass(ModulePass):
+    """A pass that rewrites each prim_func at the top of a module by itself, as TVM's passes of this name."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrites every prim_func of the module."""
+        for func in prim_funcs(op):
+            self.apply_to(func)
+
+    @abstractmethod
+    def apply_to(self, func: tir.PrimFuncOp, /) -> None:
+        """Rewrites one prim_func."""
 
 
 @cache

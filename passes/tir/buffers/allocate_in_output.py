@@ -18,10 +18,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.ir import Attribute, Block, BlockArgument, SSAValue
-from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
@@ -32,7 +30,7 @@ from ....dialects.tir.operators import as_const
 from ....dialects.tir.stmt import RegionsOp
 from ....support.edit import erase_op
 from ....support.walk import enclosing
-from ..rewriting import ops_of, prim_funcs
+from ..rewriting import PrimFuncPass, ops_of
 
 NO_ALIAS = "tir.noalias"
 """Attribute of a function no two of whose buffers share memory."""
@@ -177,16 +175,15 @@ def _in_terms_of_loops(index: SSAValue, block: tir.BlockOp, analyzer: Analyzer) 
 
 
 @dataclass(frozen=True)
-class AllocateInOutput(ModulePass):
+class AllocateInOutput(PrimFuncPass):
     """Puts temporary buffers into the outputs that their elements become."""
 
     name = "allocate-in-output"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply_to(self, function: tir.PrimFuncOp) -> None:
         """Looks at every allocation of the module."""
-        for function in prim_funcs(op):
-            for alloc in ops_of(function, tir.AllocBufferOp):
-                output = output_for(alloc)
-                if output is not None:
-                    alloc.result.replace_all_uses_with(output)
-                    erase_op(alloc)
+        for alloc in ops_of(function, tir.AllocBufferOp):
+            output = output_for(alloc)
+            if output is not None:
+                alloc.result.replace_all_uses_with(output)
+                erase_op(alloc)

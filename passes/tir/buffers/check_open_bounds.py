@@ -22,10 +22,8 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, IntegerType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, IntegerType, StringAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr, Kind, Scope
@@ -37,7 +35,7 @@ from ....dialects.tir.types import I64, element_of, is_scalable, lanes_of
 from ....support.edit import builder_before
 from ....support.walk import enclosing, walk_ops
 from ..blocks.lower_match_buffer import dropped_dimensions
-from ..rewriting import prim_funcs
+from ..rewriting import PrimFuncPass
 from .storage_liveness import bits_of
 from .strides import extents_of, strides_of
 
@@ -506,7 +504,7 @@ class _Checks:
 
 
 @dataclass(frozen=True)
-class CheckOpenBounds(ModulePass):
+class CheckOpenBounds(PrimFuncPass):
     """Asserts that accesses are inside where that is not proven.
 
     Only in functions of symbolic sizes, and in those marked for it.
@@ -514,8 +512,7 @@ class CheckOpenBounds(ModulePass):
 
     name = "check-open-bounds"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply_to(self, function: tir.PrimFuncOp) -> None:
         """Adds checks to every function of the module that `is_checked`."""
-        for function in prim_funcs(op):
-            if is_checked(function):
-                check_function(function)
+        if is_checked(function):
+            check_function(function)

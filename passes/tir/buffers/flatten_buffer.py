@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from xdsl.builder import Builder
-from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerAttr, IntegerType, LocationAttr, ModuleOp, NoneType
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, IntegerAttr, IntegerType, LocationAttr, NoneType
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ....dialects import tir
@@ -26,7 +24,7 @@ from ....dialects.tir.types import I1, I32, element_of, is_scalable, lanes_of
 from ....support.diagnostics import error_at
 from ....support.edit import builder_before, erase_op
 from ..analyzed_walk import AnalyzedWalk, Visit
-from ..rewriting import erase_dead, prim_funcs, set_indices, set_operands
+from ..rewriting import PrimFuncPass, erase_dead, set_indices, set_operands
 from ..scalars.expression_simplifier import appearance
 from .strides import extents_of, row_major, strides_of
 
@@ -298,15 +296,14 @@ def _drop_unused(flats: Iterable[Flat]) -> None:
 
 
 @dataclass(frozen=True)
-class FlattenBuffer(ModulePass):
+class FlattenBuffer(PrimFuncPass):
     """Makes buffers flat."""
 
     name = "flatten-buffer"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Flattens the buffers of every prim_func of the module.
+    def apply_to(self, func: tir.PrimFuncOp) -> None:
+        """Flattens the buffers of one prim_func.
 
         Raises MirError for a buffer matched to a region, and one that is used whole.
         """
-        for func in prim_funcs(op):
-            Flattener().flatten(func)
+        Flattener().flatten(func)

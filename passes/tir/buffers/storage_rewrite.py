@@ -17,10 +17,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from math import lcm
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer
@@ -28,7 +25,7 @@ from ....dialects.arith.from_ssa import is_index_type
 from ....dialects.arith.iter_map import IterMapLevel
 from ....dialects.tir.types import HandleType, element_of
 from ....support.walk import enclosing
-from ..rewriting import erase_dead, prim_funcs
+from ..rewriting import PrimFuncPass, erase_dead
 from .pointer_value_type import rewrite_pointer_value_types
 from .storage_liveness import AccessFinder, Allocation, Attach, Place, Step, bits_of
 from .storage_placement import Allocator
@@ -345,13 +342,12 @@ def _allocate(allocator: Allocator, group: list[StorageEntry]) -> None:
 
 
 @dataclass(frozen=True)
-class StorageRewrite(ModulePass):
+class StorageRewrite(PrimFuncPass):
     """Shares memory among allocations that are not live at the same time, and hoists their allocation."""
 
     name = "storage-rewrite"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites the allocations of every prim_func of the module."""
-        for func in prim_funcs(op):
-            rewrite_storage(func)
-            rewrite_pointer_value_types(func)
+    def apply_to(self, func: tir.PrimFuncOp) -> None:
+        """Rewrites the allocations of one prim_func."""
+        rewrite_storage(func)
+        rewrite_pointer_value_types(func)

@@ -19,15 +19,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr
 from xdsl.ir import Attribute, SSAValue
-from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....support.edit import builder_before
 from ....support.walk import enclosing
-from ..rewriting import ops_of, prim_funcs
+from ..rewriting import PrimFuncPass, ops_of
 
 LIMIT, LIMITS = "loop_limit", "limits_loops"
 """The annotations of the loop that ends early and of the one around it: see above."""
@@ -63,21 +61,20 @@ def _numbers(value: Attribute) -> tuple[int, ...] | None:
 
 
 @dataclass(frozen=True)
-class LimitLoops(ModulePass):
+class LimitLoops(PrimFuncPass):
     """Ends loops annotated with `loop_limit` before the iterations that compute what nothing needs."""
 
     name = "limit-loops"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply_to(self, function: tir.PrimFuncOp) -> None:
         """Limits every such loop of the module."""
-        for function in prim_funcs(op):
-            loops = list(ops_of(function, tir.ForOp))
-            for loop in loops:
-                if LIMIT in loop.annotations.data:
-                    limit(loop)
-            for loop in loops:
-                if LIMITS in loop.annotations.data:
-                    loop.annotations = DictionaryAttr({k: a for k, a in loop.annotations.data.items() if k != LIMITS})
+        loops = list(ops_of(function, tir.ForOp))
+        for loop in loops:
+            if LIMIT in loop.annotations.data:
+                limit(loop)
+        for loop in loops:
+            if LIMITS in loop.annotations.data:
+                loop.annotations = DictionaryAttr({k: a for k, a in loop.annotations.data.items() if k != LIMITS})
 
 
 __all__ = ["LIMIT", "LIMITS", "LimitLoops", "limit"]

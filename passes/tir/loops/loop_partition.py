@@ -13,10 +13,8 @@ from collections.abc import Generator, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Operation, OpResult, SSAValue
-from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Atom, Expr, Kind
@@ -31,7 +29,7 @@ from ....support.edit import builder_before, erase_op, replace_all_uses_with
 from ....support.walk import enclosing, owner_op, walk_ops
 from ..analyzed_walk import AnalyzedWalk, Visit
 from ..clone_body import add_to_variable, hoist_views, insert_iteration, variables_of
-from ..rewriting import erase_dead, prim_funcs
+from ..rewriting import PrimFuncPass, erase_dead
 
 # Where a condition is decided
 
@@ -367,7 +365,7 @@ def _remove_hints(func: tir.PrimFuncOp) -> None:
 
 
 @dataclass(frozen=True)
-class LoopPartition(ModulePass):
+class LoopPartition(PrimFuncPass):
     """Splits loops where a condition called `T.likely` changes.
 
     Loops of constant range are split only with `partition_const_loop`. A loop with the annotation (or attribute)
@@ -379,8 +377,7 @@ class LoopPartition(ModulePass):
     partition_const_loop: bool = False
     no_unroll_loop_with_extent_one: bool = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Splits the loops of every prim_func of the module."""
-        for func in prim_funcs(op):
-            LoopPartitioner(self, _hinted(func)).run(func)
-            _remove_hints(func)
+    def apply_to(self, func: tir.PrimFuncOp) -> None:
+        """Splits the loops of one prim_func."""
+        LoopPartitioner(self, _hinted(func)).run(func)
+        _remove_hints(func)

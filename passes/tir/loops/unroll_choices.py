@@ -17,10 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer
@@ -31,27 +28,26 @@ from ....support.effects import is_side_effect_free
 from ....support.operands import operands_of
 from ....support.walk import ops_in
 from ..clone_body import hoist_views
-from ..rewriting import erase_dead, ops_of, prim_funcs
+from ..rewriting import PrimFuncPass, erase_dead, ops_of
 
 MAX_ITERATIONS = 16
 """A loop of more iterations is not unrolled."""
 
 
 @dataclass(frozen=True)
-class UnrollChoices(ModulePass):
+class UnrollChoices(PrimFuncPass):
     """Unroll loops of kind unrolled that hold nothing but stores of what their variable chooses."""
 
     name = "unroll-choices"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply_to(self, function: tir.PrimFuncOp) -> None:
         """Unrolls where every choice by the variable is known in each iteration."""
-        for function in prim_funcs(op):
-            changed = False
-            for loop in ops_of(function, tir.ForOp):
-                if loop.kind.data == "unrolled" and any(type(o) is tir.SelectOp for o in loop.body.block.ops):
-                    changed |= _unroll(loop)
-            if changed:
-                erase_dead(function)
+        changed = False
+        for loop in ops_of(function, tir.ForOp):
+            if loop.kind.data == "unrolled" and any(type(o) is tir.SelectOp for o in loop.body.block.ops):
+                changed |= _unroll(loop)
+        if changed:
+            erase_dead(function)
 
 
 def _unroll(loop: tir.ForOp) -> bool:

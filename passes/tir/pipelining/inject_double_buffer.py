@@ -302,7 +302,7 @@ class Injector:
         set_indices(access, [value])
 
     def copies(self, needed: Sequence[Operation], iteration: SSAValue | None, stride: SSAValue | Const) -> Block:
-        """Clones the statements that fill the memory, for iteration `iteration`, or for the one after the loop's."""
+        """Clones the statements that fill the memory, for one iteration, or for the one after the loop's."""
         found, loop = self.found, self.loop
         block = Block()
         values = {variable: loop.loop_var if iteration is None else iteration for variable in variables_of(loop)}

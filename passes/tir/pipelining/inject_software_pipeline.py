@@ -15,16 +15,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....dialects.arith.regions import infer_regions
 from ....support.diagnostics import error_at
 from ....support.walk import post_order, walk_ops
-from ..rewriting import acts_until_end, prim_funcs
+from ..rewriting import PrimFuncPass, acts_until_end
 from .pipeline_emit import Pipeline
 from .pipeline_stages import ANNOTATIONS, Dependences, double_buffers, make_statements
 
@@ -32,22 +29,21 @@ _HEAD = (tir.ReadsOp, tir.WritesOp, tir.AllocBufferOp, tir.MatchBufferOp, tir.In
 
 
 @dataclass(frozen=True)
-class InjectSoftwarePipeline(ModulePass):
+class InjectSoftwarePipeline(PrimFuncPass):
     """Turns loops with the annotations of a software pipeline into prologue, body and epilogue."""
 
     name = "inject-software-pipeline"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites the pipelines of every prim_func of the module, inner ones first.
+    def apply_to(self, func: tir.PrimFuncOp) -> None:
+        """Rewrites the pipelines of one prim_func, inner ones first.
 
         Raises MirError for a loop whose body is not a sequence of statements, for annotations that do not fit it, and where
         the stages would have a statement run before what it depends on.
         """
-        for func in prim_funcs(op):
-            loops = [inner for inner in post_order(func) if isinstance(inner, tir.ForOp)]
-            for loop in loops:
-                if any(key in loop.annotations.data for key in ANNOTATIONS[:2]):
-                    _inject(loop)
+        loops = [inner for inner in post_order(func) if isinstance(inner, tir.ForOp)]
+        for loop in loops:
+            if any(key in loop.annotations.data for key in ANNOTATIONS[:2]):
+                _inject(loop)
 
 
 def _inject(loop: tir.ForOp) -> None:

@@ -13,10 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import BFloat16Type, FloatAttr, ModuleOp
+from xdsl.dialects.builtin import BFloat16Type, FloatAttr
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....dialects.tir.intrinsics import BINARY_MATH, FLOAT_TESTS, UNARY_MATH
@@ -24,7 +22,7 @@ from ....dialects.tir.operators import as_const
 from ....dialects.tir.types import F32, BufferType, HandleType, element_of, with_lanes_of
 from ....support.edit import builder_before, set_type
 from ....support.walk import walk_ops
-from ..rewriting import erase_dead, prim_funcs
+from ..rewriting import PrimFuncPass, erase_dead
 
 BF16 = BFloat16Type()
 
@@ -39,10 +37,6 @@ def _is_bf16(type: Attribute) -> bool:
 
 def _widened(type: Attribute) -> Attribute:
     return with_lanes_of(F32, type)
-
-
-def _retype(value: SSAValue, type: Attribute) -> None:
-    set_type(value, type)
 
 
 class ComputeLegalizer:
@@ -89,7 +83,8 @@ class ComputeLegalizer:
                 match user:
                     case tir.LoadOp():
                         if any(
-                            isinstance(u.operation, tir.CallOp) and _is_address(u.operation) for u in user.result.uses
+                            isinstance(u.operation, tir.CallOp) and u.operation.intrinsic.data == "address_of"
+                            for u in user.result.uses
                         ):
                             return
                     case tir.StoreOp() if user.buffer is value:
@@ -109,9 +104,9 @@ class ComputeLegalizer:
         for value in values:
             type_ = value.type
             if isinstance(type_, BufferType):
-                _retype(value, BufferType(type_.shape, _widened(type_.dtype), type_.scope))
+                set_type(value, BufferType(type_.shape, _widened(type_.dtype), type_.scope))
             elif isinstance(type_, HandleType):
-                _retype(value, HandleType(_widened(type_.pointee), type_.scope))
+                set_type(value, HandleType(_widened(type_.pointee), type_.scope))
 
     # Values
 
@@ -120,7 +115,7 @@ class ComputeLegalizer:
         match op:
             case tir.LoadOp():
                 if _is_bf16(op.result.type) and not _is_bf16(op.accessed_type()):
-                    _retype(op.result, op.accessed_type())
+                    set_type(op.result, op.accessed_type())
                     self.wide.add(op.result)
             case tir.StoreOp():
                 self.store(op)
@@ -159,7 +154,7 @@ class ComputeLegalizer:
         """Changes the type of bfloat16 results to float32."""
         for result in op.results:
             if _is_bf16(result.type):
-                _retype(result, _widened(result.type))
+                set_type(result, _widened(result.type))
                 self.wide.add(result)
 
     def store(self, op: tir.StoreOp) -> None:
@@ -193,17 +188,12 @@ def _computes(op: Operation) -> bool:
     )
 
 
-def _is_address(op: tir.CallOp) -> bool:
-    return op.intrinsic.data == "address_of"
-
-
 @dataclass(frozen=True)
-class BF16ComputeLegalize(ModulePass):
+class BF16ComputeLegalize(PrimFuncPass):
     """Computes in float32 what is bfloat16, and stores bfloat16 where parameters hold it."""
 
     name = "bf16-compute-legalize"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites every prim_func of the module."""
-        for func in prim_funcs(op):
-            ComputeLegalizer(func).run()
+    def apply_to(self, func: tir.PrimFuncOp) -> None:
+        """Rewrites one prim_func."""
+        ComputeLegalizer(func).run()

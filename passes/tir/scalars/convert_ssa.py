@@ -12,15 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
-from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....support.edit import erase_op
 from ....support.walk import following, walk_ops
-from ..rewriting import prim_funcs
+from ..rewriting import PrimFuncPass
 
 
 def separate(func: tir.PrimFuncOp) -> None:
@@ -50,12 +47,11 @@ def _separate_one(op: tir.ForOp | tir.LetOp, variable: SSAValue) -> None:
 
 
 @dataclass(frozen=True)
-class ConvertSSA(ModulePass):
+class ConvertSSA(PrimFuncPass):
     """Splits variables that several loops or lets share."""
 
     name = "convert-ssa"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Separates the variables of every prim_func of the module."""
-        for func in prim_funcs(op):
-            separate(func)
+    def apply_to(self, func: tir.PrimFuncOp) -> None:
+        """Separates the variables of one prim_func."""
+        separate(func)

@@ -9,21 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
-
-from ..rewriting import prim_funcs
+from ....dialects import tir
+from ..rewriting import PrimFuncPass
 from .narrowing import Narrower
 
 
 @dataclass(frozen=True)
-class ForceNarrowIndexToInt32(ModulePass):
+class ForceNarrowIndexToInt32(PrimFuncPass):
     """Narrows whatever indices and sizes are made of; that it fits is the user's promise."""
 
     name = "force-narrow-index-to-int32"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Narrows every prim_func of the module; raises MirError for a number that does not fit."""
-        for func in prim_funcs(op):
-            Narrower(32, force=True).narrow(func)
+    def apply_to(self, func: tir.PrimFuncOp) -> None:
+        """Narrows one prim_func; raises MirError for a number that does not fit."""
+        Narrower(32, force=True).narrow(func)

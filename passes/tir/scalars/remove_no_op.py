@@ -43,13 +43,13 @@ class NoOpRemover(AnalyzedWalk):
             return replace_by_side(op, decided, keep_statement=False)
         if isinstance(op, tir.ForOp) and self.analyzer.can_prove(le(self.analyzer.expr(op.extent), x.ZERO)):
             if not starts_empty_reduction(op):
-                _erase(op)
+                erase_op(op)
             return None
         yield from self.inside(op)
         if isinstance(op, tir.IfOp):
             _tidy_branch(op, self.expressions)
         elif self.does_nothing(op):
-            _erase(op)
+            erase_op(op)
         return None
 
     def decide(self, op: tir.IfOp) -> bool | None:
@@ -88,7 +88,7 @@ class NoOpRemover(AnalyzedWalk):
                 or (op.results and is_dead(op))
                 or (nothing_follows and isinstance(op, _OPENING))
             ):
-                _erase(op)
+                erase_op(op)
             elif is_statement(op):
                 nothing_follows = False
         if isinstance(block.parent_op(), tir.BlockOp | tir.PrimFuncOp | tir.InitOp | tir.WhileOp) and _is_empty(block):
@@ -97,10 +97,6 @@ class NoOpRemover(AnalyzedWalk):
 
 def _is_empty(block: Block) -> bool:
     return not any(is_statement(op) for op in block.ops)
-
-
-def _erase(op: Operation) -> None:
-    erase_op(op)
 
 
 def _tidy_branch(op: tir.IfOp, expressions: ExpressionSimplifier) -> None:
@@ -112,10 +108,10 @@ def _tidy_branch(op: tir.IfOp, expressions: ExpressionSimplifier) -> None:
             op.else_region.erase_block(block)
         return
     if not has_else:
-        _erase(op)
+        erase_op(op)
         return
     for inner in reversed(list(op.then_region.block.ops)):
-        _erase(inner)
+        erase_op(inner)
     move_to_end(op.else_region.block.ops, op.then_region.block)
     op.else_region.erase_block(op.else_region.block)
     contrary = builder_before(op).insert(tir.NotOp(op.condition))

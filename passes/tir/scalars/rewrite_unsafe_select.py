@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....dialects.tir.types import I1
 from ....support.edit import erase_op
 from ....support.effects import is_side_effect_free
-from ..rewriting import is_dead, ops_of, prim_funcs
+from ..rewriting import PrimFuncPass, is_dead, ops_of
 
 
 def rewrite(select: tir.SelectOp) -> None:
@@ -73,14 +70,13 @@ def _only_reads(op: Operation) -> bool:
 
 
 @dataclass(frozen=True)
-class RewriteUnsafeSelect(ModulePass):
+class RewriteUnsafeSelect(PrimFuncPass):
     """Replaces selects whose values load by `T.if_then_else`, which loads only the chosen value."""
 
     name = "rewrite-unsafe-select"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites the selects of every prim_func of the module, inner ones first."""
-        for func in prim_funcs(op):
-            for select in ops_of(func, tir.SelectOp):
-                if not is_dead(select):
-                    rewrite(select)
+    def apply_to(self, func: tir.PrimFuncOp) -> None:
+        """Rewrites the selects of one prim_func, inner ones first."""
+        for select in ops_of(func, tir.SelectOp):
+            if not is_dead(select):
+                rewrite(select)

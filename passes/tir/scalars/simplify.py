@@ -15,10 +15,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from xdsl.builder import Builder
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr, Kind
@@ -29,7 +26,7 @@ from ....dialects.tir.operators import as_const
 from ....dialects.tir.types import I1
 from ....support.edit import builder_before, erase_op
 from ..analyzed_walk import AnalyzedWalk, Visit
-from ..rewriting import erase_dead, insert_nothing, prim_funcs, replace_by_side, set_operands
+from ..rewriting import PrimFuncPass, erase_dead, insert_nothing, replace_by_side, set_operands
 from .expression_simplifier import ARITHMETIC, ExpressionSimplifier
 from .store_dataflow import propagate_contents, stores_what_is_there
 
@@ -278,7 +275,7 @@ class RuleWalk(AnalyzedWalk):
 
 
 @dataclass(frozen=True)
-class Simplify(ModulePass):
+class Simplify(PrimFuncPass):
     """Simplifies expressions and drops branches that are never, or always, taken.
 
     `transitively_prove_inequalities` follows chains of known inequalities, `convert_boolean_to_and_of_ors` brings conditions
@@ -292,10 +289,9 @@ class Simplify(ModulePass):
     convert_boolean_to_and_of_ors: bool = False
     apply_constraints_to_boolean_branches: bool = False
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Simplifies every prim_func of the module."""
-        for func in prim_funcs(op):
-            simplify_function(func, self)
+    def apply_to(self, func: tir.PrimFuncOp) -> None:
+        """Simplifies one prim_func."""
+        simplify_function(func, self)
 
 
 def simplify_function(func: tir.PrimFuncOp, options: Simplify | None = None) -> None:

@@ -12,10 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerType, ModuleOp
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer
@@ -27,7 +25,7 @@ from ....support.walk import following, walk_ops
 from ..analyzed_walk import analyzer_at
 from ..clone_body import copy_ops
 from ..data_dependence import Touched
-from ..rewriting import acts_until_end, erase_dead, multiply_extent, prim_funcs, set_indices
+from ..rewriting import PrimFuncPass, acts_until_end, erase_dead, multiply_extent, set_indices
 
 MOST_COPIES = 16
 """From so many threads on, a loop is written instead of copies."""
@@ -296,15 +294,14 @@ def inject(func: tir.PrimFuncOp) -> None:
 
 
 @dataclass(frozen=True)
-class InjectVirtualThread(ModulePass):
+class InjectVirtualThread(PrimFuncPass):
     """Replaces launches of virtual threads (`vthread`, `cthread`) by the threads' statements, in sequence."""
 
     name = "inject-virtual-thread"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Rewrites every prim_func of the module.
+    def apply_to(self, func: tir.PrimFuncOp) -> None:
+        """Rewrites one prim_func.
 
         Raises MirError for an unknown number of threads, and for memory of theirs that is not flat or is given away as a whole.
         """
-        for func in prim_funcs(op):
-            inject(func)
+        inject(func)

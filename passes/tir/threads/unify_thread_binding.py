@@ -10,10 +10,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TypeAlias
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer
@@ -22,7 +20,7 @@ from ....support.diagnostics import MirError, error_at
 from ....support.edit import builder_before, erase_op, move_to_end
 from ....support.walk import following, owner_op, walk_ops
 from ..clone_body import insert_iteration
-from ..rewriting import prim_funcs
+from ..rewriting import PrimFuncPass
 
 Binding: TypeAlias = "tir.ForOp | tir.LaunchThreadOp"
 
@@ -156,17 +154,16 @@ def _typed(value: SSAValue, like: SSAValue, anchor: Operation) -> SSAValue:
 
 
 @dataclass(frozen=True)
-class UnifyThreadBinding(ModulePass):
+class UnifyThreadBinding(PrimFuncPass):
     """Unifies the thread axes of every kernel."""
 
     name = "unify-thread-binding"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Unifies the kernels of every prim_func; raises MirError where two extents of an axis differ."""
-        for func in prim_funcs(op):
-            analyzer = Analyzer()
-            covered: set[Operation] = set()
-            for inner in list(walk_ops(func)):
-                if isinstance(inner, tir.ForOp | tir.LaunchThreadOp) and _is_binding(inner) and inner not in covered:
-                    covered.update(each for outer in _kernel(inner) for each in walk_ops(outer))
-                    unify(inner, analyzer)
+    def apply_to(self, func: tir.PrimFuncOp) -> None:
+        """Unifies the kernels of one prim_func; raises MirError where two extents of an axis differ."""
+        analyzer = Analyzer()
+        covered: set[Operation] = set()
+        for inner in list(walk_ops(func)):
+            if isinstance(inner, tir.ForOp | tir.LaunchThreadOp) and _is_binding(inner) and inner not in covered:
+                covered.update(each for outer in _kernel(inner) for each in walk_ops(outer))
+                unify(inner, analyzer)

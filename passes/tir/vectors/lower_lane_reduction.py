@@ -26,10 +26,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from xdsl.builder import Builder
-from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, Float32Type, Float64Type, IntegerAttr, IntegerType, ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, Float32Type, Float64Type, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 
 from ....dialects import tir
@@ -40,7 +38,7 @@ from ....support.edit import builder_before, erase_op
 from ....support.walk import walk_ops
 from ..blocks.convert_blocks_to_opaque import REASSOCIATE
 from ..clone_body import copy_ops
-from ..rewriting import erase_dead, ops_of, prim_funcs, statements_of
+from ..rewriting import PrimFuncPass, erase_dead, ops_of, statements_of
 from .lane_arg_reduction import ChoiceLanes, match_choice
 
 LANES, VECTORS, MASKS = "reduction_lanes", "reduction_vectors", "reduction_masks"
@@ -415,19 +413,18 @@ def _annotation(value: Attribute | None) -> int:
 
 
 @dataclass(frozen=True)
-class LowerLaneReduction(ModulePass):
+class LowerLaneReduction(PrimFuncPass):
     """Gives loops annotated with `reduction_lanes` a partial result for each lane."""
 
     name = "lower-lane-reduction"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply_to(self, function: tir.PrimFuncOp) -> None:
         """Lowers every such loop of the module."""
-        for function in prim_funcs(op):
-            loops = [loop for loop in ops_of(function, tir.ForOp) if LANES in loop.annotations.data]
-            for loop in reversed(loops):
-                lower(loop)
-            if loops:
-                erase_dead(function)
+        loops = [loop for loop in ops_of(function, tir.ForOp) if LANES in loop.annotations.data]
+        for loop in reversed(loops):
+            lower(loop)
+        if loops:
+            erase_dead(function)
 
 
 __all__ = ["LANES", "MASKS", "VECTORS", "LowerLaneReduction", "lower"]

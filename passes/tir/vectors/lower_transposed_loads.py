@@ -29,10 +29,8 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.builder import Builder
-from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, IntegerType, ModuleOp, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, IntegerType, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
 from ....dialects import tir
@@ -42,7 +40,7 @@ from ....dialects.tir.operators import as_const
 from ....dialects.tir.types import I1, dtype_to_type, element_of
 from ....support.edit import builder_before, erase_op, move_before, replace_all_uses_with
 from ....support.walk import enclosing, walk_ops
-from ..rewriting import erase_dead, only_statement, ops_of, prim_funcs, statements_of
+from ..rewriting import PrimFuncPass, erase_dead, only_statement, ops_of, statements_of
 
 TILE = "transposed_tile"
 """The annotation of the outer loop of a tile."""
@@ -392,16 +390,15 @@ def _flat(buffer: SSAValue, dtype: Attribute, before: Builder) -> SSAValue:
 
 
 @dataclass(frozen=True)
-class LowerTransposedLoads(ModulePass):
+class LowerTransposedLoads(PrimFuncPass):
     """Transposes tiles annotated with `transposed_tile` in registers."""
 
     name = "lower-transposed-loads"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply_to(self, function: tir.PrimFuncOp) -> None:
         """Lowers every such loop of the module."""
-        for function in prim_funcs(op):
-            loops = [loop for loop in ops_of(function, tir.ForOp) if TILE in loop.annotations.data]
-            for loop in loops:
-                lower(loop)
-            if loops:
-                erase_dead(function)
+        loops = [loop for loop in ops_of(function, tir.ForOp) if TILE in loop.annotations.data]
+        for loop in loops:
+            lower(loop)
+        if loops:
+            erase_dead(function)

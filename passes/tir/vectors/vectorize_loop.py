@@ -14,10 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import IntegerAttr, StringAttr
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from ....dialects import tir
 from ....dialects.arith.expr import FALSE, TRUE, free_vars, logical_and
@@ -42,7 +40,7 @@ from ...pass_info import explanation
 from ..blocks.convert_blocks_to_opaque import REASSOCIATE
 from ..clone_body import hoist_views
 from ..loops.loop_dependence import IterationOrder
-from ..rewriting import erase_dead, ops_of, prim_funcs
+from ..rewriting import PrimFuncPass, erase_dead, ops_of
 from .lane_analysis import LoopLanes, NoVectorForm, buffer_type, conjuncts_of
 from .lane_permutation import LaneWindow
 
@@ -495,16 +493,15 @@ def _is_vector(op: Operation) -> bool:
 
 
 @dataclass(frozen=True)
-class VectorizeLoop(ModulePass):
+class VectorizeLoop(PrimFuncPass):
     """Turns loops of kind `vectorized` into vector expressions."""
 
     name = "vectorize-loop"
 
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
+    def apply_to(self, function: tir.PrimFuncOp) -> None:
         """Vectorizes every such loop of the module, inner ones first."""
-        for function in prim_funcs(op):
-            loops = [loop for loop in ops_of(function, tir.ForOp) if loop.kind.data == "vectorized"]
-            for loop in reversed(loops):
-                vectorize(loop)
-            if loops:
-                erase_dead(function)
+        loops = [loop for loop in ops_of(function, tir.ForOp) if loop.kind.data == "vectorized"]
+        for loop in reversed(loops):
+            vectorize(loop)
+        if loops:
+            erase_dead(function)

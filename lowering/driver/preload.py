@@ -26,7 +26,6 @@ PRELOADED = (
     "dialects.tir.attribute_values",
     "passes.schedule.primitives.common.new_blocks",
     "passes.schedule.analysis.layout_map",
-    "passes.schedule.analysis.solve_linear",
     "lowering.driver.cache.programs",
     "lowering.driver.cache.kernels",
     "lowering.relay.kernels.te_kernel",

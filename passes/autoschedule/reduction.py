@@ -1,14 +1,16 @@
 """Reductions: vectors over the output where that is contiguous, otherwise over the reduced elements.
 
-Several stages run row by row.
+Several stages run row by row. Of rows shorter than half a vector, several are added as whole vectors, whose columns are added at the
+end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
+from math import gcd, prod
 
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import Float32Type, Float64Type, IntegerType
+from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import tir
 from ...dialects.arith import Analyzer
@@ -22,14 +24,6 @@ from ..tir.vectors.lower_lane_reduction import LANES, MASKS, VECTORS
 from .block_shape import MANY, Shape, block_shape, element_bytes, lanes_of_block, shape_of
 from .column_reduction import reduce_columns, vector_axis
 from .loop_nests import PARALLEL_WORK, block_of, driving_loop, extent_of, own_loops, parallelize, vectorize_loop
-from .narrow_row_reduction import (
-    ACCUMULATORS,
-    COSTLY_ACCUMULATORS,
-    SHORTEST,
-    is_lane_type,
-    reduce_narrow,
-    rows_of_vectors,
-)
 from .refusals import tolerating
 from .vector_axes import contiguous_reduction, contiguous_suffix
 
@@ -43,9 +37,9 @@ def schedule_reduction(sch: Schedule, block: BlockRV, target: Target) -> None:
     loops: list[LoopRV] = sch.get_loops(block)
     by_axis = dict(zip(shape.axes, loops, strict=True))
     if vector_axis(shape) is not None:
-        group = rows_of_vectors(shape, target)
+        group = _rows_of_vectors(shape, target)
         if group:
-            reduce_narrow(sch, block, loops, group, lanes_of_block(shape, target))
+            _reduce_narrow(sch, block, loops, group, lanes_of_block(shape, target))
             return
         reduce_columns(sch, block, shape, by_axis, target, work)
         return
@@ -168,7 +162,7 @@ def annotate_lanes(
     """
     count = contiguous_reduction(shape) if count is None else count
     first = reducing[0]
-    kinds = {is_lane_type(store.value.type) for store in shape.stores}
+    kinds = {_is_lane_type(store.value.type) for store in shape.stores}
     if count and kinds == {True} and (len(shape.stores) == 1 or _chooses(sch, block)):
         lanes = lanes_of_block(shape, target)
         inner = reducing[-1]
@@ -315,7 +309,7 @@ def _reduce_as_made(sch: Schedule, block: BlockRV, stages: list[BlockRV], target
         return []
     extent = shape.extent(shape.reduction[0])
     lanes = lanes_of_block(shape, target)
-    if not is_lane_type(shape.stores[0].value.type) or extent is None or extent <= lanes:
+    if not _is_lane_type(shape.stores[0].value.type) or extent is None or extent <= lanes:
         return []
     if vector_axis(shape) is not None or (extent % lanes and not target.has_masks):
         return []
@@ -382,3 +376,60 @@ def schedule_row(sch: Schedule, block: BlockRV, target: Target) -> None:
     if store is None or not store.indices:
         return
     vectorize_loop(sch, inner[-1], target.lanes(element_bytes(store.buffer)))
+
+
+# Rows shorter than half a vector
+
+
+SHORTEST = 4
+"""Terms below which vectors are not worth their last step, in which the lanes meet."""
+ACCUMULATORS = 4
+"""Vectors of partial results: an addition takes about as many cycles, and each cycle has one to begin."""
+COSTLY_ACCUMULATORS = 2
+"""The same where terms are made in the loop, which takes longer than an addition and much code."""
+
+
+def _is_lane_type(type_: Attribute) -> bool:
+    """Returns whether partial results may be kept in lanes: others are summed in their order."""
+    return isinstance(type_, Float32Type | Float64Type | IntegerType) and type_ != tir.types.I1
+
+
+def _rows_of_vectors(shape: Shape, target: Target) -> int:
+    """Returns the number of rows that are whole vectors, of long reductions over contiguous short rows.
+
+    As many as additions wait for each other; 0 if it is not such a reduction.
+    """
+    if (
+        len(shape.axes) != 2
+        or len(shape.reduction) != 1
+        or len(shape.stores) != 1
+        or not _is_lane_type(shape.stores[0].value.type)
+    ):
+        return 0
+    columns, rows = shape.extent(shape.spatial[0]), shape.extent(shape.reduction[0])
+    lanes = lanes_of_block(shape, target)
+    outputs = {s.buffer for s in shape.stores}
+    loads = [load for load in shape.loads if load.buffer not in outputs]
+    analyzer = Analyzer()
+    wanted = [analyzer.expr(shape.reduction[0]), analyzer.expr(shape.spatial[0])]
+    if columns is None or rows is None or 2 * columns > lanes or len(loads) != 1 or list(loads[0].indices) != wanted:
+        return 0
+    whole = lanes // gcd(columns, lanes)
+    least = -(-ACCUMULATORS * lanes // (whole * columns)) * whole
+    return next((g for g in range(least, 2 * least + 1, whole) if rows % g == 0 and rows >= 4 * g), 0)
+
+
+def _reduce_narrow(sch: Schedule, block: BlockRV, loops: list[LoopRV], group: int, lanes: int) -> None:
+    """Rows by the group: each adds to a row of partial results, so that a group is a run of whole vectors."""
+    column, row = loops
+    _, inner = sch.split(row, [None, group])
+    partial: BlockRV = sch.rfactor(inner, 0)
+    column, turn, inner = sch.get_loops(partial)
+    sch.reorder(turn, inner, column)
+    (vectors,) = vectorize_loop(sch, sch.fuse(inner, column), lanes)
+    sch.unroll(vectors)
+    sch.vectorize(own_loops(sch, sch.decompose_reduction(partial, turn))[-1])
+    column, inner = sch.get_loops(block)
+    sch.reorder(inner, column)
+    sch.vectorize(column)
+    sch.decompose_reduction(block, inner)

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from xdsl.dialects.builtin import DictionaryAttr, StringAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.traits import is_side_effect_free
 
 from ....dialects import tir
 from ....dialects.arith import Analyzer, Expr
-from ....dialects.arith.expr import ONE, ZERO, substitute
-from ....dialects.tir.buffer import BufferOp
+from ....dialects.arith.expr import ONE, ZERO, Atom, free_vars, substitute
+from ....dialects.arith.from_ssa import is_index_type
+from ....dialects.tir.buffer import AccessOp, BufferOp
 from ....support.edit import builder_at_end, builder_before
+from ....support.text import counted
 from ....support.walk import walk_ops
 from ...tir.rewriting import erase_dead
 from ..analysis.access import extents_of, index_type
 from ..analysis.block_kind import analyzer_for, axis_kinds, bind_axes
 from ..analysis.structure import all_loops_above, body_of
-from ..analysis.tensorize_match import Matcher, Region
-from ..engine.errors import refuse
+from ..engine.errors import ScheduleError, describe, refuse
 from ..engine.primitive import primitive
 from ..engine.state import State
 from ..engine.tensor_intrinsics import TensorIntrin, find_intrinsic, parameter_buffers, statements
 from .blockize import blockized_part
-from .common.block_axes import axes_of
+from .common.block_axes import Axis, axes_of
 from .common.blockizing import OuterAxes, Part, inner_axes, wrap
 
 
@@ -249,3 +252,318 @@ def _matched(
     state.named_buffer(match)
     result.name_hint = name if SSAValue.is_valid_name(name) else None
     return result
+
+
+# Matching: loops, blocks and statements must be the same, one by one. Indices may differ by where they start: A[vi_o * 16 + vi_i, …]
+# is A[vi, …] of the description where its buffer is the part of the program's that begins at vi_o * 16.
+
+
+@dataclass
+class Region:
+    """The part of a program's buffer that a description's buffer matches: its start in each dimension."""
+
+    buffer: SSAValue
+    starts: list[Expr]
+
+
+@dataclass
+class Matcher:
+    """Compares statements of the program with those of a description."""
+
+    intrinsic: TensorIntrin
+    analyzer: Analyzer
+    """Knows the ranges of the variables of the program that `values` are made of."""
+    primitive: str
+    values: dict[Atom, Expr] = field(default_factory=dict[Atom, Expr])
+    """What variables of the program are, where that is not themselves."""
+    mapped: dict[Atom, Expr] = field(default_factory=dict[Atom, Expr])
+    """The variables of the description, in terms of the program's."""
+    inner: set[Atom] = field(default_factory=set[Atom])
+    """The variables that only what is matched has."""
+    regions: dict[SSAValue, Region] = field(default_factory=dict[SSAValue, Region])
+    """For each buffer of the description, the part of a buffer of the program that it is."""
+    prepared: dict[Operation, Sequence[Axis]] = field(default_factory=dict[Operation, Sequence[Axis]])
+    """The axes that blocks of the program are to have, where those are not the ones that they have."""
+    initialized_before: set[Operation] = field(default_factory=set[Operation])
+    """Blocks whose T.init() is not compared, for it stays outside of what is matched."""
+    _pairs: dict[tuple[SSAValue, SSAValue], bool] = field(default_factory=dict[tuple[SSAValue, SSAValue], bool])
+    _plain: Analyzer = field(default_factory=Analyzer)
+
+    # Statements
+
+    def match(self, ours: Sequence[Operation], theirs: Sequence[Operation], where: Operation) -> None:
+        """Raises at the first statement that differs."""
+        a, b = _statements(ours), _statements(theirs)
+        for mine, other in zip(a, b, strict=False):
+            self.statement(mine, other)
+        if len(a) != len(b):
+            raise self.differs(
+                a[len(b)] if len(a) > len(b) else where,
+                f"{describe_statement(where)} holds {counted(len(a), 'statement')}, where the description has {len(b)}",
+                b[len(a)] if len(b) > len(a) else None,
+            )
+
+    def statement(self, mine: Operation, other: Operation) -> None:
+        if type(mine) is not type(other):
+            raise self.differs(
+                mine, f"{describe_statement(mine)} stands where the description has {describe_statement(other)}", other
+            )
+        match mine, other:
+            case tir.ForOp(), tir.ForOp():
+                self.loop(mine, other)
+            case tir.BlockOp(), tir.BlockOp():
+                self.block(mine, other, self.prepared[mine] if mine in self.prepared else axes_of(mine, self._plain))
+            case tir.StoreOp(), tir.StoreOp():
+                self.access(mine, other)
+                if not self.same(mine.value, other.value):
+                    raise self.differs(
+                        mine, f"what {describe_statement(mine)} is another value than in the description", other
+                    )
+            case tir.IfOp(), tir.IfOp():
+                if not self.same(mine.condition, other.condition):
+                    raise self.differs(mine, "the condition of 'if' is another one than in the description", other)
+                self.match(list(mine.then_region.block.ops), list(other.then_region.block.ops), mine)
+                ours = [op for block in mine.else_region.blocks for op in block.ops]
+                self.match(ours, [op for block in other.else_region.blocks for op in block.ops], mine)
+            case tir.EvaluateOp(), tir.EvaluateOp():
+                if not self.same(mine.value, other.value):
+                    raise self.differs(mine, "the expression evaluated is another one than in the description", other)
+            case tir.InitOp(), tir.InitOp():
+                self.match(list(mine.body.block.ops), list(other.body.block.ops), mine)
+            case _:
+                raise self.differs(mine, f"{describe_statement(mine)} cannot be compared with a description", other)
+
+    def loop(self, mine: tir.ForOp, other: tir.ForOp) -> None:
+        """Compares loops: the same kind and trip count."""
+        mine_extent, extent = self.ours(mine.extent), self.theirs(other.extent)
+        if not self.analyzer.can_prove_equal(mine_extent, extent):
+            raise self.differs(
+                mine,
+                f"{describe(mine)} has {mine_extent!r} turns, where {describe(other)} of the description has {extent!r}",
+                other,
+            )
+        if mine.kind != other.kind or mine.thread != other.thread:
+            raise self.differs(
+                mine,
+                f"{describe(mine)} is {mine.kind.data}, where {describe(other)} of the description is {other.kind.data}",
+                other,
+            )
+        variable = self._plain.expr(mine.loop_var)
+        assert variable.atom is not None
+        self.inner.add(variable.atom)
+        self.analyzer.bind(variable, self.ours(mine.min), mine_extent)
+        self.bind(other.loop_var, variable - self.ours(mine.min) + self.theirs(other.min))
+        self.match(list(body_of(mine).ops), list(body_of(other).ops), mine)
+
+    def block(self, mine: tir.BlockOp, other: tir.BlockOp, axes: Sequence[Axis]) -> None:
+        """Compares blocks: the same axes, bound alike; `axes` are those that the program's block is to have."""
+        wanted = axes_of(other, self._plain)
+        name = mine.block_name.data
+        # An axis of a single value says nothing.
+        kept = [a for a in axes if self.analyzer.simplify(self.put(a.extent)) != ONE or len(axes) == len(wanted)]
+        if len(kept) != len(wanted):
+            raise self.differs(
+                mine,
+                f"block '{name}' has {counted(len(kept), 'axis')} in these loops ({', '.join(a.name for a in kept)}), where block '{other.block_name.data}' of the description has {len(wanted)}",
+                other,
+            )
+        for a in axes:
+            if a not in kept:
+                self.values[a.atom] = self.put(a.min)
+        for a, b in zip(kept, wanted, strict=True):
+            extent, wanted_extent = self.put(a.extent), self.map(b.extent)
+            if a.kind != b.kind or not self.analyzer.can_prove_equal(extent, wanted_extent):
+                raise self.differs(
+                    mine,
+                    f"axis '{a.name}' of block '{name}' is {_called(a.kind)} over {extent!r}, where '{b.name}' of the description is {_called(b.kind)} over {wanted_extent!r}",
+                    other,
+                )
+            start, wanted_start = self.put(a.min), self.map(b.min)
+            if not self.analyzer.can_prove_equal(self.put(a.binding) - start, self.map(b.binding) - wanted_start):
+                raise self.differs(
+                    mine,
+                    f"axis '{a.name}' of block '{name}' is bound to {self.put(a.binding)!r}, where '{b.name}' of the description is bound to {self.map(b.binding)!r}",
+                    other,
+                )
+            self.inner.add(a.atom)
+            self.analyzer.bind(a.symbol, start, extent)
+            self.mapped[b.atom] = a.symbol - start + wanted_start
+        if (mine.predicate is None) != (other.predicate is None) or (
+            mine.predicate is not None
+            and other.predicate is not None
+            and not self.same(mine.predicate, other.predicate)
+        ):
+            raise self.differs(mine, f"block '{name}' has another predicate (T.where) than in the description", other)
+        if mine.annotations != other.annotations:
+            raise self.differs(
+                mine,
+                f"block '{name}' has other annotations than in the description",
+                other,
+                "annotate or unannotate the one or the other",
+            )
+        left_out = tir.InitOp if mine in self.initialized_before else ()
+        self.match([op for op in body_of(mine).ops if not isinstance(op, left_out)], list(body_of(other).ops), mine)
+
+    def access(self, mine: AccessOp, other: AccessOp) -> None:
+        reason = self.why_not_accessed(mine, other)
+        if reason is not None:
+            raise self.differs(mine, reason, other)
+
+    # Values
+
+    def same(self, mine: SSAValue, other: SSAValue) -> bool:
+        """Returns whether two values are the same; records which buffers correspond."""
+        pending: list[tuple[SSAValue, SSAValue]] = [(_seen_through(mine), _seen_through(other))]
+        while pending:
+            a, b = pending.pop()
+            known = self._pairs.get((a, b))
+            if known is None:
+                known = self._pairs[a, b] = self._alike(a, b)
+            if known:
+                continue
+            if not self._equal_numbers(a, b):
+                inputs = self._inputs(a, b)
+                if inputs is None:
+                    return False
+                pending += reversed(inputs)
+        return True
+
+    def _alike(self, a: SSAValue, b: SSAValue) -> bool:
+        """Returns whether two loads or constants are the same."""
+        if a.type != b.type or not isinstance(a, OpResult) or not isinstance(b, OpResult):
+            return False
+        if isinstance(a.op, tir.LoadOp) and isinstance(b.op, tir.LoadOp):
+            reason = self.why_not_accessed(a.op, b.op)
+            if reason is not None:
+                raise self.differs(a.op, reason, b.op)
+            return True
+        return isinstance(a.op, tir.ConstOp) and isinstance(b.op, tir.ConstOp) and a.op.value == b.op.value
+
+    def _inputs(self, a: SSAValue, b: SSAValue) -> list[tuple[SSAValue, SSAValue]] | None:
+        """Returns the pairs of operands when both values are computed by the same op; None otherwise."""
+        if not isinstance(a, OpResult) or not isinstance(b, OpResult) or a.type != b.type:
+            return None
+        x, y = a.op, b.op
+        if (
+            type(x) is not type(y)
+            or not x.operands
+            or len(x.operands) != len(y.operands)
+            or x.properties != y.properties
+        ):
+            return None
+        if isinstance(x, AccessOp | tir.BufferOp | tir.VarOp):
+            return None
+        mine, other = list(x.operands), list(y.operands)
+        if len(x.regions) != len(y.regions):
+            return None
+        for first, second in zip(x.regions, y.regions, strict=True):
+            ends = first.block.last_op, second.block.last_op
+            if not isinstance(ends[0], tir.YieldOp) or not isinstance(ends[1], tir.YieldOp):
+                return None
+            mine += ends[0].operands
+            other += ends[1].operands
+        return [(_seen_through(p), _seen_through(q)) for p, q in zip(mine, other, strict=True)]
+
+    def _equal_numbers(self, a: SSAValue, b: SSAValue) -> bool:
+        """Returns whether two index expressions are equal, however they are written."""
+        if not is_index_type(a.type) or not is_index_type(b.type):
+            return False
+        return self.analyzer.can_prove_equal(self.ours(a), self.theirs(b))
+
+    def why_not_accessed(self, mine: AccessOp, other: AccessOp) -> str | None:
+        """Returns why an access differs from the description's; otherwise records its region, returns None."""
+        name, wanted = tir.buffer_name(mine.buffer), tir.buffer_name(other.buffer)
+        a, b = mine.buffer.type, other.buffer.type
+        assert isinstance(a, tir.BufferType) and isinstance(b, tir.BufferType)
+        if a.dtype != b.dtype or a.scope != b.scope:
+            return f"'{name}' is {tir.type_to_dtype(a.dtype)} in scope '{a.scope.data}', where '{wanted}' of the description is {tir.type_to_dtype(b.dtype)} in '{b.scope.data}'"
+        dropped = a.rank - b.rank
+        if dropped < 0:
+            return f"'{name}' has {counted(a.rank, 'dimension')}, fewer than '{wanted}' of the description"
+        if isinstance(other, tir.LoadOp | tir.StoreOp) and (
+            other.predicate is not None or getattr(mine, "predicate", None)
+        ):
+            return f"'{name}' is accessed under a mask"
+        indices = [self.ours(i) for i in mine.indices]
+        starts = indices[:dropped]
+        for index, local in zip(indices[dropped:], other.indices, strict=True):
+            starts.append(self.analyzer.simplify(index - self.theirs(local)))
+        for number, start in enumerate(starts):
+            varying = next((v for v in free_vars(start) if v in self.inner), None)
+            if varying is not None:
+                return f"index {number} of '{name}' is {indices[number]!r}, which does not move as that of '{wanted}' in the description"
+        known = self.regions.get(other.buffer)
+        if known is None:
+            self.regions[other.buffer] = Region(mine.buffer, starts)
+            return None
+        if known.buffer is not mine.buffer:
+            return f"'{name}' is accessed where '{tir.buffer_name(known.buffer)}' is '{wanted}' of the description elsewhere"
+        if not all(self.analyzer.can_prove_equal(p, q) for p, q in zip(known.starts, starts, strict=True)):
+            return f"'{name}' is accessed at another place than elsewhere as '{wanted}' of the description"
+        return None
+
+    # Expressions
+
+    def put(self, e: Expr) -> Expr:
+        """Returns an expression of the program, with its variables' values."""
+        return self.analyzer.simplify(substitute(e, self.values)) if self.values else e
+
+    def map(self, e: Expr) -> Expr:
+        """Returns an expression of the description, in terms of the program's variables."""
+        return self.analyzer.simplify(substitute(e, self.mapped))
+
+    def ours(self, value: SSAValue) -> Expr:
+        """Returns a value of the program as an expression."""
+        return self.analyzer.simplify(self.put(self._plain.expr(value)))
+
+    def theirs(self, value: SSAValue) -> Expr:
+        """Returns a value of the description as an expression of the program's variables."""
+        return self.map(self._plain.expr(value))
+
+    def bind(self, variable: SSAValue, value: Expr) -> None:
+        """Says what a variable of the description is."""
+        atom = self._plain.variable(variable)
+        self.mapped[atom] = value
+
+    def differs(self, where: Operation, message: str, other: Operation | None, *notes: str) -> ScheduleError:
+        """Returns the refusal at a statement."""
+        error = refuse(where, f"{self.primitive}: {message}: it is not '{self.intrinsic.name}'", *notes)
+        if other is None:
+            return error
+        (diagnostic,) = error.diagnostics
+        return ScheduleError(
+            diagnostic.with_note(f"the description has {describe_statement(other)} here", other.location)
+        )
+
+
+def describe_statement(op: Operation) -> str:
+    """Returns a statement as messages call it."""
+    match op:
+        case tir.StoreOp():
+            return f"the store to '{tir.buffer_name(op.buffer)}'"
+        case tir.LoadOp():
+            return f"the load of '{tir.buffer_name(op.buffer)}'"
+        case tir.InitOp():
+            return "T.init()"
+        case _:
+            return describe(op)
+
+
+def _called(kind: str) -> str:
+    return {"S": "spatial", "R": "a reduction"}.get(kind, kind)
+
+
+def _statements(ops: Sequence[Operation]) -> list[Operation]:
+    """Returns the statements to compare: not declarations of regions, and not values, compared where used."""
+    return [
+        op
+        for op in ops
+        if not isinstance(op, tir.ReadsOp | tir.WritesOp | tir.BufferRegionOp | tir.LoadOp | tir.CallOp)
+        and not (op.results and is_side_effect_free(op))
+    ]
+
+
+def _seen_through(value: SSAValue) -> SSAValue:
+    while isinstance(value.owner, tir.LetOp):
+        value = value.owner.value
+    return value

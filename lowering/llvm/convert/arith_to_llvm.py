@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
     FloatAttr,
     IntegerAttr,
     IntegerType,
+    StringAttr,
     f32,
     i1,
     i16,
@@ -330,32 +331,23 @@ def convert_negf(c: Converter, op: arith.NegfOp) -> None:
 # Compares and selects
 
 
-@TABLE.on(arith.CmpiOp)
-def convert_cmpi(c: Converter, op: arith.CmpiOp) -> None:
+@TABLE.on(arith.CmpiOp, vector_ext.CmpiOp)
+def convert_cmpi(c: Converter, op: arith.CmpiOp | vector_ext.CmpiOp) -> None:
     """Lowers an integer compare."""
     lhs, rhs = c.operands(op)
-    c.bind(op.result, c.icmp(vector_ext.CMPI_PREDICATES[op.predicate.value.data], lhs, rhs))
+    c.bind(op.result, c.icmp(_predicate(op.predicate, vector_ext.CMPI_PREDICATES), lhs, rhs))
 
 
-@TABLE.on(arith.CmpfOp)
-def convert_cmpf(c: Converter, op: arith.CmpfOp) -> None:
+@TABLE.on(arith.CmpfOp, vector_ext.CmpfOp)
+def convert_cmpf(c: Converter, op: arith.CmpfOp | vector_ext.CmpfOp) -> None:
     """Lowers a float compare."""
     lhs, rhs = _widened(c, c.operands(op))
-    c.bind(op.result, c.fcmp(vector_ext.CMPF_PREDICATES[op.predicate.value.data], lhs, rhs))
+    c.bind(op.result, c.fcmp(_predicate(op.predicate, vector_ext.CMPF_PREDICATES), lhs, rhs))
 
 
-@TABLE.on(vector_ext.CmpiOp)
-def convert_vector_cmpi(c: Converter, op: vector_ext.CmpiOp) -> None:
-    """Lowers an integer compare, lane by lane."""
-    lhs, rhs = c.operands(op)
-    c.bind(op.result, c.icmp(op.predicate.data, lhs, rhs))
-
-
-@TABLE.on(vector_ext.CmpfOp)
-def convert_vector_cmpf(c: Converter, op: vector_ext.CmpfOp) -> None:
-    """Lowers a float compare, lane by lane."""
-    lhs, rhs = _widened(c, c.operands(op))
-    c.bind(op.result, c.fcmp(op.predicate.data, lhs, rhs))
+def _predicate(predicate: IntegerAttr | StringAttr, names: Sequence[str]) -> str:
+    """Returns a predicate's name, which xDSL's `arith` keeps as a number."""
+    return predicate.data if isinstance(predicate, StringAttr) else names[predicate.value.data]
 
 
 def _widened(c: Converter, values: tuple[SSAValue, ...]) -> tuple[SSAValue, ...]:

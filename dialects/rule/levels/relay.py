@@ -129,7 +129,10 @@ class RelayLevel:
         if not isinstance(op, OperatorOp) or op.OPERATOR.stateful:
             raise NoMatch
         with np.errstate(all="ignore"):
-            value = cast("Any", op.OPERATOR.numpy)(op.attrs(), *args)
+            try:
+                value = cast("Any", op.OPERATOR.numpy)(op.attrs(), *args)
+            except (MirError, ArithmeticError, LookupError, MemoryError, TypeError, ValueError):
+                raise NoMatch from None  # An error that the running program reports.
         if isinstance(value, tuple):
             return tuple(np.asarray(part) for part in cast("tuple[Any, ...]", value))
         type = op.result.type

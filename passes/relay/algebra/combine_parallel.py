@@ -16,7 +16,7 @@ from typing import TypeAlias
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from ....dialects.relay.emit import Emitter, shape_of
+from ....dialects.relay.emit import Emitter, dtype_of, shape_of
 from ....dialects.relay.operator import OperatorOp, OpPattern
 from ....support.edit import erase_op, insert_op_before
 from ....support.trace import Tracer
@@ -52,17 +52,30 @@ class Combiner(ABC):
     def combined(self, make: Emitter, heads: Sequence[OperatorOp]) -> SSAValue:
         """The operator that computes all of `heads`."""
 
-    @abstractmethod
+    def argument_axis(self, op: OperatorOp, rank: int) -> int:
+        """Returns the joined axis of a broadcast argument of this rank; negative if it has none."""
+        return self.axes[op] - len(shape_of(op.result) or ()) + rank
+
     def fits(self, op: OperatorOp, other: OperatorOp, index: int) -> bool:
         """Returns whether argument `index` of two operators that follow the heads can be combined."""
+        a, b = shape_of(op.args[index]), shape_of(other.args[index])
+        if a is None or b is None or len(a) != len(b) or dtype_of(op.args[index]) != dtype_of(other.args[index]):
+            return False
+        axis = self.argument_axis(op, len(a))
+        if axis < 0 or a[axis] != size_of(op, self.axes[op]) or b[axis] != size_of(other, self.axes[other]):
+            return False
+        return all(m == n for i, (m, n) in enumerate(zip(a, b, strict=True)) if i != axis)
 
-    @abstractmethod
     def argument(self, make: Emitter, ops: Sequence[OperatorOp], index: int) -> SSAValue:
         """Combines the arguments `index` of operators that follow the heads."""
+        values = [op.args[index] for op in ops]
+        axis = self.argument_axis(ops[0], len(shape_of(values[0]) or ()))
+        return make.call("concatenate", make.tuple(values), axis=axis)
 
-    @abstractmethod
     def parts(self, make: Emitter, value: SSAValue, ends: Sequence[OperatorOp]) -> Iterator[SSAValue]:
         """Splits the combined value into the results of the branches' last operators."""
+        axis, rank = self.axes[ends[0]], len(shape_of(value) or ())
+        return slices(make, value, axis, [size_of(end, axis) for end in ends], rank)
 
     def combine(self, root: Operation, min_num_branches: int, trace: Tracer | None) -> None:
         """Combines within every block inside `root`. Every value must be typed."""
@@ -201,6 +214,13 @@ def _between(
         found.add(owner)
         pending += owner.operands
     return sorted(found, key=order.__getitem__)
+
+
+def size_of(op: OperatorOp, axis: int) -> int:
+    """Returns the size of an operator's result, whose shape is known, along an axis."""
+    shape = shape_of(op.result)
+    assert shape is not None
+    return shape[axis]
 
 
 def slices(make: Emitter, value: SSAValue, axis: int, sizes: Sequence[int], rank: int) -> Iterator[SSAValue]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,7 +16,7 @@ from ....dialects.relay.operator import OperatorOp
 from ....support.trace import tracer
 from ...option_range import require_range
 from ..functional.infer_type import ensure_types
-from .combine_parallel import Combiner, slices
+from .combine_parallel import Combiner
 
 
 @dataclass(frozen=True)
@@ -51,21 +51,7 @@ class _BatchMatmul(Combiner):
         return make.like(heads[0], [heads[0].args[0], right])
 
     def fits(self, op: OperatorOp, other: OperatorOp, index: int) -> bool:
-        a, b = shape_of(op.args[index]), shape_of(other.args[index])
-        if not a or not b or dtype_of(op.args[index]) != dtype_of(other.args[index]):
-            return False
-        last = len(shape_of(op.result) or ()) - 1
-        return self.axes[op] == last and a[:-1] == b[:-1] and a[-1] == _columns(op) and b[-1] == _columns(other)
+        return self.axes[op] == len(shape_of(op.result) or ()) - 1 and super().fits(op, other, index)
 
     def argument(self, make: Emitter, ops: Sequence[OperatorOp], index: int) -> SSAValue:
         return make.call("concatenate", make.tuple([op.args[index] for op in ops]), axis=-1)
-
-    def parts(self, make: Emitter, value: SSAValue, ends: Sequence[OperatorOp]) -> Iterator[SSAValue]:
-        axis, rank = self.axes[ends[0]], len(shape_of(value) or ())
-        return slices(make, value, axis, [(shape_of(end.result) or ())[axis] for end in ends], rank)
-
-
-def _columns(op: OperatorOp) -> int:
-    shape = shape_of(op.result)
-    assert shape is not None
-    return shape[-1]

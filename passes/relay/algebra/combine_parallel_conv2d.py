@@ -16,7 +16,7 @@ from ....dialects.relay.operator import OperatorOp
 from ....support.trace import tracer
 from ...option_range import require_range
 from ..functional.infer_type import ensure_types
-from .combine_parallel import Combiner, slices
+from .combine_parallel import Combiner, size_of, slices
 
 
 @dataclass(frozen=True)
@@ -56,27 +56,9 @@ class _Conv2D(Combiner):
         weight = make.call("concatenate", make.tuple([head.args[1] for head in heads]), axis=axis)
         return make.like(heads[0], [heads[0].args[0], weight], channels=sum(map(_channels, heads)))
 
-    def fits(self, op: OperatorOp, other: OperatorOp, index: int) -> bool:
-        a, b = shape_of(op.args[index]), shape_of(other.args[index])
-        if a is None or b is None or len(a) != len(b) or dtype_of(op.args[index]) != dtype_of(other.args[index]):
-            return False
-        axis = self._argument_axis(op, len(a))
-        if axis < 0 or a[axis] != _size(op, self.axes[op]) or b[axis] != _size(other, self.axes[other]):
-            return False
-        return all(m == n for i, (m, n) in enumerate(zip(a, b, strict=True)) if i != axis)
-
-    def argument(self, make: Emitter, ops: Sequence[OperatorOp], index: int) -> SSAValue:
-        values = [op.args[index] for op in ops]
-        axis = self._argument_axis(ops[0], len(shape_of(values[0]) or ()))
-        return make.call("concatenate", make.tuple(values), axis=axis)
-
     def parts(self, make: Emitter, value: SSAValue, ends: Sequence[OperatorOp]) -> Iterator[SSAValue]:
         axis = self.axes[ends[0]]
-        return slices(make, value, axis, [_size(end, axis) for end in ends], axis + 1)
-
-    def _argument_axis(self, op: OperatorOp, rank: int) -> int:
-        """Returns the channel axis of a broadcast argument of this rank; negative if it has none."""
-        return self.axes[op] - len(shape_of(op.result) or ()) + rank
+        return slices(make, value, axis, [size_of(end, axis) for end in ends], axis + 1)
 
 
 def _out_layout(op: OperatorOp) -> str:
@@ -85,10 +67,4 @@ def _out_layout(op: OperatorOp) -> str:
 
 
 def _channels(op: OperatorOp) -> int:
-    return _size(op, _out_layout(op).index("C"))
-
-
-def _size(op: OperatorOp, axis: int) -> int:
-    shape = shape_of(op.result)
-    assert shape is not None
-    return shape[axis]
+    return size_of(op, _out_layout(op).index("C"))

@@ -16,7 +16,7 @@ from ....dialects.relay.operator import OperatorOp
 from ....support.trace import tracer
 from ...option_range import require_range
 from ..functional.infer_type import ensure_types
-from .combine_parallel import Combiner, slices
+from .combine_parallel import Combiner, size_of
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,10 @@ class _ToDense(Combiner):
         a, b = shape_of(op.args[index]), shape_of(other.args[index])
         if a is None or b is None or len(a) != len(b) or dtype_of(op.args[index]) != dtype_of(other.args[index]):
             return False
-        axis = self._argument_axis(op, len(a))
+        axis = self.argument_axis(op, len(a))
         if axis < 0:
             return a == b and all(size == 1 for size in a)
-        sizes = _size(op, self.axes[op]), _size(other, self.axes[other])
+        sizes = size_of(op, self.axes[op]), size_of(other, self.axes[other])
         if a[axis] not in (1, sizes[0]) or b[axis] not in (1, sizes[1]):
             return False
         return all(m == n for i, (m, n) in enumerate(zip(a, b, strict=True)) if i != axis)
@@ -69,24 +69,19 @@ class _ToDense(Combiner):
         axis = 0
         for op in ops:
             value = op.args[index]
-            axis = self._argument_axis(op, len(shape_of(value) or ()))
+            axis = self.argument_axis(op, len(shape_of(value) or ()))
             while axis < 0:
                 value = make.call("expand_dims", value, axis=-1 if not shape_of(value) else 0)
                 axis += 1
-            shape, size = shape_of(value) or (), _size(op, self.axes[op])
+            shape, size = shape_of(value) or (), size_of(op, self.axes[op])
             if shape[axis] != size:
                 # One number for all units of this layer.
                 value = make.call("repeat", value, repeats=size, axis=axis)
             values.append(value)
         return make.call("concatenate", make.tuple(values), axis=axis)
 
-    def parts(self, make: Emitter, value: SSAValue, ends: Sequence[OperatorOp]) -> Iterator[SSAValue]:
-        axis, rank = self.axes[ends[0]], len(shape_of(value) or ())
-        return slices(make, value, axis, [_size(end, axis) for end in ends], rank)
-
-    def _argument_axis(self, op: OperatorOp, rank: int) -> int:
-        """Returns the units' axis of an argument of this rank."""
-        return 0 if op.OPERATOR.name == "nn.bias_add" else self.axes[op] - len(shape_of(op.result) or ()) + rank
+    def argument_axis(self, op: OperatorOp, rank: int) -> int:
+        return 0 if op.OPERATOR.name == "nn.bias_add" else super().argument_axis(op, rank)
 
 
 class _ToBatch(Combiner):
@@ -129,10 +124,4 @@ class _ToBatch(Combiner):
 
 
 def _units(op: OperatorOp) -> int:
-    return _size(op, -1)
-
-
-def _size(op: OperatorOp, axis: int) -> int:
-    shape = shape_of(op.result)
-    assert shape is not None
-    return shape[axis]
+    return size_of(op, -1)

@@ -11,7 +11,6 @@ removes the storage with its last use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any, cast
@@ -27,12 +26,13 @@ from ....dialects.relay.infer import infer_types
 from ....dialects.relay.infer.open_checks import is_open
 from ....dialects.relay.infer.result import infer_result
 from ....dialects.relay.ir import ConstantOp, FuncOp, LetOp, TupleGetItemOp, TupleOp
-from ....dialects.relay.operator import Attrs, Operator, OperatorOp, all_operators, operator_class
+from ....dialects.relay.operator import OperatorOp, all_operators, operator_class
 from ....dialects.relay.operators.common.relations import tuple_type
 from ....dialects.tir.types import type_to_dtype
 from ....support.diagnostics import MirError
 from ....support.edit import erase_op, insert_op_before
 from ....support.walk import walk_ops
+from ..common.evaluation import evaluate_operator
 from ..common.rewriting import erase_unused
 from ..functional.infer_type import ensure_types
 
@@ -203,7 +203,7 @@ class _Work:
             # Only the shape counts: no memory is taken for the elements.
             self.known[op.result] = operator.numpy(op.attrs(), np.broadcast_to(np.zeros(()), source.get_shape()))  # pyright: ignore[reportCallIssue]
         elif not operator.stateful and all(arg in self.known for arg in op.args):
-            value = _evaluated(operator, op.attrs(), [self.known[arg] for arg in op.args])
+            value = evaluate_operator(op, [self.known[arg] for arg in op.args])
             if value is not None:
                 self.known[op.result] = value
 
@@ -222,20 +222,6 @@ def _erase_memory(op: Operation) -> None:
 
 def _is_memory(op: Operation) -> bool:
     return isinstance(op, OperatorOp) and op.OPERATOR.name.startswith("memory.")
-
-
-def _evaluated(operator: Operator, attrs: Attrs, values: Sequence[Known]) -> Known | None:
-    """Evaluates an operator on known values; None if it fails, an error that the running program reports."""
-    import numpy as np
-
-    with np.errstate(all="ignore"):
-        try:
-            value = cast("Callable[..., Any]", operator.numpy)(attrs, *values)
-            if isinstance(value, tuple):
-                return tuple(np.asarray(part, order="C") for part in cast("tuple[Array, ...]", value))
-            return np.asarray(value, order="C")  # Row by row, as in the interpreter: sums follow the order in memory.
-        except (ValueError, IndexError, ArithmeticError, TypeError):
-            return None
 
 
 def _size(type: Attribute) -> int:

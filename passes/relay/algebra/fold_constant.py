@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Any, ClassVar, TypeAlias, TypeGuard, cast
+from typing import Any, ClassVar, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,13 +32,11 @@ from ....dialects.relay.interpreter import fits
 from ....dialects.relay.operator import OperatorOp
 from ....dialects.relay.text import local_text, type_text
 from ....dialects.tir.types import dtype_to_type
-from ....support.diagnostics import MirError
 from ....support.edit import erase_op, insert_op_before
 from ....support.trace import Tracer, tracer
 from ....support.walk import walk_ops
+from ..common.evaluation import Value, evaluate_operator
 from ..common.function_attributes import is_primitive
-
-Value: TypeAlias = "NDArray[Any] | tuple[Value, ...]"
 
 LARGEST = 1 << 28
 """A result of more bytes than this is left to be computed, unless its arguments take as many: it would only lengthen the
@@ -284,25 +282,16 @@ def is_static(type: Attribute) -> bool:
 
 def evaluate(op: OperatorOp, arguments: list[Value]) -> Value | None:
     """Evaluates the operator on `arguments`; None if it fails, an error that the running program reports."""
-    operator = op.OPERATOR
-    if operator.problem(op.given(), len(arguments)) is not None:
+    if op.OPERATOR.problem(op.given(), len(arguments)) is not None:
         return None
-    try:
-        result = cast("Any", operator.numpy)(op.attrs(), *arguments)
-    except (MirError, ArithmeticError, ValueError, IndexError, TypeError, MemoryError):
+    value = evaluate_operator(op, arguments)
+    if value is None or not fits(value, op.result.type):
         return None
-    value = _as_value(result)
-    return value if fits(value, op.result.type) and all(_has_type(array) for array in _arrays(value)) else None
+    return value if all(_has_type(array) for array in _arrays(value)) else None
 
 
 def _has_type(array: NDArray[Any]) -> bool:
     return array.dtype.kind not in "OUSMm"
-
-
-def _as_value(result: Any) -> Value:
-    if isinstance(result, (tuple, list)):
-        return tuple(np.asarray(part, order="C") for part in cast("list[Any]", result))
-    return np.asarray(result, order="C")  # Row by row, as in the interpreter: sums follow the order in memory.
 
 
 def _arrays(value: Value) -> Iterator[NDArray[Any]]:

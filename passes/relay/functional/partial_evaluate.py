@@ -30,6 +30,7 @@ from ....support.deep_stack import in_deep_stack
 from ....support.edit import erase_op
 from ....support.walk import walk_ops
 from ..common.call_graph import components
+from ..common.evaluation import evaluate_operator
 from ..common.function_attributes import is_primitive
 from ..common.generics import substitute_types, type_arguments
 from ..common.rewriting import free_values, functions_of, place_leaves, returned
@@ -228,7 +229,7 @@ class _Evaluator:
         return self._push(ir.ConstantOp(held, type), like, StaticTensor(held))
 
     def _computed(self, op: OperatorOp, environment: Environment) -> NDArray[Any] | tuple[NDArray[Any], ...] | None:
-        """The operator's value where all that goes in is known and it has one."""
+        """Evaluates an operator whose arguments are all known; None if that fails, or the result is large."""
         if op.OPERATOR.stateful:
             return None
         arguments: list[Any] = []
@@ -239,7 +240,12 @@ class _Evaluator:
             if len(arrays) != len(parts):
                 return None
             arguments.append(tuple(arrays) if isinstance(static, StaticTuple) else arrays[0])
-        return _evaluated(op, arguments)
+        value = evaluate_operator(op, arguments)
+        if value is None or isinstance(value, tuple) != isinstance(op.result.type, TupleType):
+            return None
+        found = cast("NDArray[Any] | tuple[NDArray[Any], ...]", value)
+        fields = found if isinstance(found, tuple) else (found,)
+        return found if all(field.size <= MOST_ELEMENTS for field in fields) else None
 
     def _tuple(self, op: ir.TupleOp, environment: Environment, types: Types) -> Partial:
         fields = [environment[field] for field in op.fields]
@@ -433,25 +439,3 @@ def _binder(block: Block, environment: Environment) -> Callable[[Block], Environ
         return inside
 
     return bind
-
-
-def _evaluated(op: OperatorOp, arguments: Sequence[Any]) -> NDArray[Any] | tuple[NDArray[Any], ...] | None:
-    """Evaluates the operator on data.
-
-    None if it fails, as the program then does at run time, or is too large.
-    """
-    import numpy as np
-
-    with np.errstate(all="ignore"):
-        try:
-            value = cast("Callable[..., Any]", op.OPERATOR.numpy)(op.attrs(), *arguments)
-        except Exception:  # Whatever numpy says of the data.
-            return None
-    if isinstance(value, (tuple, list)):
-        fields = tuple(np.asarray(field, order="C") for field in cast("Sequence[Any]", value))
-        return (
-            fields if all(f.size <= MOST_ELEMENTS for f in fields) and isinstance(op.result.type, TupleType) else None
-        )
-    # Row by row, as in the interpreter: sums follow the order in memory.
-    array = np.asarray(value, order="C")
-    return array if array.size <= MOST_ELEMENTS else None

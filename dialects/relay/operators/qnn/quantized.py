@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import TupleType
 
-from ...operator import Attrs, OpPattern, Relation, attr, define
+from ...operator import Attrs, AttrSpec, Compute, Meaning, OpPattern, Relation, attr, define
 from ..common._lazy import np, numeric
 from ..common.layout_strings import layout
 from ..common.numpy_meanings import Array, along, matmul, numpy_type, round_half_away
@@ -313,18 +313,26 @@ def _dense(attrs: Attrs, x: Array, w: Array, x_zero: Array, w_zero: Array, *scal
     return matmul(_centered(x, x_zero), _centered(w, w_zero, 0).T, numpy_type(attrs.out_dtype or "int32"))
 
 
-def _attributes_in_int32(attributes: Sequence[Any]) -> tuple[Any, ...]:
-    """Returns a convolution's attributes with int32, not the data's dtype, for an unset `out_dtype`."""
-    return tuple(attr("out_dtype", "int32", printed=True) if a.name == "out_dtype" else a for a in attributes)
+def _define_product(
+    name: str,
+    relation: TypeRelation,
+    numpy: Meaning,
+    compute: Compute,
+    attributes: Sequence[AttrSpec],
+    doc: str,
+    arguments: tuple[str, ...] = _PRODUCT,
+) -> None:
+    """Defines a product of quantized tensors; an unset `out_dtype` is int32, not the data's dtype."""
+    in_int32 = [attr("out_dtype", "int32", printed=True) if a.name == "out_dtype" else a for a in attributes]
+    define(
+        name, arguments, relation, OpPattern.OUT_ELEMWISE_FUSABLE, numpy=numpy, compute=compute,
+        attributes=tuple(in_int32), doc=doc, source=ARXIV.format("1712.05877"),
+    )  # fmt: skip
 
 
-define(
-    "qnn.dense", _PRODUCT, _dense_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
-    numpy=_dense,
-    compute=computes.te_dense,
-    attributes=_attributes_in_int32((UNITS, OUT_DTYPE)),
-    doc="`nn.dense` of quantized tensors: the sums of (data - its zero point) * (weight - its zero point), unscaled.",
-    source=ARXIV.format("1712.05877"),
+_define_product(
+    "qnn.dense", _dense_relation, _dense, computes.te_dense, (UNITS, OUT_DTYPE),
+    "`nn.dense` of quantized tensors: the sums of (data - its zero point) * (weight - its zero point), unscaled.",
 )  # fmt: skip
 
 
@@ -333,13 +341,10 @@ def _dense_pack(attrs: Attrs, x: Array, w: Array, x_zero: Array, w_zero: Array, 
     return _dense(attrs, x, flat, x_zero, w_zero)
 
 
-define(
-    "qnn.contrib_dense_pack", _PRODUCT, _product_relation(dense_pack_relation), OpPattern.OUT_ELEMWISE_FUSABLE,
-    numpy=_dense_pack,
-    compute=computes.te_dense_pack,
-    attributes=_attributes_in_int32((UNITS, OUT_DTYPE, attr("weight_layout", "NC"))),
-    doc="`qnn.dense` with a weight packed as (units / n, k, n).",
-    source=ARXIV.format("1712.05877"),
+_define_product(
+    "qnn.contrib_dense_pack", _product_relation(dense_pack_relation), _dense_pack, computes.te_dense_pack,
+    (UNITS, OUT_DTYPE, attr("weight_layout", "NC")),
+    "`qnn.dense` with a weight packed as (units / n, k, n).",
 )  # fmt: skip
 
 
@@ -350,14 +355,11 @@ def _batch_matmul(attrs: Attrs, x: Array, y: Array, x_zero: Array, y_zero: Array
     return matmul(x, y, numpy_type(attrs.out_dtype or "int32"))
 
 
-define(
-    "qnn.batch_matmul", ("x", "y", "x_zero_point", "y_zero_point", "x_scale", "y_scale"),
-    _product_relation(batch_matmul_relation), OpPattern.OUT_ELEMWISE_FUSABLE,
-    numpy=_batch_matmul,
-    compute=computes.te_batch_matmul,
-    attributes=_attributes_in_int32((OUT_DTYPE, attr("transpose_a", False), attr("transpose_b", False))),
-    doc="`nn.batch_matmul` of quantized tensors: the sums of products of integers less their zero points, unscaled.",
-    source=ARXIV.format("1712.05877"),
+_define_product(
+    "qnn.batch_matmul", _product_relation(batch_matmul_relation), _batch_matmul, computes.te_batch_matmul,
+    (OUT_DTYPE, attr("transpose_a", False), attr("transpose_b", False)),
+    "`nn.batch_matmul` of quantized tensors: the sums of products of integers less their zero points, unscaled.",
+    arguments=("x", "y", "x_zero_point", "y_zero_point", "x_scale", "y_scale"),
 )  # fmt: skip
 
 
@@ -372,13 +374,9 @@ def _conv2d(attrs: Attrs, x: Array, w: Array, x_zero: Array, w_zero: Array, *sca
     return layout(attrs.out_layout or attrs.data_layout).from_logical(result, "NCHW")
 
 
-define(
-    "qnn.conv2d", _PRODUCT, _product_relation(CONV_RELATION[2]), OpPattern.OUT_ELEMWISE_FUSABLE,
-    numpy=_conv2d,
-    compute=computes.te_conv2d,
-    attributes=_attributes_in_int32(conv_attributes(2)),
-    doc="`nn.conv2d` of quantized tensors: the sums of products of integers less their zero points, unscaled.",
-    source=ARXIV.format("1712.05877"),
+_define_product(
+    "qnn.conv2d", _product_relation(CONV_RELATION[2]), _conv2d, computes.te_conv2d, conv_attributes(2),
+    "`nn.conv2d` of quantized tensors: the sums of products of integers less their zero points, unscaled.",
 )  # fmt: skip
 
 
@@ -389,13 +387,10 @@ def _conv2d_transpose(attrs: Attrs, x: Array, w: Array, x_zero: Array, w_zero: A
     return layout(attrs.out_layout or attrs.data_layout).from_logical(result, "NCHW")
 
 
-define(
-    "qnn.conv2d_transpose", _PRODUCT, _product_relation(TRANSPOSED_RELATION[2]), OpPattern.OUT_ELEMWISE_FUSABLE,
-    numpy=_conv2d_transpose,
-    compute=computes.te_conv2d_transpose,
-    attributes=_attributes_in_int32(transposed_attributes(2)),
-    doc="`nn.conv2d_transpose` of quantized tensors, unscaled.",
-    source=ARXIV.format("1712.05877"),
+_define_product(
+    "qnn.conv2d_transpose", _product_relation(TRANSPOSED_RELATION[2]), _conv2d_transpose, computes.te_conv2d_transpose,
+    transposed_attributes(2),
+    "`nn.conv2d_transpose` of quantized tensors, unscaled.",
 )  # fmt: skip
 
 

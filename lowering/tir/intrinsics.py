@@ -1,4 +1,8 @@
-"""Lowers calls of intrinsics, each by a rule of its name or as one op of `math`."""
+"""Lowers calls of intrinsics, each by a rule of its name or as one op of `math`.
+
+Not rules on TIR: what an intrinsic becomes has no text there, as the rounding flags of an op, a shift whose count is known to be in range
+(`q_multiply_shift`), or float32 arithmetic for float16; and an index keeps its range, which a new op of TIR would not have.
+"""
 
 from __future__ import annotations
 

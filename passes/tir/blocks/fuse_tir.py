@@ -30,6 +30,7 @@ from ....dialects import tir
 from ....dialects.relay import ir as relay
 from ....dialects.tir.types import I32, BufferType
 from ....support.edit import erase_op
+from ....support.text import FreshNames, take_name
 from ....support.trace import tracer
 from ....support.walk import walk_ops
 from ...pass_info import explanation
@@ -99,7 +100,7 @@ class _Unit:
             calls: list[relay.CallGlobalOp] | list[relay.CallOp] = self.calls.get(name, [])
         else:
             calls = _local_calls(function)
-            name = self._fresh("_".join(["fused", *(f.sym_name.data for f in fusion.callees)]))
+            name = take_name("_".join(["fused", *(f.sym_name.data for f in fusion.callees)]), self.names)
         built = fusion.build(name)
         for call in calls:
             call_tir_instead(call, name)
@@ -110,14 +111,6 @@ class _Unit:
             self.module.body.block.add_op(built)
         erase_op(function)
         self.prim_funcs[name] = built
-
-    def _fresh(self, wanted: str) -> str:
-        name, number = wanted, 0
-        while name in self.names:
-            number += 1
-            name = f"{wanted}_{number}"
-        self.names.add(name)
-        return name
 
     def drop_unused(self) -> None:
         """Erases the fused prim_funcs that nothing refers to any more."""
@@ -193,7 +186,7 @@ class _Fusion:
         source = self.function
         inputs = [n.data for n in source.param_names.data]
         outputs = {place: type for op, _, types in self.steps for place, type in self._outputs(op, types)}
-        names = _Names(inputs)
+        names = FreshNames(inputs)
         types: list[Attribute] = [self._input(value) for value in source.body.block.args]
         output_names = [names.fresh(self._name(place)) for place in self.results]
         types += [outputs[place] for place in self.results]
@@ -214,7 +207,7 @@ class _Fusion:
                 body.add_op(allocation)
                 buffers[place] = allocation.result
         arguments: dict[SSAValue, SSAValue] = dict(zip(source.body.block.args, body.args, strict=False))
-        blocks = _Names([])
+        blocks = FreshNames()
         for op, callee, _ in self.steps:
             given = [arguments[a] if a in arguments else buffers[self.fields[a][0]] for a in op.arguments]
             count = len(callee.params) - len(given)
@@ -245,22 +238,6 @@ class _Fusion:
         return match.var_name.data if match is not None else callee.param_names.data[len(op.arguments) + number].data
 
 
-class _Names:
-    """Names that are each given once."""
-
-    def __init__(self, taken: list[str]):
-        self.taken = set(taken)
-
-    def fresh(self, wanted: str) -> str:
-        """Returns `wanted`, with a number appended where it is taken."""
-        name, number = wanted, 0
-        while name in self.taken:
-            number += 1
-            name = f"{wanted}_{number}"
-        self.taken.add(name)
-        return name
-
-
 def _match_of(parameter: SSAValue) -> tir.MatchBufferOp | None:
     """Returns the buffer that a handle parameter is matched to."""
     users = [use.operation for use in parameter.uses]
@@ -288,7 +265,7 @@ def _buffer_of(type: Attribute) -> BufferType:
     return BufferType(dims, type.element_type, StringAttr("global"))
 
 
-def _append(callee: tir.PrimFuncOp, given: list[SSAValue], target: tir.PrimFuncOp, blocks: _Names) -> None:
+def _append(callee: tir.PrimFuncOp, given: list[SSAValue], target: tir.PrimFuncOp, blocks: FreshNames) -> None:
     """Copies the body of a prim_func to the end of another, its parameters being `given`."""
     values: dict[SSAValue, SSAValue] = {}
     for parameter, buffer in zip(callee.params, given, strict=True):

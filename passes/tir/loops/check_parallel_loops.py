@@ -20,7 +20,6 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ....dialects import te, tir
-from ....support.diagnostics import Diagnostic, MirError
 from ....support.trace import tracer
 from ....support.walk import ops_in
 from ...pass_info import explanation
@@ -40,14 +39,11 @@ def check_loop(loop: tir.ForOp) -> None:
         return
     name = loop.var_name.data
     if conflict.iterations is not None:
-        error = Diagnostic(f"loop '{name}' cannot be parallel: {conflict.reason}", loop.location)
-        for note, op in conflict.notes:
-            error = error.with_note(note, op.location)
-        raise MirError(
-            error.with_note(
-                "iterations that run at once may not depend on each other: make the loop serial (range), "
-                "or let each iteration store to elements of its own"
-            )
+        raise conflict.error(
+            f"loop '{name}' cannot be parallel",
+            loop,
+            "iterations that run at once may not depend on each other: make the loop serial (range), "
+            "or let each iteration store to elements of its own",
         )
     loop.properties["kind"] = StringAttr("serial")
     explain = tracer(explanation(CheckParallelLoops.name))

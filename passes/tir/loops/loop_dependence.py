@@ -30,6 +30,7 @@ from ....dialects.tir.buffer import AccessOp, buffer_type, tells_region
 from ....dialects.tir.intrinsics import Effect, intrinsic_effect
 from ....dialects.tir.stmt import RegionsOp
 from ....dialects.tir.types import I1, HandleType, is_scalable, lanes_of
+from ....support.diagnostics import Diagnostic, MirError
 from ....support.walk import all_ops, enclosing, op_around
 from ..buffers.strides import extents_of
 from ..rewriting import is_same_tree
@@ -97,6 +98,13 @@ class Conflict:
         first, second = self.iterations
         verb = "store to" if self.first.writes and self.second.writes else "store and read"
         return f"iterations {first} and {second} {verb} the same element of '{name}'"
+
+    def error(self, message: str, loop: tir.ForOp, advice: str) -> MirError:
+        """Returns the error for a loop that has this conflict, the accesses and advice in notes."""
+        error = Diagnostic(f"{message}: {self.reason}", loop.location)
+        for note, op in self.notes:
+            error = error.with_note(note, op.location)
+        return MirError(error.with_note(advice))
 
     @property
     def notes(self) -> list[tuple[str, Operation]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from xdsl.ir import Operation
 
 from ....dialects import tir
-from ....support.diagnostics import Diagnostic, MirError
 from ....support.edit import builder_before, erase_op, move_to_end, replace_all_uses_with
 from ....support.walk import all_ops, following
 from ..rewriting import ops_of
@@ -31,15 +30,11 @@ def check_exchanges(function: tir.PrimFuncOp) -> None:
         conflict = IterationOrder(loop).exchange_of_threads() if loop.kind.data == "thread_binding" else None
         if conflict is not None and conflict.first is not None:
             thread = "" if loop.thread is None else f" to {loop.thread.data}"
-            reason = conflict.reason
-            error = Diagnostic(f"loop '{loop.var_name.data}' cannot be bound{thread}: {reason}", loop.location)
-            for note, op in conflict.notes:
-                error = error.with_note(note, op.location)
-            raise MirError(
-                error.with_note(
-                    "threads run one after the other on a CPU and in the interpreter, and do not wait for each other: give each part a loop"
-                    " of threads of its own, or compute in each thread all that it reads"
-                )
+            raise conflict.error(
+                f"loop '{loop.var_name.data}' cannot be bound{thread}",
+                loop,
+                "threads run one after the other on a CPU and in the interpreter, and do not wait for each other: give each part a loop"
+                " of threads of its own, or compute in each thread all that it reads",
             )
 
 

@@ -10,7 +10,7 @@ from typing import NoReturn
 from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError
 
-from ..support.text import visible
+from ..support.text import natural, visible
 from .errors import did_you_mean
 
 
@@ -210,9 +210,10 @@ def add_allow_extern(parser: argparse.ArgumentParser) -> None:
 
 def whole_number(text: str, least: int = 0) -> int:
     """Parses a number. Raises argparse's error for other text, and below `least`."""
-    if not (text.isascii() and text.isdecimal()) or len(text) > 4000 or int(text) < least:
+    number = natural(text, 4000)
+    if number is None or number < least:
         raise argparse.ArgumentTypeError(f"'{text[:40]}' is not a whole number from {least} on")
-    return int(text)
+    return number
 
 
 def _c_names(text: str) -> tuple[str, ...]:

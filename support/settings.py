@@ -9,6 +9,8 @@ import os
 import sys
 from contextlib import suppress
 
+from .text import natural
+
 _SAID: set[str] = set()
 
 
@@ -35,8 +37,8 @@ def whole_number(name: str, default: int, *, least: int = 0, most: int | None = 
     text = setting(name)
     if text is None:
         return default
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else -1
-    if number < least or (most is not None and number > most):
+    number = natural(text)
+    if number is None or number < least or (most is not None and number > most):
         limits = f"from {least} on" if most is None else f"from {least} to {most}"
         meaningless(name, text, f"a whole number {limits}")
         return default

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -185,36 +186,66 @@ class _Builder:
     def _error(self, token: int, message: str, *notes: str) -> MirError:
         return error_at(self.source.location(self._at(token)), message, *notes)
 
-    # Items.
+    # fmt: off
+    # Lists
+    def on_nothing(self) -> list[Any]: return []
+    def on_one(self, item: Any) -> list[Any]: return [item]
+    def on_first(self, value: Any, _: int) -> Any: return value
+    def on_second(self, _: int, value: Any) -> Any: return value
 
-    def on_rewrite(
-        self, keyword: int, name: int, header: tree.Header, _1: int, lhs: Any, _2: int, rhs: Any, where: Any, _3: int
-    ) -> tree.Rewrite:
-        return tree.Rewrite(self._at(keyword), self._name(name), header, lhs, rhs, where)
+    # Items
+    def on_rewrite(self, keyword: int, name: int, header: tree.Header, _1: int, lhs: Any, _2: int, rhs: Any, where: Any, _3: int) -> tree.Rewrite: return tree.Rewrite(self._at(keyword), self._name(name), header, lhs, rhs, where)
+    def on_fast_rewrite(self, fast: int, _: int, name: int, header: tree.Header, *rest: Any) -> tree.Rewrite: return self.on_rewrite(fast, name, replace(header, fast=True), *rest)
+    def on_header_empty(self) -> tree.Header: return tree.Header()
+    def on_header_level(self, header: tree.Header, word: int, name: int) -> tree.Header: return replace(header, level=self.texts[name])
+    def on_bind_attr(self, name: int, _: int, value: tree.Node) -> tree.Bind: return tree.Bind(self._at(name), self._name(name), value)
+    def on_bind_value(self, name: int, _: int, value: tree.Node) -> tree.Named: return tree.Named(self._at(name), self._name(name), value)
 
-    def on_fast_rewrite(
-        self,
-        fast: int,
-        _: int,
-        name: int,
-        header: tree.Header,
-        _1: int,
-        lhs: Any,
-        _2: int,
-        rhs: Any,
-        where: Any,
-        _3: int,
-    ) -> tree.Rewrite:
-        marked = tree.Header(header.benefit, header.level, fast=True)
-        return tree.Rewrite(self._at(fast), self._name(name), marked, lhs, rhs, where)
+    # Expressions
+    def on_conditional(self, a: tree.Node, _1: int, condition: tree.Node, _2: int, b: tree.Node) -> tree.Node: return tree.Operation(a.at, "ifelse", (condition, a, b))
+    def on_or_(self, a: tree.Node, _: int, b: tree.Node) -> tree.Node: return tree.Operation(a.at, "or_", (a, b))
+    def on_and_(self, a: tree.Node, _: int, b: tree.Node) -> tree.Node: return tree.Operation(a.at, "and_", (a, b))
+    def on_not_(self, word: int, a: tree.Node) -> tree.Node: return tree.Operation(self._at(word), "not_", (a,))
+    def on_binary(self, a: tree.Node, operator: int, b: tree.Node) -> tree.Node: return tree.Operation(a.at, INFIX[self.texts[operator]], (a, b))
+    def on_in_(self, a: tree.Node, _: int, b: tree.Node) -> tree.Node: return tree.Operation(a.at, "contains", (b, a))
+    def on_not_in(self, a: tree.Node, _1: int, _2: int, b: tree.Node) -> tree.Node: return tree.Operation(a.at, "not_", (self.on_in_(a, _2, b),))
+    def on_member(self, value: tree.Node, _: int, name: int) -> tree.Node: return tree.RuleMember(value.at, value, self.texts[name])
+    def on_field(self, value: tree.Node, index: int) -> tree.Node: return tree.Field(value.at, value, int(self.texts[index][1:]))
+    def on_index(self, value: tree.Node, _1: int, index: tree.Node, _2: int) -> tree.Node: return tree.Operation(value.at, "getitem", (value, index))
+    def on_slice_(self, value: tree.Node, _1: int, start: tree.Node, _2: int, stop: tree.Node, _3: int) -> tree.Node: return tree.Operation(value.at, "slice", (value, start, stop))
+    def on_bound_none(self) -> tree.Node: return tree.Literal(0, None)
+    def on_local(self, name: int) -> tree.Node: return tree.Local(self._at(name), self._name(name))
+    def on_run(self, name: int, _: int) -> tree.Node: return tree.Run(self._at(name), self._name(name))
+    def on_attr(self, name: int) -> tree.Node: return tree.Attr(self._at(name), self._name(name))
+    def on_wildcard(self, word: int) -> tree.Node: return tree.Wildcard(self._at(word))
+    def on_number(self, number: int) -> tree.Node: return tree.Literal(self._at(number), self._number(number))
+    def on_constant(self, word: int) -> tree.Node: return tree.Literal(self._at(word), {"True": True, "False": False, "None": None}[self.texts[word]])
+    # A run alone in parentheses is a tuple of any length.
+    def on_paren(self, open: int, value: tree.Node, _: int) -> tree.Node: return tree.Tuple(self._at(open), (value,)) if isinstance(value, tree.Run) else value
+    def on_tuple_empty(self, open: int, _: int) -> tree.Node: return tree.Tuple(self._at(open), ())
+    def on_tuple_one(self, open: int, value: tree.Node, *_: int) -> tree.Node: return tree.Tuple(self._at(open), (value,))
+    def on_tuple_more(self, open: int, value: tree.Node, _: int, rest: list[tree.Node], *__: int) -> tree.Node: return tree.Tuple(self._at(open), (value, *rest))
+    def on_list_empty(self, open: int, _: int) -> tree.Node: return tree.Tuple(self._at(open), (), brackets=True)
+    def on_list_(self, open: int, items: list[tree.Node], *_: int) -> tree.Node: return tree.Tuple(self._at(open), items, brackets=True)
+
+    # Calls
+    def on_callee_name(self, name: int) -> tree.RuleCallee: return tree.RuleCallee(self._at(name), (self.texts[name],))
+    def on_callee_attr(self, name: int) -> tree.RuleCallee: return tree.RuleCallee(self._at(name), (), self._name(name))
+    def on_callee_choice(self, open: int, names: list[int], _: int) -> tree.RuleCallee: return tree.RuleCallee(self._at(open), [self.texts[name] for name in names])
+    def on_callee_choice_named(self, open: int, names: list[int], _: int, capture: int) -> tree.RuleCallee: return replace(self.on_callee_choice(open, names, _), capture=self._name(capture))
+    def on_keyword(self, name: int, _: int, value: tree.Node) -> _Keyword: return _Keyword(name, self.texts[name], value)
+    def on_rest(self, star: int, name: int) -> _Rest: return _Rest(star, self._name(name))
+    def on_rest_any(self, star: int, _: int) -> _Rest: return _Rest(star, "")
+    # fmt: on
+
+    def on_more(self, items: list[Any], _: int, item: Any) -> list[Any]:
+        items.append(item)
+        return items
 
     def on_ruleset(self, keyword: int, name: int, header: tree.Header, _1: int, members: Any, _2: int) -> tree.Ruleset:
         rules = [m for m in members if isinstance(m, tree.Rewrite)]
         includes: list[tuple[int, str]] = [m for m in members if not isinstance(m, tree.Rewrite)]
         return tree.Ruleset(self._at(keyword), self._name(name), header, includes, rules)
-
-    def on_header_empty(self) -> tree.Header:
-        return tree.Header()
 
     def on_header_benefit(self, header: tree.Header, word: int, _1: int, number: int, _2: int) -> tree.Header:
         value = self._number(number)
@@ -223,12 +254,6 @@ class _Builder:
                 number, "a benefit is an integer", "of rules that match, that of the greatest is tried first"
             )
         return tree.Header(value, header.level)
-
-    def on_header_level(self, header: tree.Header, word: int, name: int) -> tree.Header:
-        return tree.Header(header.benefit, self.texts[name])
-
-    def on_members_empty(self) -> list[Any]:
-        return []
 
     def on_members_include(self, members: list[Any], _: int, names: list[int]) -> list[Any]:
         members += [(self._at(name), self._name(name)) for name in names]
@@ -244,93 +269,12 @@ class _Builder:
         members.append(item)
         return members
 
-    def on_globals_first(self, name: int) -> list[int]:
-        return [name]
-
-    def on_globals_next(self, names: list[int], _: int, name: int) -> list[int]:
-        return [*names, name]
-
-    def on_where_none(self) -> list[tree.Node]:
-        return []
-
-    def on_where_some(self, _: int, conditions: list[tree.Node]) -> list[tree.Node]:
-        return conditions
-
-    def on_list_first(self, item: Any) -> list[Any]:
-        return [item]
-
-    def on_list_next(self, items: list[Any], _: int, item: Any) -> list[Any]:
-        items.append(item)
-        return items
-
-    def on_bind_attr(self, name: int, _: int, value: tree.Node) -> tree.Bind:
-        return tree.Bind(self._at(name), self._name(name), value)
-
-    def on_bind_value(self, name: int, _: int, value: tree.Node) -> tree.Named:
-        return tree.Named(self._at(name), self._name(name), value)
-
-    # Expressions.
-
-    def on_conditional(self, a: tree.Node, _1: int, condition: tree.Node, _2: int, b: tree.Node) -> tree.Node:
-        return tree.Operation(a.at, "ifelse", (condition, a, b))
-
-    def on_or_(self, a: tree.Node, _: int, b: tree.Node) -> tree.Node:
-        return tree.Operation(a.at, "or_", (a, b))
-
-    def on_and_(self, a: tree.Node, _: int, b: tree.Node) -> tree.Node:
-        return tree.Operation(a.at, "and_", (a, b))
-
-    def on_not_(self, word: int, a: tree.Node) -> tree.Node:
-        return tree.Operation(self._at(word), "not_", (a,))
-
-    def on_binary(self, a: tree.Node, operator: int, b: tree.Node) -> tree.Node:
-        return tree.Operation(a.at, INFIX[self.texts[operator]], (a, b))
-
-    def on_in_(self, a: tree.Node, _: int, b: tree.Node) -> tree.Node:
-        return tree.Operation(a.at, "contains", (b, a))
-
-    def on_not_in(self, a: tree.Node, _1: int, _2: int, b: tree.Node) -> tree.Node:
-        return tree.Operation(a.at, "not_", (tree.Operation(a.at, "contains", (b, a)),))
-
     def on_unary_sign(self, sign: int, a: tree.Node) -> tree.Node:
         if self.texts[sign] == "+":
             return a
         if isinstance(a, tree.Literal) and isinstance(a.value, int | float) and not isinstance(a.value, bool):
             return tree.Literal(self._at(sign), -a.value)
         return tree.Operation(self._at(sign), "neg", (a,))
-
-    def on_member(self, value: tree.Node, _: int, name: int) -> tree.Node:
-        return tree.RuleMember(value.at, value, self.texts[name])
-
-    def on_field(self, value: tree.Node, index: int) -> tree.Node:
-        return tree.Field(value.at, value, int(self.texts[index][1:]))
-
-    def on_index(self, value: tree.Node, _1: int, index: tree.Node, _2: int) -> tree.Node:
-        return tree.Operation(value.at, "getitem", (value, index))
-
-    def on_slice_(self, value: tree.Node, _1: int, start: tree.Node, _2: int, stop: tree.Node, _3: int) -> tree.Node:
-        return tree.Operation(value.at, "slice", (value, start, stop))
-
-    def on_bound_none(self) -> tree.Node:
-        return tree.Literal(0, None)
-
-    def on_bound_some(self, value: tree.Node) -> tree.Node:
-        return value
-
-    def on_local(self, name: int) -> tree.Node:
-        return tree.Local(self._at(name), self._name(name))
-
-    def on_run(self, name: int, _: int) -> tree.Node:
-        return tree.Run(self._at(name), self._name(name))
-
-    def on_attr(self, name: int) -> tree.Node:
-        return tree.Attr(self._at(name), self._name(name))
-
-    def on_wildcard(self, word: int) -> tree.Node:
-        return tree.Wildcard(self._at(word))
-
-    def on_number(self, number: int) -> tree.Node:
-        return tree.Literal(self._at(number), self._number(number))
 
     def _number(self, token: int) -> int | float:
         text = self.texts[token]
@@ -346,44 +290,6 @@ class _Builder:
             return tree.Literal(self._at(string), json.loads(self.texts[string]))
         except ValueError:
             raise self._error(string, "this string has an escape that is none", "write \\\\ for a backslash") from None
-
-    def on_true(self, word: int) -> tree.Node:
-        return tree.Literal(self._at(word), True)
-
-    def on_false(self, word: int) -> tree.Node:
-        return tree.Literal(self._at(word), False)
-
-    def on_none(self, word: int) -> tree.Node:
-        return tree.Literal(self._at(word), None)
-
-    def on_paren(self, open: int, value: tree.Node, _: int) -> tree.Node:
-        # A run alone in parentheses is a tuple of any length.
-        return tree.Tuple(self._at(open), (value,)) if isinstance(value, tree.Run) else value
-
-    def on_tuple_empty(self, open: int, _: int) -> tree.Node:
-        return tree.Tuple(self._at(open), ())
-
-    def on_tuple_one(self, open: int, value: tree.Node, _1: int, _2: int) -> tree.Node:
-        return tree.Tuple(self._at(open), (value,))
-
-    def on_tuple_more(self, open: int, value: tree.Node, _1: int, rest: list[tree.Node], _2: int) -> tree.Node:
-        return tree.Tuple(self._at(open), (value, *rest))
-
-    def on_tuple_more_comma(
-        self, open: int, value: tree.Node, _1: int, rest: list[tree.Node], _2: int, _3: int
-    ) -> tree.Node:
-        return tree.Tuple(self._at(open), (value, *rest))
-
-    def on_list_empty(self, open: int, _: int) -> tree.Node:
-        return tree.Tuple(self._at(open), (), brackets=True)
-
-    def on_list_(self, open: int, items: list[tree.Node], _: int) -> tree.Node:
-        return tree.Tuple(self._at(open), items, brackets=True)
-
-    def on_list_comma(self, open: int, items: list[tree.Node], _1: int, _2: int) -> tree.Node:
-        return tree.Tuple(self._at(open), items, brackets=True)
-
-    # Calls.
 
     def on_call(self, callee: tree.RuleCallee, _1: int, arguments: list[Any], _2: int) -> tree.Node:
         args: list[tree.Node] = []
@@ -406,51 +312,18 @@ class _Builder:
                 args.append(argument)
         return tree.RuleCall(callee.at, callee, args, keywords, rest)
 
-    def on_callee_name(self, name: int) -> tree.RuleCallee:
-        return tree.RuleCallee(self._at(name), (self.texts[name],))
 
-    def on_callee_attr(self, name: int) -> tree.RuleCallee:
-        return tree.RuleCallee(self._at(name), (), self._name(name))
-
-    def on_callee_choice(self, open: int, names: list[str], _: int) -> tree.RuleCallee:
-        return tree.RuleCallee(self._at(open), names)
-
-    def on_callee_choice_named(self, open: int, names: list[str], _: int, capture: int) -> tree.RuleCallee:
-        return tree.RuleCallee(self._at(open), names, self._name(capture))
-
-    def on_names_first(self, name: int) -> list[str]:
-        return [self.texts[name]]
-
-    def on_names_next(self, names: list[str], _: int, name: int) -> list[str]:
-        return [*names, self.texts[name]]
-
-    def on_arguments_none(self) -> list[Any]:
-        return []
-
-    def on_arguments_some(self, arguments: list[Any]) -> list[Any]:
-        return arguments
-
-    def on_arguments_comma(self, arguments: list[Any], _: int) -> list[Any]:
-        return arguments
-
-    def on_keyword(self, name: int, _: int, value: tree.Node) -> _Keyword:
-        return _Keyword(name, self.texts[name], value)
-
-    def on_rest(self, star: int, name: int) -> _Rest:
-        return _Rest(star, self._name(name))
-
-    def on_rest_any(self, star: int, _: int) -> _Rest:
-        return _Rest(star, "")
-
-
+@dataclass(frozen=True)
 class _Keyword:
-    def __init__(self, token: int, name: str, value: tree.Node):
-        self.token, self.name, self.value = token, name, value
+    token: int
+    name: str
+    value: tree.Node
 
 
+@dataclass(frozen=True)
 class _Rest:
-    def __init__(self, token: int, name: str):
-        self.token, self.name = token, name
+    token: int
+    name: str
 
 
 MOST_DIGITS = 100

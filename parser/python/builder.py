@@ -179,6 +179,10 @@ class _TreeBuilder:
     def on_bare_parameter(self, at: int) -> Parameter: return Parameter(self.token("NAME", at), None)
     def on_star_parameter(self, star: int, at: int) -> Parameter: return Parameter(self.token("STAR", at), None)
     def on_parameter(self, at: int, colon: int, type: Expr) -> Parameter: return Parameter(self.token("NAME", at), type)
+    def on_function(self, decorators: list[Expr], at: int, name: int, left: int, parameters: list[Parameter], right: int, result: Expr | None, colon: int, body: list[Stmt]) -> Function: return Function(decorators, self.token("DEF", at), self.token("NAME", name), parameters, result, body)
+    def on_bare_function(self, at: int, *rest: Any) -> Function: return self.on_function([], at, *rest)
+    def on_short_module(self, decorators: list[Expr], at: int, name: int, bases: None, colon: int, members: list[Any]) -> Module: return Module(decorators, self.token("NAME", name), members)
+    def on_module(self, decorators: list[Expr], at: int, name: int, bases: None, colon: int, newline: int, indent: int, members: list[Any], dedent: int) -> Module: return Module(decorators, self.token("NAME", name), members)
     # fmt: on
 
     def on_more(self, values: list[Any], value: Any) -> list[Any]:
@@ -186,8 +190,7 @@ class _TreeBuilder:
         return values
 
     def on_joined(self, values: list[Any], comma: int, value: Any) -> list[Any]:
-        values.append(value)
-        return values
+        return self.on_more(values, value)
 
     def on_body_more(self, body: list[Any], value: Any) -> list[Any]:
         if type(value) is list:
@@ -224,44 +227,6 @@ class _TreeBuilder:
         if len(items) == 1 and type(items[0]) is Sequence:
             items = items[0].items
         return Index(base, items)
-
-    def on_function(
-        self,
-        decorators: list[Expr],
-        at: int,
-        name: int,
-        left: int,
-        parameters: list[Parameter],
-        right: int,
-        result: Expr | None,
-        colon: int,
-        body: list[Stmt],
-    ) -> Function:
-        return Function(decorators, self.token("DEF", at), self.token("NAME", name), parameters, result, body)
-
-    def on_bare_function(
-        self, at: int, name: int, left: int, parameters: list[Parameter], right: int, result: Any, colon: int, body: Any
-    ) -> Function:
-        return self.on_function([], at, name, left, parameters, right, result, colon, body)
-
-    def on_short_module(
-        self, decorators: list[Expr], at: int, name: int, bases: None, colon: int, members: list[Any]
-    ) -> Module:
-        return Module(decorators, self.token("NAME", name), members)
-
-    def on_module(
-        self,
-        decorators: list[Expr],
-        at: int,
-        name: int,
-        bases: None,
-        colon: int,
-        newline: int,
-        indent: int,
-        members: list[Any],
-        dedent: int,
-    ) -> Module:
-        return Module(decorators, self.token("NAME", name), members)
 
 
 @cache

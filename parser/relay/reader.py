@@ -140,11 +140,17 @@ class RelayReader:
         names.append(self.texts[token])
         return names
 
-    def on_annotation(self, *args: object) -> object:
-        return args[1] if args else None
-
-    def on_result_type(self, *args: object) -> object:
-        return args[1] if args else UNKNOWN
+    # fmt: off
+    def on_annotation(self, *args: object) -> object: return args[1] if args else None
+    def on_result_type(self, *args: object) -> object: return args[1] if args else UNKNOWN
+    def on_named_type(self, token: int) -> Attribute: return self.on_applied_type(token)
+    def on_tuple_type(self, *args: object) -> Attribute: return TupleType(ArrayAttr(args[1] if len(args) == 3 else ()))  # type: ignore[arg-type]
+    def on_reference_type(self, *args: object) -> Attribute: return RefType(args[2])  # type: ignore[arg-type]
+    def on_unknown_type(self, _: int) -> Attribute: return UNKNOWN
+    def on_types(self, *args: object) -> object: return args[0]
+    def on_data_head(self, _: int, name: int, parameters: list[str]) -> tuple[int, list[str]]: return name, parameters
+    def on_constructor(self, *args: object) -> tuple[int, Sequence[Attribute]]: return args[0], args[2] if len(args) == 4 else ()  # type: ignore[return-value]
+    # fmt: on
 
     def on_tensor_type(self, token: int) -> Attribute:
         text = self.texts[token]
@@ -224,9 +230,6 @@ class RelayReader:
         element = self._element_type(token, self.texts[token])
         return UNKNOWN if element is None else TensorType(element, [])
 
-    def on_named_type(self, token: int) -> Attribute:
-        return self.on_applied_type(token)
-
     def on_applied_type(self, token: int, *rest: object) -> Attribute:
         name = self.texts[token]
         arguments: Sequence[Attribute] = rest[1] if len(rest) == 3 else ()  # type: ignore[assignment]
@@ -249,23 +252,11 @@ class RelayReader:
             return "a tensor's type is written Tensor[(2, 3), float32]: its shape in parentheses, then its dtype"
         return "a data type is declared by 'type Name[A] { Constructor(A), }', a type parameter by 'def @f[A](…)'"
 
-    def on_tuple_type(self, *args: object) -> Attribute:
-        return TupleType(ArrayAttr(args[1] if len(args) == 3 else ()))  # type: ignore[arg-type]
-
     def on_function_type(self, *args: object) -> Attribute:
         names: list[str] = args[1]  # type: ignore[assignment]
         inputs: Sequence[Attribute] = args[3] if len(args) == 7 else ()  # type: ignore[assignment]
         self.drop_type_vars(names)
         return FuncType.get(inputs, args[-1], names)  # type: ignore[arg-type]
-
-    def on_reference_type(self, *args: object) -> Attribute:
-        return RefType(args[2])  # type: ignore[arg-type]
-
-    def on_unknown_type(self, _: int) -> Attribute:
-        return UNKNOWN
-
-    def on_types(self, *args: object) -> object:
-        return args[0]
 
     def on_type_list(self, *args: object) -> object:
         if len(args) == 1:
@@ -275,17 +266,11 @@ class RelayReader:
 
     # Data types ----------------------------------------------------------------------------------------------------
 
-    def on_data_head(self, _: int, name: int, parameters: list[str]) -> tuple[int, list[str]]:
-        return name, parameters
-
     def on_constructors(self, *args: object) -> object:
         if not args:
             return []
         args[0].append(args[1])  # type: ignore[attr-defined]
         return args[0]
-
-    def on_constructor(self, *args: object) -> tuple[int, Sequence[Attribute]]:
-        return args[0], args[2] if len(args) == 4 else ()  # type: ignore[return-value]
 
 
 def unquote(text: str) -> str:

@@ -101,9 +101,9 @@ def erase_dead(root: Operation) -> None:
             erase_op(op)
 
 
-def erase_if_dead(value: SSAValue) -> None:
-    """Erases the op that defines `value` if it is pure and unused; then, likewise, those of its operands."""
-    pending = [value]
+def erase_if_dead(*values: SSAValue) -> None:
+    """Erases the ops that define values, in order, if pure and unused; then, likewise, those of operands."""
+    pending = list(reversed(values))
     while pending:
         dead = pending.pop()
         if type(dead) is OpResult and dead.op.parent is not None and is_dead(dead.op):

@@ -470,8 +470,7 @@ def set_block(
         list(block.bindings) if bindings is None else list(bindings),
         kept if predicate is None else [predicate],
     )
-    for value in before:
-        erase_if_dead(value)
+    erase_if_dead(*before)
 
 
 def simplify_bindings(block: tir.BlockOp, extra: Expr = TRUE, keep_units: bool = True) -> None:

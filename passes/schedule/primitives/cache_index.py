@@ -226,9 +226,7 @@ def _computed(
         fresh = Analyzer()
         known: dict[SSAValue, SSAValue] = {}
         for axis, variable in zip(own, variables, strict=True):
-            old = axis.atom.payload
-            assert isinstance(old, SSAValue)
-            known[old] = fresh.to_ssa(fresh.expr(variable) + axis.min, builder, old.type)
+            known[axis.variable] = fresh.to_ssa(fresh.expr(variable) + axis.min, builder, axis.variable.type)
         return clone_value(value, known, builder, block)
 
     return elementwise_block(

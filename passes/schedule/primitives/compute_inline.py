@@ -365,8 +365,7 @@ def remove_block(state: State, block: tir.BlockOp, why: str) -> None:
         parent = parent.parent_op()
     operands = list(victim.operands)
     state.erase(victim, why)
-    for value in operands:
-        erase_if_dead(value)
+    erase_if_dead(*operands)
 
 
 def _holds_only(parent: Operation, child: Operation) -> bool:

@@ -325,8 +325,7 @@ def _run_over(loop: tir.ForOp, extent: Expr) -> None:
     builder, type_ = builder_before(loop), loop.loop_var.type
     loop.operands[0] = Analyzer().to_ssa(ZERO, builder, type_)
     loop.operands[1] = Analyzer().to_ssa(extent, builder, type_)
-    for value in before:
-        erase_if_dead(value)
+    erase_if_dead(*before)
 
 
 def _choose_value(store: tir.StoreOp) -> None:

@@ -38,7 +38,7 @@ from ..engine.errors import refuse
 from ..engine.primitive import primitive
 from ..engine.state import State
 from .blockize import require_only
-from .common.block_axes import Axis, axes_of, axis_over, bind_long_axes, make_block, replace_variables, variable_of
+from .common.block_axes import Axis, axes_of, axis_over, bind_long_axes, make_block, replace_variables
 from .common.clone_expression import clone_value
 from .common.loops import copy_loops, require_loop, require_own_values
 
@@ -258,19 +258,17 @@ def _partial_axes(
     own = {each.loop_var: each for each in loops}
     over[analyzer.variable(loop.loop_var)] = factored
     for axis in old:
-        variable = variable_of(axis.symbol)
-        assert variable is not None
         if axis.kind == "S" or not any(a.payload in opened for a in free_vars(axis.binding)):
             kept = _copied(axis)
             axes.append(kept)
-            values[variable] = kept.symbol
+            values[axis.variable] = kept.symbol
             continue
         for atom in free_vars(axis.binding):
             each = own.get(atom.payload) if isinstance(atom.payload, SSAValue) else None
             if each is not None and atom not in over:
                 over[atom] = axis_over(each, f"v{each.var_name.data}", "R", analyzer)
                 axes.append(over[atom])
-        values[variable] = substitute(axis.binding, {atom: a.symbol for atom, a in over.items()})
+        values[axis.variable] = substitute(axis.binding, {atom: a.symbol for atom, a in over.items()})
     return axes, values
 
 
@@ -307,11 +305,8 @@ def _apply(state: State, plan: _Plan) -> tir.BlockOp:
         predicate=plan.final_predicate,
         annotations=block.annotations,
     )
-    spatial = {
-        variable: values[axis.atom]
-        for axis, old in zip(plan.final[1:], (a for a in axes_of(block, analyzer) if a.kind == "S"), strict=True)
-        if (variable := variable_of(old.symbol)) is not None
-    }
+    old_axes = (a for a in axes_of(block, analyzer) if a.kind == "S")
+    spatial = {old.variable: values[axis.atom] for axis, old in zip(plan.final[1:], old_axes, strict=True)}
     places = [
         _with_axis([_moved(i, spatial) for i in output.indices], values[plan.final[0].atom] - plan.final[0].min, plan)
         for output in plan.reduction.outputs
@@ -328,8 +323,7 @@ def _apply(state: State, plan: _Plan) -> tir.BlockOp:
     before = list(block.operands)
     state.forward(block, final)
     erase_op(block)
-    for value in before:
-        erase_if_dead(value)
+    erase_if_dead(*before)
     for each in plan.reducing:
         _dissolve(state, each, plan)
     return new
@@ -449,5 +443,4 @@ def _dissolve(state: State, loop: tir.ForOp, plan: _Plan) -> None:
     state.gone(loop, why)
     operands = list(loop.operands)
     erase_op(loop)
-    for value in operands:
-        erase_if_dead(value)
+    erase_if_dead(*operands)

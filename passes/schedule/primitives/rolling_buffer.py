@@ -469,5 +469,4 @@ def _resize(buffer: SSAValue, dim: int, extent: int) -> None:
     buffer.replace_all_uses_with(new.result)
     before = list(alloc.shape)
     erase_op(alloc)
-    for value in before:
-        erase_if_dead(value)
+    erase_if_dead(*before)

@@ -245,5 +245,4 @@ def _follow(
     new = [analyzer.to_ssa(analyzer.simplify(substitute(e, values)), builder, type_) for e in results]
     before = list(access.indices)
     set_indices(access, new)
-    for value in before:
-        erase_if_dead(value)
+    erase_if_dead(*before)

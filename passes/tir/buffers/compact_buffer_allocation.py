@@ -230,8 +230,7 @@ def _rebase(touch: Touch, row: list[IndexPlace], starts: list[Expr], analyzer: A
         set_indices(touch.op, moved)
     elif isinstance(touch.op, tir.BufferRegionOp):
         set_operands(touch.op, [touch.op.buffer], moved, list(touch.op.extents))
-    for value in before:
-        erase_if_dead(value)
+    erase_if_dead(*before)
 
 
 @dataclass(frozen=True)

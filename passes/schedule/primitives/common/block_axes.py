@@ -45,6 +45,13 @@ class Axis:
         assert atom is not None
         return atom
 
+    @property
+    def variable(self) -> SSAValue:
+        """The value of an axis that a block has."""
+        value = self.atom.payload
+        assert isinstance(value, SSAValue)
+        return value
+
 
 def axes_of(block: tir.BlockOp, analyzer: Analyzer) -> list[Axis]:
     """Returns the axes that a block has."""

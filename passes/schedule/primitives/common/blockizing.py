@@ -35,7 +35,6 @@ from .block_axes import (
     make_self_contained,
     move_body,
     replace_variables,
-    variable_of,
     variables_used,
 )
 from .loops import copy_loops, require_own_values
@@ -235,17 +234,15 @@ def inner_axes(part: Part, outer: Mapping[Atom, Expr]) -> tuple[list[Axis], dict
     values: dict[SSAValue, Expr] = {}
     for axis, index, above in zip(axes_of(part.block, part.analyzer), part.division.indices, part.outer, strict=True):
         whole_value = outer[above.atom]
-        variable = variable_of(axis.symbol)
-        assert variable is not None
         if index.inner_extent == ONE:
-            # The only value that it has, where that is known; else what the outer axis says.
-            values[variable] = above.min if above.extent == ONE and above.min.value is not None else whole_value
+            # The only value that it has, where that is known; otherwise the outer axis.
+            values[axis.variable] = above.min if above.extent == ONE and above.min.value is not None else whole_value
             continue
         binding = part.analyzer.simplify(index.inner)
         inner = Axis(f"{axis.name}_i", axis.kind, ZERO, index.inner_extent, binding, axis.type)
         axes.append(inner)
         start = ZERO if index.outer_extent == ONE else whole_value * index.inner_extent
-        values[variable] = start + inner.symbol + index.base
+        values[axis.variable] = start + inner.symbol + index.base
     return axes, values
 
 
@@ -271,8 +268,7 @@ def _inner_block(state: State, part: Part, outer: Mapping[Atom, Expr]) -> tir.Bl
     state.forward(old, new)
     before = list(old.operands)
     erase_op(old)
-    for value in before:
-        erase_if_dead(value)
+    erase_if_dead(*before)
     return new
 
 
@@ -331,11 +327,7 @@ def _move_init(state: State, block: tir.BlockOp, inner: tir.BlockOp, loops: Sequ
     )
     move_to_end(init.body.block.ops, new.body.block)
     init.erase()
-    replaced: dict[SSAValue, Expr] = {}
-    for old, axis in zip(old_axes, axes, strict=True):
-        variable = old.atom.payload
-        assert isinstance(variable, SSAValue)
-        replaced[variable] = values[axis.atom]
+    replaced = {old.variable: values[axis.atom] for old, axis in zip(old_axes, axes, strict=True)}
     replace_variables(new, replaced, analyzer)
     declare_access(new)
     state.added(new)

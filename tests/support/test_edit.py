@@ -14,10 +14,11 @@ from mirstack.support.edit import (
     erase_op,
     insert_op_after,
     insert_op_before,
+    insert_ops_before,
     replace_all_uses_with,
 )
 from mirstack.support.effects import is_side_effect_free
-from mirstack.support.walk import all_ops, ops_in, walk_ops
+from mirstack.support.walk import all_ops, enclosing, following, ops_in, owner_op, walk_ops
 from xdsl import traits
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import UNKNOWN_LOC, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, f32, i32
@@ -156,6 +157,26 @@ def test_walks_as_lists() -> None:
     inner.body.block.add_op(tir.EvaluateOp(inner.loop_var))
     assert all_ops(loop) == list(walk_ops(loop)) == list(loop.walk()) and len(all_ops(loop)) == 8
     assert ops_in(loop.body.block) == list(loop.body.block.ops) and ops_in(Block()) == []
+
+
+def test_ops_around_and_after() -> None:
+    low, high, inside = (tir.ConstOp.int(value) for value in (0, 8, 1))
+    loop = tir.ForOp("i", low, high)
+    sums = [tir.AddOp(loop.loop_var, inside) for _ in range(3)]
+    loop.body.block.add_ops([inside, *sums])
+    module = ModuleOp([low, high, loop])
+    assert list(enclosing(inside)) == [loop, module]
+    assert list(enclosing(inside, until=module)) == [loop]
+    assert list(enclosing(inside, until=loop)) == [] == list(enclosing(module))
+    assert following(inside) == sums and following(sums[-1]) == []
+    assert owner_op(loop.loop_var) is loop and owner_op(sums[0].result) is sums[0]
+
+
+def test_several_ops_are_inserted_in_order() -> None:
+    first, last, place = (tir.ConstOp.int(value) for value in range(3))
+    block = Block([place])
+    insert_ops_before([first, last], place)
+    assert list(block.ops) == [first, last, place]
 
 
 def test_effects_are_those_of_xdsl() -> None:

@@ -82,6 +82,7 @@ _define("le", operator.le, 2, "`a <= b`")
 _define("gt", operator.gt, 2, "`a > b`")
 _define("ge", operator.ge, 2, "`a >= b`")
 _define("getitem", operator.getitem, 2, "`a[i]`")
+_define("contains", operator.contains, 2, "`b in a`")
 _define("neg", operator.neg, 1, "`-a`")
 _define("not_", operator.not_, 1, "`not a`")
 _define("len", len, 1, "how many items a tuple or a string has")
@@ -90,12 +91,24 @@ _define("int", int, 1, "as an integer, toward zero")
 _define("float", float, 1, "as a floating-point number")
 _define("sum", sum, 1, "the sum of a tuple")
 _define("prod", math.prod, 1, "the product of a tuple: of a shape, how many elements")
+_define("min", min, None, "the least of the arguments, or of one tuple")
+_define("max", max, None, "the greatest of the arguments, or of one tuple")
 
 
-@named_function(name="contains", arity=2)
-def _contains(items: Any, item: Any) -> bool:
-    """`b in a`"""
-    return item in items
+def _numpy(name: str) -> Callable[..., Any]:
+    """Returns a function of numpy, which is imported at the first call."""
+
+    def call(*args: Any) -> Any:
+        import numpy as np
+
+        return getattr(np, name)(*args)
+
+    return call
+
+
+_define("sqrt", _numpy("sqrt"), 1, "the square root")
+_define("exp", _numpy("exp"), 1, "e to the power of")
+_define("log", _numpy("log"), 1, "the natural logarithm")
 
 
 @named_function(name="slice", arity=3)
@@ -150,18 +163,6 @@ def _floordiv(a: Any, b: Any) -> Any:
 def divides(divisor: int, number: int) -> bool:
     """whether an integer is a multiple of another, which is not 0"""
     return divisor != 0 and number % divisor == 0
-
-
-@named_function(name="min", arity=None)
-def _min(*items: Any) -> Any:
-    """the least of the arguments, or of one tuple"""
-    return min(*items)
-
-
-@named_function(name="max", arity=None)
-def _max(*items: Any) -> Any:
-    """the greatest of the arguments, or of one tuple"""
-    return max(*items)
 
 
 @named_function(name="all", arity=1)
@@ -270,30 +271,6 @@ def is_unsigned(value: SSAValue) -> bool:
 def _type(value: SSAValue) -> Attribute:
     """the whole type of a value, to be compared; `%x.type`"""
     return value.type
-
-
-@named_function(name="sqrt", arity=1)
-def _sqrt(x: Any) -> Any:
-    """the square root"""
-    import numpy as np
-
-    return np.sqrt(x)
-
-
-@named_function(name="exp", arity=1)
-def _exp(x: Any) -> Any:
-    """e to the power of"""
-    import numpy as np
-
-    return np.exp(x)
-
-
-@named_function(name="log", arity=1)
-def _log(x: Any) -> Any:
-    """the natural logarithm"""
-    import numpy as np
-
-    return np.log(x)
 
 
 @named_function(name="reshape", arity=2)

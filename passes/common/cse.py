@@ -1,4 +1,4 @@
-"""Common subexpression elimination: an op that computes what an op before it computed is replaced by that op."""
+"""Common subexpression elimination: replaces an op by an earlier one that computes the same."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class CommonSubexpressionElimination(ModulePass):
 
 
 class Equality:
-    """What the pass merges; subclasses narrow it down to their dialect's notion."""
+    """Decides which ops are merged; subclasses narrow it down to their dialect's notion of equality."""
 
     def may_merge(self, op: Operation) -> bool:
-        """Whether the op may give way to an equal one, or an equal one to it."""
+        """Returns whether the op may be replaced by an equal one, or replace it."""
         return True
 
     def operand_key(self, operand: SSAValue) -> Hashable:
@@ -53,12 +53,12 @@ class Equality:
         return id(operand)
 
     def commutes(self, op: Operation) -> bool:
-        """Whether operands in another order count as the same."""
+        """Returns whether the op's operands may be compared in any order."""
         return len(op.operands) == 2 and _is_commutative(type(op))
 
 
 def merge_equal_ops(root: Operation, equality: Equality | None = None, trace: Tracer | None = None) -> None:
-    """Applies the pass inside `root`, which is kept itself; `trace` is told which op gives way to which."""
+    """Merges equal ops inside `root`, which is kept; `trace` receives each op with its replacement."""
     _Merger(root, equality or Equality(), trace).run(root)
 
 
@@ -76,7 +76,7 @@ class _Candidate:
 
 @dataclass
 class _Scope:
-    """What becomes known in a block, to be forgotten behind the blocks that it dominates."""
+    """Records the facts that hold in a block, dropped after the blocks that it dominates."""
 
     keys: list[Key] = field(default_factory=list[Key])
     outer: dict[Key, _Candidate] | None = None  # The table around an isolated op, to be taken up again.
@@ -93,7 +93,7 @@ class _Enter:
 
 @dataclass
 class _Resume:
-    """Work item: go on at `op`, behind `done`, whose regions are through."""
+    """Work item: continues at `op`, after `done`, whose regions are finished."""
 
     done: Operation | None
     op: Operation | None
@@ -239,7 +239,7 @@ def _is_commutative(op_class: type[Operation]) -> bool:
 
 
 def shallow_key(op: Operation) -> Hashable:
-    """What an op is, but for its operands and regions."""
+    """Returns the identity of an op without its operands and regions."""
     name = op.op_name.data if isinstance(op, UnregisteredOp) else type(op)
     attributes = tuple(sorted(op.attributes.items(), key=_first)) if op.attributes else ()
     properties = tuple(sorted(op.properties.items(), key=_first)) if op.properties else ()
@@ -251,9 +251,9 @@ def _first(item: tuple[str, object]) -> str:
 
 
 def _region_keys(root: Operation, effects: Effects) -> dict[Operation, int]:
-    """For each op with regions that may be merged, a hash of what is inside that is equal for equal regions.
+    """Returns a hash of the contents of each op with regions that may be merged.
 
-    Without it, many ops that differ only in their regions would be compared with each other region by region. Values from
+    Equal regions have equal hashes. Without them, many ops that differ only in their regions would be compared with each other region by region. Values from
     outside the block of their user count as equal here; the full comparison tells them apart.
     """
     keys: dict[Operation, int] = defaultdict(int)

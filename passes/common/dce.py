@@ -21,9 +21,9 @@ from .effects import Effects
 
 @dataclass(frozen=True)
 class Dce(ModulePass):
-    """Erases ops without observable effect whose results no live op uses, dead cycles included, and unreachable blocks.
+    """Erases ops without observable effect that no live op uses, dead cycles and unreachable blocks.
 
-    Marks from the ops that must stay and sweeps the others, so that each op is looked at a constant number of times; xDSL's
+    Marks from the ops that must stay and sweeps the others, so that each op is visited a constant number of times; xDSL's
     own repeats its walk until nothing changes and asks region ops for their effects at every level.
     """
 
@@ -37,11 +37,13 @@ class Dce(ModulePass):
 def erase_dead_ops(
     root: Operation, effects: Callable[[Operation], Effects] = Effects, trace: Tracer | None = None
 ) -> None:
-    """Applies the pass inside `root`, which is kept itself. `effects` finds what the ops inside do besides giving results,
-    `trace` is told what goes."""
+    """Erases dead ops inside `root`, which is kept itself.
+
+    `effects` finds the effects of the ops inside; `trace` receives what is erased.
+    """
     _erase_unreachable_blocks(root)
     live = _live_ops(root, effects(root))
-    # Users come behind what they use, so that from the back an op is erased when its uses are gone.
+    # Users follow the ops that they use, so that from the back an op is erased when its uses are gone.
     dead = _outermost_dead(root, live)
     if trace is not None:
         for op in dead:

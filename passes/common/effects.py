@@ -1,7 +1,7 @@
-"""What ops do besides giving results, found bottom-up in one walk.
+"""Effects of ops besides their results, found bottom-up in one walk.
 
 xDSL's `get_effects` descends into the regions of an op each time it is asked, which is quadratic in the nesting when it
-is asked of every op. A `Effects` object answers from what it found for the ops inside.
+is asked of every op. An `Effects` object answers from what it found for the ops inside.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ...support.walk import post_order
 
 
 class Effect:
-    """The effects of an op, as far as removing, merging and reordering it are concerned: flags, to be joined by `|`."""
+    """The effects of an op that matter to removing, merging and reordering it: flags, joined by `|`."""
 
     NONE = 0
     READ = 1
@@ -42,7 +42,7 @@ class Effects:
         return self._of_op.get(op, Effect.NONE)
 
     def is_removable(self, op: Operation) -> bool:
-        """Whether the op can go when nothing uses its results. Terminators have to be kept apart from this."""
+        """Returns whether the op can be erased when nothing uses its results, terminators aside."""
         if self[op] & Effect.CHANGE:
             return False
         return not op.has_trait(SymbolOpInterface, value_if_unregistered=False)

@@ -74,7 +74,7 @@ CLASSES = (
     Class(
         "Images and boxes",
         "Coordinates become integers as `cast` does, and are then kept inside of the image, or read as zero, as the operator's attributes"
-        " say; a batch index is kept inside. Scores that are NaN stand where `sort` puts them.",
+        " say; a batch index is kept inside. Scores that are NaN are placed where `sort` puts them.",
         "image.affine_grid image.crop_and_resize image.grid_sample image.resize1d image.resize2d image.resize3d nn.upsampling"
         " nn.upsampling3d dyn.image.resize2d dyn.nn.upsampling dyn.nn.upsampling3d vision.all_class_non_max_suppression"
         " vision.get_valid_counts vision.multibox_prior vision.non_max_suppression vision.proposal"

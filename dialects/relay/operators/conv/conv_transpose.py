@@ -116,7 +116,7 @@ def _register(rank: int) -> None:
         f"nn.conv{rank}d_transpose", ("data", "weight"), TRANSPOSED_RELATION[rank], OpPattern.OUT_ELEMWISE_FUSABLE,
         numpy=_meaning(rank), compute=transposed_compute(rank),
         attributes=transposed_attributes(rank),
-        doc=f"The transposed convolution over {rank} spatial ax{'i' if rank == 1 else 'e'}s; `output_padding` enlarges the result behind.",
+        doc=f"The transposed convolution over {rank} spatial ax{'i' if rank == 1 else 'e'}s; `output_padding` enlarges the result at its end.",
         source=TVM_NN.format(f"conv{rank}d_transpose"),
     )  # fmt: skip
 

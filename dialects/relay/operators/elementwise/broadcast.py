@@ -149,7 +149,7 @@ define(
     compute=lambda attrs, xs, out: [
         te_broadcast(lambda c, x, y: te.Select(_truth(c), x, y), xs[0], xs[1], xs[2], name="T_where")
     ],
-    doc="The element of `x` where `condition` is true, else that of `y`; all three broadcast.",
+    doc="The element of `x` where `condition` is true, otherwise that of `y`; all three broadcast.",
     source=NUMPY.format("where"),
 )  # fmt: skip
 

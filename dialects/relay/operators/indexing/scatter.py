@@ -281,6 +281,6 @@ define(
     attributes=(
         attr("k1", 0), attr("k2", 0), attr("super_diag_right_align", True), attr("sub_diag_right_align", False),
     ),
-    doc="Matrices with their diagonals k1 to k2 replaced; shorter ones stand at the left or right of their row.",
+    doc="Matrices with their diagonals k1 to k2 replaced; shorter ones are at the left or right of their row.",
     source=TVM.format("matrix_set_diag"),
 )  # fmt: skip

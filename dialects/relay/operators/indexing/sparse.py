@@ -228,7 +228,7 @@ define(
     "sparse_reshape", ("sparse_indices", "prev_shape", "new_shape"), _reshape_relation, OpPattern.INJECTIVE,
     numpy=_reshape,
     compute=lambda attrs, xs, out: _te_reshape(*xs),
-    doc="The places of a sparse tensor in another shape, of which -1 stands for what is left, and that shape.",
+    doc="The places of a sparse tensor in another shape, of which -1 is inferred, and that shape.",
     source="https://www.tensorflow.org/api_docs/python/tf/sparse/reshape",
 )  # fmt: skip
 

@@ -33,7 +33,7 @@ _COMPILER = attr("compiler", "")
 # fmt: off
 _annotation("annotation.stop_fusion", "Operators before and after are not fused with each other.", source=TVM.format("annotation.stop_fusion"))
 _annotation("annotation.checkpoint",
-    "What comes before is computed anew in a gradient.", pattern=OpPattern.ELEMWISE, source=ARXIV.format("1604.06174"))
+    "The operators before it are recomputed in a gradient.", pattern=OpPattern.ELEMWISE, source=ARXIV.format("1604.06174"))
 _annotation("annotation.cast_hint",
     "The value may be held in another dtype.", attr("dtype", None, "str", printed=True), source=ARXIV.format("1807.04188"))
 _annotation("annotation.bitpack_start", "Here the part whose tensors are packed begins.", source=ARXIV.format("1807.04188"))

@@ -230,6 +230,6 @@ define(
     numpy=_multinomial,
     compute=lambda attrs, xs, out: list(computes.te_multinomial(attrs.num_samples, *xs)),
     attributes=(attr("num_samples", 1),),
-    doc="The generator's next state, and indices drawn with the probabilities that stand in the last axis.",
+    doc="The generator's next state, and indices drawn with the probabilities in the last axis.",
     source="https://tvm.apache.org/docs/v0.16.0/reference/api/python/relay/random.html",
 )  # fmt: skip

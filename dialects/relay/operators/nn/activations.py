@@ -39,7 +39,7 @@ define(
         elementwise(lambda x: te.Select(x > te.const(0, x.dtype), x, x * te.const(attrs.alpha, x.dtype)), xs[0])
     ],
     attributes=(attr("alpha", 0.25),),
-    doc="Each element where above 0, else `alpha` times it.",
+    doc="Each element where above 0, otherwise `alpha` times it.",
     source=TVM_NN.format("leaky_relu"),
 )  # fmt: skip
 
@@ -82,7 +82,7 @@ define(
         )
     ],
     attributes=(attr("axis", 1),),
-    doc="Each element where above 0, else times the slope of its place along `axis`.",
+    doc="Each element where above 0, otherwise times the slope of its place along `axis`.",
     source=ARXIV.format("1502.01852"),
 )  # fmt: skip
 

@@ -242,6 +242,6 @@ define(
     numpy=_fifo,
     compute=lambda attrs, xs, out: [_te_fifo(attrs, *xs)],
     attributes=(attr("axis", 0),),
-    doc="The buffer with the data put behind its last values along `axis`, and as many of its first values dropped.",
+    doc="The buffer with the data appended after its last values along `axis`, and as many of its first values dropped.",
     source=DOCUMENTATION,
 )  # fmt: skip

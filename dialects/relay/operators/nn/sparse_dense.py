@@ -225,7 +225,7 @@ define(
     "nn.sparse_transpose", _SPARSE, _transpose_relation, OpPattern.OUT_ELEMWISE_FUSABLE,
     numpy=_transpose,
     compute=lambda attrs, xs, out: _te_transpose(*xs),
-    doc="The transpose of a square matrix in compressed rows; zeros behind its entries, where more is stored.",
+    doc="The transpose of a square matrix in compressed rows; zeros after its entries, where more is stored.",
     source=TVM_NN.format("sparse_transpose"),
 )  # fmt: skip
 

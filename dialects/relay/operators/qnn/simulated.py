@@ -106,6 +106,6 @@ define(
     "qnn.simulated_dequantize", ("data", "in_dtype", "input_scale", "input_zero_point"), _relation,
     OpPattern.ELEMWISE,
     numpy=_dequantize, compute=_compute(_te_dequantize), attributes=(attr("axis", -1),),
-    doc="(data - zero_point) * scale of numbers that `qnn.simulated_quantize` gave.",
+    doc="(data - zero_point) * scale of numbers that `qnn.simulated_quantize` returned.",
     source="https://arxiv.org/abs/1712.05877",
 )  # fmt: skip

@@ -275,7 +275,7 @@ define(
     numpy=lambda attrs, x: np.squeeze(x, None if attrs.axis is None else attrs.axis),
     compute=lambda attrs, xs, out: [_te_squeeze(attrs, xs[0])],
     attributes=(attr("axis", None, "ints"),),
-    doc="Without the axes of size 1 (those named, else all).",
+    doc="Without the axes of size 1 (those named, otherwise all).",
     source=NUMPY.format("squeeze"),
 )  # fmt: skip
 

@@ -224,7 +224,7 @@ define(
     numpy=_searchsorted,
     compute=lambda attrs, xs, out: [computes.te_searchsorted(attrs, *xs)],
     attributes=(attr("right", False), attr("dtype", None, "str")),
-    doc="Where each value would be inserted into its sorted row: before equal elements, or with `right` behind them.",
+    doc="Where each value would be inserted into its sorted row: before equal elements, or with `right` after them.",
     source=NUMPY.format("searchsorted"),
 )  # fmt: skip
 

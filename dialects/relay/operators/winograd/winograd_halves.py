@@ -150,6 +150,6 @@ define(
     numpy=_output,
     compute=lambda attrs, xs, out: [_te_output_of(attrs, *xs)],
     attributes=(attr("tile_size", kind="int"), attr("output_size", kind="ints")),
-    doc=f"The results of a convolution from what `{PRODUCTS}` gives.",
+    doc=f"The results of a convolution from the result of `{PRODUCTS}`.",
     source=SOURCE,
 )  # fmt: skip

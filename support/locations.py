@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import cast
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, FusedLoc, LocationAttr, NoneAttr, UnknownLoc
 from xdsl.ir import Attribute
@@ -26,17 +27,18 @@ def fuse_locations(locations: Iterable[LocationAttr]) -> LocationAttr:
     for location in locations:
         if len(parts) >= MOST_PLACES:
             break
-        if isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
-            parts.update(dict.fromkeys(location.locations.data))
-        elif not isinstance(location, UnknownLoc):
+        # By class: `isinstance` of an attribute is a call in Python.
+        kind = type(location)
+        if kind is FusedLoc and type(places := cast("FusedLoc", location).locations) is ArrayAttr:
+            parts.update(dict.fromkeys(places.data))
+        elif kind is not UnknownLoc:
             parts[location] = None
-    match list(parts)[:MOST_PLACES]:
-        case []:
-            return UNKNOWN_LOC
-        case [only] if isinstance(only, LocationAttr):
-            return only
-        case several:
-            return FusedLoc(ArrayAttr(several), NoneAttr())
+    if not parts:
+        return UNKNOWN_LOC
+    first = next(iter(parts))
+    if len(parts) == 1 and isinstance(first, LocationAttr):
+        return first
+    return FusedLoc(ArrayAttr(list(parts)[:MOST_PLACES]), NoneAttr())
 
 
 # Strings and comments are skipped as a whole.

@@ -131,7 +131,8 @@ def attr(
 
 def _frozen(value: AttrValue) -> AttrValue:
     if isinstance(value, (list, tuple)):
-        return tuple(_frozen(item) for item in cast("Sequence[AttrValue]", value))
+        items = cast("Sequence[AttrValue]", value)
+        return tuple([_frozen(item) if isinstance(item, (list, tuple)) else item for item in items])
     return value
 
 
@@ -394,7 +395,11 @@ def to_attribute(value: AttrValue) -> Attribute:
         case float():
             return FloatAttr(value, f64)
         case str():
-            return StringAttr(value)
+            return _text(value) if len(value) <= _SHORT else StringAttr(value)
+        case tuple() if len(value) <= _SHORT and {*map(type, value)} == _INTEGERS:
+            return _i64s(value)
+        case list() | tuple():
+            return ArrayAttr([to_attribute(item) for item in cast("Sequence[AttrValue]", value)])
         case Mapping():
             return DictionaryAttr({name: to_attribute(item) for name, item in value.items()})
         case _:
@@ -406,25 +411,41 @@ def _i64(value: int) -> IntegerAttr:
     return IntegerAttr(value, 64)
 
 
+_SHORT = 16
+_INTEGERS: set[type] = {int}
+
+
+@lru_cache(1 << 12)
+def _text(value: str) -> StringAttr:
+    return StringAttr(value)
+
+
+@lru_cache(1 << 12)
+def _i64s(values: tuple[int, ...]) -> ArrayAttr[IntegerAttr]:
+    """Returns one object for equal shapes: the memo of inferred types goes by identity."""
+    return ArrayAttr([_i64(value) for value in values])
+
+
 def from_attribute(attribute: Attribute) -> AttrValue:
     """Converts an xDSL attribute to a value (lists to tuples); other attributes (nested IR) stay."""
-    match attribute:
-        case NoneType():
-            return None
-        case IntegerAttr():
-            value = attribute.value.data
-            is_bool = isinstance(attribute.type, IntegerType) and attribute.type.width.data == 1
-            return bool(value) if is_bool else value
-        case FloatAttr():
-            return attribute.value.data
-        case StringAttr():
-            return attribute.data
-        case ArrayAttr():
-            return tuple(from_attribute(item) for item in attribute.data)
-        case DictionaryAttr():
-            return {name: from_attribute(item) for name, item in attribute.data.items()}
-        case _:
-            return attribute  # type: ignore[return-value]
+    read = _READERS.get(type(attribute))
+    return cast("AttrValue", attribute) if read is None else read(attribute)
+
+
+def _from_integer(attribute: IntegerAttr) -> int:
+    value, type_ = attribute.value.data, attribute.type
+    return bool(value) if type(type_) is IntegerType and type_.width.data == 1 else value
+
+
+# By class: `isinstance` of attributes is a call in Python each.
+_READERS: dict[type, Callable[[Any], AttrValue]] = {
+    NoneType: lambda attribute: None,
+    IntegerAttr: _from_integer,
+    FloatAttr: lambda attribute: attribute.value.data,
+    StringAttr: lambda attribute: attribute.data,
+    ArrayAttr: lambda attribute: tuple([from_attribute(item) for item in attribute.data]),
+    DictionaryAttr: lambda attribute: {name: from_attribute(item) for name, item in attribute.data.items()},
+}
 
 
 _OPERATORS: Registry[Operator] = Registry("operator", TOPICS)

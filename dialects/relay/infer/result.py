@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import TensorType
@@ -15,7 +15,7 @@ from .relation import Postponed, Types, Use, attribute_place
 from .unify import Mismatch, Unifier
 
 if TYPE_CHECKING:
-    from ..operator import OperatorOp
+    from ..operator import AttrValue, OperatorOp
 
 _MAX_REMEMBERED = 10_000
 
@@ -66,10 +66,10 @@ def _key(op: OperatorOp, seen: Iterable[Attribute]) -> tuple[object, ...]:
     return (type(op), *op.attributes, *map(id, seen))
 
 
-def _relate(op: OperatorOp, types: Types) -> None:
+def _relate(op: OperatorOp, given: Mapping[str, AttrValue], types: Types) -> None:
     """Runs the type relation of a use. Raises MirError if it fails, Postponed if too little is known."""
     try:
-        op.OPERATOR.relation(Use(op, op.attrs(), types))
+        op.OPERATOR.relation(Use(op, op.OPERATOR.attrs(given), types))
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
         raise error_at(op, f"{op.OPERATOR.name}: the attributes do not fit: {error}") from error
 
@@ -88,12 +88,13 @@ def infer_result(op: OperatorOp) -> None:
     known = _RESULTS.get(key)
     if known is None:
         operator = op.OPERATOR
-        problem = operator.problem(op.given(), len(op.args))
+        given = op.given()
+        problem = operator.problem(given, len(op.operands))
         if problem is not None:
             raise error_at(attribute_place(op, problem), problem)
         types = _Known()
         try:
-            _relate(op, types)
+            _relate(op, given, types)
         except Postponed:
             types.result = None
         if types.result is None:
@@ -118,7 +119,7 @@ def check_relation(op: OperatorOp) -> None:
     if key in _VERIFIED:
         return
     try:
-        _relate(op, _Written())
+        _relate(op, op.given(), _Written())
     except Postponed:
         return  # Too little is known of the arguments.
     if len(_VERIFIED) >= _MAX_REMEMBERED:

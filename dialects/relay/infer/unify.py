@@ -84,6 +84,8 @@ class Unifier:
 
     def close(self, type: Attribute) -> Attribute:
         """Returns the type with every hole filled, open ones with UNKNOWN. Raises TypeTooLarge."""
+        if isinstance(type, TensorType):
+            return type
         self.first_hole(type)
         return self._replaced(type, UNKNOWN, {})
 

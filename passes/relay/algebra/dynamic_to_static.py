@@ -31,6 +31,7 @@ from ....dialects.relay.operators.common.relations import tuple_type
 from ....dialects.tir.types import type_to_dtype
 from ....support.diagnostics import MirError
 from ....support.edit import erase_op, insert_op_before
+from ....support.operands import operands_of
 from ....support.walk import walk_ops
 from ..common.evaluation import evaluate_operator
 from ..common.rewriting import erase_unused
@@ -141,7 +142,7 @@ class _Work:
                 self.visit(static)
                 return
             op = static
-        if is_open(op.result.type):
+        if is_open(op.results[0].type):
             infer_result(op)
         self._evaluate(op)
 
@@ -149,10 +150,10 @@ class _Work:
         """Applies the first rule that matches `op`; returns the op that computes its value from now on."""
         from ....dialects.rule.knowledge import knowing
 
-        use = op.result.first_use
+        use = op.results[0].first_use
         if use is None:
             return op
-        sources = [value.owner for value in op.operands if isinstance(value.owner, Operation)]
+        sources = [value.owner for value in operands_of(op) if isinstance(value.owner, Operation)]
         try:
             with knowing(elements=self.known):
                 changed = self.rules.visit(op)
@@ -164,7 +165,7 @@ class _Work:
         self.changed = True
         for source in sources:
             erase_unused(source)
-        return cast("OperatorOp | ConstantOp", use.operation.operands[use.index].owner)
+        return cast("OperatorOp | ConstantOp", operands_of(use.operation)[use.index].owner)
 
     def _is_within(self, op: OperatorOp) -> bool:
         """Returns whether a tensor is known to be within its storage."""
@@ -191,7 +192,8 @@ class _Work:
 
     def _evaluate(self, op: OperatorOp) -> None:
         """Notes the op's value where it follows from what is known."""
-        if is_open(op.result.type) or _size(op.result.type) > MOST_ELEMENTS:
+        type = op.results[0].type
+        if is_open(type) or _size(type) > MOST_ELEMENTS:
             return
         operator = op.OPERATOR
         if operator.name in ("shape_of", "ndarray_size"):
@@ -202,8 +204,8 @@ class _Work:
 
             # Only the shape counts: no memory is taken for the elements.
             self.known[op.result] = operator.numpy(op.attrs(), np.broadcast_to(np.zeros(()), source.get_shape()))  # pyright: ignore[reportCallIssue]
-        elif not operator.stateful and all(arg in self.known for arg in op.args):
-            value = evaluate_operator(op, [self.known[arg] for arg in op.args])
+        elif not operator.stateful and all(arg in self.known for arg in op.operands):
+            value = evaluate_operator(op, [self.known[arg] for arg in op.operands])
             if value is not None:
                 self.known[op.result] = value
 

@@ -19,7 +19,7 @@ from ....dialects.relay.operator import from_attribute
 from ....dialects.rule.functions import FUNCTIONS, NoMatch, has_floats
 from ....dialects.rule.knowledge import QUESTIONS, ask
 from ....dialects.rule.levels import Level, level_of
-from ....support.diagnostics import MirError, error_at
+from ....support.diagnostics import Diagnostic, MirError, error_at
 from . import steps
 from .steps import Classes, Reader, Slots, Step
 from .values import evaluate, plain, same_attr, same_value, truth
@@ -307,12 +307,12 @@ class _Compiler:
 
                 def constant(slots: Slots, like: SSAValue) -> Operation:
                     level = level_of(_owner_name(like))
-                    made = _at_rule(
-                        op,
-                        lambda: level.make_constant(
+                    try:
+                        made = level.make_constant(
                             plain(value(slots), False), None if dtype is None else dtype(slots), like.type
-                        ),
-                    )
+                        )
+                    except MirError as error:
+                        raise _at_rule(op, error) from error
                     slots[slot] = made.results[0]
                     return made
 
@@ -361,23 +361,21 @@ class _Compiler:
             attributes = dict(slots[rest]) if rest is not None else {}
             for key, read in attrs:
                 attributes[key] = plain(read(slots), False)
-            made = _at_rule(op, lambda: level_of(name).build(name, operands, attributes, like))
+            try:
+                made = level_of(name).build(name, operands, attributes, like)
+            except MirError as error:
+                raise _at_rule(op, error) from error
             slots[slot] = made.results[0]
             return made
 
         return build
 
 
-def _at_rule(op: Operation, make: Callable[[], Operation]) -> Operation:
-    """Makes an op; reports an error at the rule, with the place in the program as a note."""
-    try:
-        return make()
-    except MirError as error:
-        first = error.diagnostics[0]
-        from ....support.diagnostics import Diagnostic
-
-        diagnostic = Diagnostic(f"the replacement does not fit here: {first.message}", op.location)
-        raise MirError(diagnostic.with_note("where the rule was applied", first.location)) from error
+def _at_rule(op: Operation, error: MirError) -> MirError:
+    """Returns the error of a new op at the rule, with the place in the program as a note."""
+    first = error.diagnostics[0]
+    diagnostic = Diagnostic(f"the replacement does not fit here: {first.message}", op.location)
+    return MirError(diagnostic.with_note("where the rule was applied", first.location))
 
 
 def _owner_name(value: SSAValue) -> str:

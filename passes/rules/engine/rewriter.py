@@ -14,12 +14,13 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, OpResult, SSAValue
-from xdsl.traits import ConstantLike, is_side_effect_free
+from xdsl.traits import ConstantLike
 
 from ....dialects.rule import RewriteOp
 from ....dialects.rule.functions import NoMatch
 from ....support.diagnostics import Diagnostic, MirError
 from ....support.edit import erase_op, insert_op_before
+from ....support.effects import is_side_effect_free
 from ....support.locations import fuse_locations
 from ....support.operands import operands_of
 from ....support.trace import Tracer
@@ -235,10 +236,12 @@ class RuleDriver:
     def put(self, program: Program, match: Match, made: Sequence[Operation], anchor: Operation) -> None:
         """Inserts the new ops, each with the locations of all ops that it replaces."""
         sources = [*match.roots, *match.matched]
-        location = fuse_locations(op.location for op in sources if not op.has_trait(ConstantLike))
-        before = [self.lineage[op] for op in sources if op in self.lineage]
-        generation = 1 + max((entry[0] for entry in before), default=0)
-        parent = next((op for op in sources if op in self.lineage and self.lineage[op][0] == generation - 1), None)
+        location = fuse_locations([op.location for op in sources if not op.has_trait(ConstantLike)])
+        generation, parent = 1, None
+        for op in sources:
+            before = self.lineage.get(op)
+            if before is not None and before[0] >= generation:
+                generation, parent = before[0] + 1, op
         for op in made:
             if op.parent is None:
                 op.location = location
@@ -288,9 +291,9 @@ class RuleDriver:
         pending = list(candidates)
         while pending:
             op = pending.pop()
-            if op.parent is None or any(result.uses for result in op.results) or not is_side_effect_free(op):
+            if op.parent is None or any([result.first_use for result in op.results]) or not is_side_effect_free(op):
                 continue
-            operands = list(op.operands)
+            operands = operands_of(op)
             self.pending.pop(op, None)
             self.lineage.pop(op, None)
             erase_op(op)

@@ -39,14 +39,16 @@ def same_attr(a: Any, b: Any) -> bool:
 
 def refines(type: Attribute, old: Attribute) -> bool:
     """Returns whether a tensor's or tuple's type is another one with sizes in the place of some `?`."""
+    if isinstance(type, TensorType) and isinstance(old, TensorType):
+        sizes, old_sizes = type.get_shape(), old.get_shape()
+        return (
+            type.element_type == old.element_type
+            and len(sizes) == len(old_sizes)
+            and all([size == before or before == DYNAMIC_INDEX for size, before in zip(sizes, old_sizes, strict=True)])
+        )
     if isinstance(type, TupleType) and isinstance(old, TupleType) and len(type.types.data) == len(old.types.data):
         return all(a == b or refines(a, b) for a, b in zip(type.types.data, old.types.data, strict=True))
-    if not isinstance(type, TensorType) or not isinstance(old, TensorType) or type.element_type != old.element_type:
-        return False
-    sizes, old_sizes = type.get_shape(), old.get_shape()
-    return len(sizes) == len(old_sizes) and all(
-        size == before or before == DYNAMIC_INDEX for size, before in zip(sizes, old_sizes, strict=True)
-    )
+    return False
 
 
 def is_filled_with(value: SSAValue, wanted: float) -> bool:

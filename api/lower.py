@@ -44,7 +44,7 @@ def lower(
         raise TypeError("lower takes no buffers to bind; a parameter gets a buffer of its own")
     check(name, "name", "the name of the function", str)
     if not name.isidentifier():
-        raise MirError(Diagnostic(f"'{name}' cannot be the name of a function: it is no identifier"))
+        raise MirError(Diagnostic(f"'{name}' cannot be the name of a function: it is not an identifier"))
     if isinstance(inp, Schedule):
         given: list[object] = items(args, "args", "tensors and te.var scalars")
         params: list[Tensor | Var] = []

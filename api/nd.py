@@ -131,7 +131,7 @@ def empty(shape: int | Sequence[int], dtype: str = "float32", device: Device | N
     try:
         kind = numpy_dtype(dtype)
     except TypeError:
-        raise TypeError(f"{dtype!r} is no dtype, such as 'float32'") from None
+        raise TypeError(f"{dtype!r} is not a dtype, such as 'float32'") from None
     return NDArray(np.zeros(dims, kind))
 
 

@@ -151,7 +151,7 @@ class ArrayValueAttr(Data[ArrayBox]):
             data = np.frombuffer(base64.b64decode(encoded, validate=True), numpy_dtype(dtype))
             return ArrayBox(data.reshape(shape))
         except (ValueError, TypeError) as exception:
-            parser.raise_error(f"this is no array of {dtype} of shape {shape}: {exception}")
+            parser.raise_error(f"this is not an array of {dtype} of shape {shape}: {exception}")
 
     def print_parameter(self, printer: Printer) -> None:
         array = self.array

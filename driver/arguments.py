@@ -175,7 +175,7 @@ def add_strict_math(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--strict-math",
         action="store_true",
-        help="compute floats as the interpreter does, but for the order of sums (docs/rules.md)",
+        help="compute floats as the interpreter does, except for the order of sums (docs/rules.md)",
     )
 
 

@@ -125,7 +125,7 @@ def argument_parser() -> argparse.ArgumentParser:
         "--no-cache",
         dest="cache",
         action="store_false",
-        help="compile anew, whatever the cache on disk has, and keep nothing",
+        help="compile again, whatever the cache on disk has, and keep nothing",
     )
     parser.add_argument(
         "--cache-info", action=CacheAction, nargs=0, help="show what the cache of compiled code holds, and exit"
@@ -215,7 +215,7 @@ def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:
     if args.output is not None or args.expect is not None:
         for name, value in results.items():
             if not hasattr(value, "dtype"):
-                raise UsageError(f"result {name} is no tensor: a .npz file holds tensors")
+                raise UsageError(f"result {name} is not a tensor: a .npz file holds tensors")
     if args.output is not None:
         _write(args.output, results)
     return OK if expected is None else _compare(args, expected, results)

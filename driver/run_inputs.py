@@ -61,7 +61,7 @@ def load_inputs(arguments: Iterable[str], parameters: Sequence[Parameter]) -> Ar
                 _add(found, _known(key, names, f"{argument}: array '{key}'"), array, argument)
             continue
         if not path:
-            raise UsageError(f"--input {argument}: a file is missing behind '=': write {name}=FILE.npy")
+            raise UsageError(f"--input {argument}: a file is missing after '=': write {name}=FILE.npy")
         _add(found, _known(name, names, f"--input {argument}: '{name}'"), _load_npy(path), argument)
     for parameter in parameters:
         if parameter.name in found:
@@ -78,7 +78,7 @@ def _add(found: Arrays, name: str, array: np.ndarray, argument: str) -> None:
 def _known(name: str, names: list[str], what: str) -> str:
     if name not in names:
         takes = ", ".join(names) or "nothing"
-        raise UsageError(f"{what} is no parameter{did_you_mean(name, names)} (the entry takes {takes})")
+        raise UsageError(f"{what} is not a parameter{did_you_mean(name, names)} (the entry takes {takes})")
     return name
 
 

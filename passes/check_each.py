@@ -65,7 +65,7 @@ class CheckEach(Instrument):
             results = self.run(module, self.seed)
             for name, value in results.items():
                 if not hasattr(value, "dtype"):
-                    raise MirError(Diagnostic(f"{name} is {value!r}, which is no tensor"))
+                    raise MirError(Diagnostic(f"{name} is {value!r}, which is not a tensor"))
             return results
         except MirError as error:
             cause = error.diagnostics[0]

@@ -64,11 +64,11 @@ _TABLE: dict[str, dict[str, str]] = {
         "combine-parallel-dense": "dense layers of one input as one batched product or one layer",
         "combine-parallel-batch-matmul": "batched products of one left side as one",
         "conv2d-to-winograd": "3x3 convolutions by Winograd's algorithm where that pays",
-        "forward-fold-scale-axis": "scales of channels into the weights of the layers behind them",
+        "forward-fold-scale-axis": "scales of channels into the weights of the layers after them",
         "backward-fold-scale-axis": "scales of channels into the weights of the layers in front of them",
         "dynamic-to-static": "give operators of computed shape their shape where it is known",
         "fold-constant": "compute what depends on constants alone",
-        "loop-invariant-code-motion": "products with slices for all turns of a loop written as recursion",
+        "loop-invariant-code-motion": "products with slices for all iterations of a loop written as recursion",
         "group-batch-matmul": "products with matrices that repeat along the batch take each once",
         "eliminate-common-subexpr": "merge operators with equal attributes and the same arguments",
         "fast-math.mir": "exp, tanh, erf and softmax by their fast approximations",
@@ -143,11 +143,11 @@ _TABLE: dict[str, dict[str, str]] = {
     },
     "passes.tir.loops": {
         "check-parallel-loops": "parallel loops whose iterations depend on each other are refused, doubtful ones serial",
-        "unroll-loop": "the turns of a loop one after the other",
+        "unroll-loop": "the iterations of a loop one after the other",
         "loop-partition": "split loops where a likely condition changes",
         "hoist-if-then-else": "branches that do not change in a loop around it",
-        "limit-loops": "annotated loops end before the turns that nothing needs",
-        "unroll-choices": "loops whose variable chooses between values to their turns",
+        "limit-loops": "annotated loops end before the iterations that nothing needs",
+        "unroll-choices": "loops whose variable chooses between values to their iterations",
     },
     "lowering.te": {
         "mark-open-bounds": "functions with accesses that are not provably inside are marked to be checked",
@@ -166,7 +166,7 @@ _TABLE: dict[str, dict[str, str]] = {
     },
     "passes.tir.pipelining": {
         "inject-software-pipeline": "annotated loops to prologue, body and epilogue of a pipeline",
-        "inject-double-buffer": "memory that a loop fills for its next turn, in halves",
+        "inject-double-buffer": "memory that a loop fills for its next iteration, in halves",
     },
     "passes.tir.threads": {
         "inject-virtual-thread": "what virtual threads do, one after the other",

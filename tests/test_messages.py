@@ -55,10 +55,10 @@ UNREACHABLE: dict[str, str] = {
     "operation '…' cannot be scheduled": "a guard for operations that are added later",
     "… cannot be an argument of T.…": "calls are made with expressions, strings and buffers only",
     "loop '…' of stage '…' does not begin at 0, but holds other stages": "normalize counts every loop from 0",
-    "'…' is no expression of TE": "the verifier of te.compute says so before it is lifted",
+    "'…' is not an expression of TE": "the verifier of te.compute says so before it is lifted",
     "a value of another region is used": "bodies of computes see their own arguments only",
     "an operator takes tensors, not …": "type inference, which comes first, says so",
-    "a string is no value of an expression": "strings are arguments of calls only",
+    "a string is not a value of an expression": "strings are arguments of calls only",
 }
 
 

@@ -211,7 +211,7 @@ class _Writer:
             case ty.GlobalTypeVar():
                 return ("global type", type.name_hint)
             case _:
-                raise MirError(Diagnostic(f"{type!r} is no type"))
+                raise MirError(Diagnostic(f"{type!r} is not a type"))
 
 
 FLOATS = 1e-9

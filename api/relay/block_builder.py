@@ -88,7 +88,7 @@ class BlockBuilder:
         outputs: list[Tensor] = list(cast("Sequence[Tensor]", made)) if isinstance(made, list | tuple) else [made]
         for output in outputs:
             if not isinstance(cast("object", output), Tensor):
-                raise MirError(Diagnostic(f"call_te: {func!r} gave {output!r}, which is no TE tensor"))
+                raise MirError(Diagnostic(f"call_te: {func!r} gave {output!r}, which is not a TE tensor"))
         fresh = [te.compute(t.shape, t, name=t.name) if t in inputs else t for t in outputs]
         name = primfunc_name_hint or getattr(func, "__name__", "te_func")
         called = in_deep_stack(lambda: create_prim_func(te.func(name, [*inputs, *fresh])))
@@ -104,7 +104,7 @@ class BlockBuilder:
     def _placeholder(self, value: RelayExpr, number: int) -> Tensor:
         type = self.type_of(value)
         if not isinstance(type, TensorType):
-            raise MirError(Diagnostic(f"call_te: argument {number} is no tensor", value.location))
+            raise MirError(Diagnostic(f"call_te: argument {number} is not a tensor", value.location))
         name = value.name_hint if isinstance(value, Var) else chr(ord("A") + number % _LETTERS)
         shape = [
             te.var(f"{name}_{axis}") if extent == DYNAMIC_INDEX else extent

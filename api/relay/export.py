@@ -225,7 +225,7 @@ class _Exporter:
                 op = ir.ConstructorRefOp(node.belong_to.name_hint, node.name_hint, node.known_type or UNKNOWN)
             case Op():
                 raise expr.place_error(
-                    node, f"the operator {node.name} is no value", "call it, or wrap it in a relay.Function"
+                    node, f"the operator {node.name} is not a value", "call it, or wrap it in a relay.Function"
                 )
             case _:
                 return self.values[node]

@@ -56,7 +56,7 @@ class ExprFunctor(Generic[R]):
     def _dispatch(self, expr: Any) -> R:
         method = _METHODS.get(cast("type[Node]", type(expr)))
         if method is None:
-            raise place_error(expr, f"{type(expr).__name__} is no Relay expression")
+            raise place_error(expr, f"{type(expr).__name__} is not a Relay expression")
         result = self.memo_map[expr] = getattr(self, method)(expr)
         return result
 

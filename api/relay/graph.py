@@ -54,7 +54,7 @@ def parts(node: Node) -> Sequence[Node]:
         case Var() | Constant() | GlobalVar() | Op() | Constructor():
             return ()
         case _:
-            raise place_error(node, f"{type(node).__name__} is no Relay expression")
+            raise place_error(node, f"{type(node).__name__} is not a Relay expression")
 
 
 def binders(node: Node) -> Sequence[Var]:

@@ -74,7 +74,7 @@ def graph_of(module: ModuleOp, entry: str = "main") -> Graph:
 
 def _value(name: str, type: Attribute, array: Array | None = None) -> Value:
     if not isinstance(type, TensorType):
-        raise ValueError(f"{name} is of type {type}, which is no tensor")
+        raise ValueError(f"{name} is of type {type}, which is not a tensor")
     return Value(name, tuple(type.get_shape()), numpy_dtype(type_to_dtype(type.element_type)), array)
 
 

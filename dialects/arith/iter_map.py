@@ -197,7 +197,7 @@ class _Detector:
             low, high = None if high is None else -high, None if low is None else -low
         chain = self.chain(total.args)
         if chain is None:
-            raise _NotAffine(f"the predicate bounds {e!r}, which is no fusion of loops")
+            raise _NotAffine(f"the predicate bounds {e!r}, which is not a fusion of loops")
         ordered, extent = chain
         unit = ordered[-1].scale
         least = ZERO if low is None else self.ceil_quotient(low - total.base, unit)
@@ -406,7 +406,7 @@ class _Detector:
         if unit is None:
             raise _NotAffine(f"{e!r}: neither of {divisor!r} and the factor {split.scale!r} divides the other")
         if quotient is None:
-            raise _NotAffine(f"{e!r}: the offset {base!r} is no multiple of {divisor!r}")
+            raise _NotAffine(f"{e!r}: the offset {base!r} is not a multiple of {divisor!r}")
         return unit, quotient
 
     def covers(self, unit: Expr, extent: Expr) -> bool:
@@ -512,7 +512,7 @@ def filled(
                 return f"the steps in dimension {number} leave elements out, or meet elements twice"
             count = analyzer.simplify(split.extent * size)
         if any(atom in variables for atom in x.free_vars(low, count)):
-            return f"how far dimension {number} is written depends on the turn"
+            return f"how far dimension {number} is written depends on the iteration"
         low = analyzer.simplify(low)
         dims.append((low, analyzer.simplify(low + count - 1)))
     return dims

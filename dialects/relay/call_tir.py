@@ -33,7 +33,7 @@ def call_tir(op: CallTirOp, callee: Operation, args: Sequence[Any], module: Modu
     name = global_text(op.callee.root_reference.data)
     for number, arg in enumerate(args):
         if not isinstance(arg, np.ndarray):
-            raise error_at(op, f"argument {number} of call_tir({name}, …) is no tensor")
+            raise error_at(op, f"argument {number} of call_tir({name}, …) is not a tensor")
     types = [TensorType(dtype_to_type(a.dtype.name), list(a.shape)) for a in args]
     result = call_tir_type(op, callee, types)
     wanted = list(result.types.data) if isinstance(result, TupleType) else [result]

@@ -217,7 +217,7 @@ def flatten(value: Value) -> list[Array]:
         elif isinstance(item, np.ndarray):
             result.append(item)
         else:
-            raise error_at(None, f"the result holds {item!r}, which is no tensor")
+            raise error_at(None, f"the result holds {item!r}, which is not a tensor")
     return result
 
 
@@ -333,7 +333,7 @@ class Interpreter:
                 frame.scope.values[op.results[0]] = value
                 return
             case _:
-                raise error_at(op, f"{_describe(callee)} is called, but is no function")
+                raise error_at(op, f"{_describe(callee)} is called, but is not a function")
         if len(params) != len(args):
             raise error_at(op, f"{callee!r} takes {counted(len(params), 'argument')}, not {len(args)}")
         scope.values.update(zip(params, args, strict=True))
@@ -396,7 +396,7 @@ class Interpreter:
 
     def _cell(self, op: Operation, value: Value) -> Cell:
         if not isinstance(value, Cell):
-            raise error_at(op, f"{_describe(value)} is no reference")
+            raise error_at(op, f"{_describe(value)} is not a reference")
         return value
 
     def _call_tir(self, op: Operation, scope: Activation) -> Value:

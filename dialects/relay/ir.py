@@ -757,7 +757,7 @@ def _callee(op: Operation, name: str) -> FuncOp | None:
     if found is None:
         raise VerifyException(f"there is no function {global_text(name)}{near_names(op, name)}")
     raise VerifyException(
-        f"{global_text(name)} is no Relay function but a '{found.name}'; write call_tir({global_text(name)}, …)"
+        f"{global_text(name)} is not a Relay function but a '{found.name}'; write call_tir({global_text(name)}, …)"
     )
 
 

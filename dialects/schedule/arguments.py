@@ -95,12 +95,12 @@ class Encoder:
             case int():
                 if not -(1 << 63) <= argument < 1 << 63:
                     raise SignatureError(
-                        f"{argument} is no argument of a schedule primitive", "it does not fit into int64"
+                        f"{argument} is not an argument of a schedule primitive", "it does not fit into int64"
                     )
                 return IntegerAttr(argument, i64)
             case float():
                 if not isfinite(argument):
-                    raise SignatureError(f"{argument} is no argument of a schedule primitive", "numbers are finite")
+                    raise SignatureError(f"{argument} is not an argument of a schedule primitive", "numbers are finite")
                 return FloatAttr(argument, f64)
             case str():
                 return StringAttr(argument)
@@ -109,7 +109,7 @@ class Encoder:
             case _:
                 if not isinstance(argument, list | tuple):  # pyright: ignore[reportUnnecessaryIsInstance]
                     raise SignatureError(
-                        f"{argument!r} is no argument of a schedule primitive",
+                        f"{argument!r} is not an argument of a schedule primitive",
                         "arguments are handles, numbers, strings, None, lists and dictionaries of them, and lambdas",
                     )
                 return ArrayAttr([self.encode(item) for item in cast("Sequence[Argument]", argument)])
@@ -152,4 +152,4 @@ def decode(
         case DictionaryAttr():
             return {key: decode(item, operands, regions) for key, item in attribute.data.items()}
         case _:
-            raise VerifyException(f"'{attribute}' is no argument of a schedule primitive")
+            raise VerifyException(f"'{attribute}' is not an argument of a schedule primitive")

@@ -46,7 +46,7 @@ def parse_kind(text: str) -> Kinds:
     words = _WORD.findall(text)
     kinds, rest = _alternatives(words)
     if rest or not kinds:
-        raise ValueError(f"'{text}' is no kind of argument")
+        raise ValueError(f"'{text}' is not a kind of argument")
     return kinds
 
 

@@ -278,7 +278,7 @@ def nearest_primitive(name: str) -> str | None:
 def _read(line: str) -> Signature:
     match = _LINE.fullmatch(line)
     if match is None:
-        raise ValueError(f"'{line}' is no signature")
+        raise ValueError(f"'{line}' is not a signature")
     parameters = [
         Parameter(name, kind.strip(), _default(default), star == "*")
         for star, name, kind, default in _PARAMETER.findall(match[3])

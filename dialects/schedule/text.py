@@ -77,7 +77,7 @@ def _optional_value(parser: Parser) -> tuple[Argument, bool]:
     if parser.parse_optional_punctuation("*") is not None:
         operand = _optional_handle(parser)
         if operand is None:
-            parser.raise_error("a list of handles is expected behind '*'")
+            parser.raise_error("a list of handles is expected after '*'")
         return Splat(operand), True
     word = parser.parse_optional_keyword_in((*_WORDS, "lambda"))
     if word == "lambda":

@@ -62,7 +62,7 @@ def thread_axis(dom: object = None, tag: object = "", name: object = "", span: o
         dom, tag = None, dom
     if not isinstance(tag, str) or tag not in THREAD_TAGS:
         raise fail(
-            f"{describe(tag)} is no thread" if not isinstance(tag, str) else f"there is no thread '{tag}'",
+            f"{describe(tag)} is not a thread" if not isinstance(tag, str) else f"there is no thread '{tag}'",
             "threads are blockIdx.x, .y, .z, threadIdx.x, .y, .z and vthread",
         )
     domain: Range | None = None

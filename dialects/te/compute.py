@@ -173,7 +173,7 @@ class ComputeOp(_TensorsOp):
                 )
             if not isinstance(op, BODY_OPS):
                 raise VerifyException(
-                    f"'{op.name}' is no expression, so it cannot stand in the body of compute '{name}'"
+                    f"'{op.name}' is not an expression, so it cannot stand in the body of compute '{name}'"
                 )
             for value in op.operands:
                 if isinstance(value.owner, ReduceAxisOp) and value not in axes:
@@ -268,7 +268,7 @@ def _check_scan_state(name: str, init: SSAValue, update: SSAValue, state: SSAVal
         raise VerifyException(f"the {what} and its update '{tensor_name(update)}' differ in shape or dtype")
     if begin.dtype != type.dtype or begin.rank != type.rank or extents_of(init)[1:] != extents_of(state)[1:]:
         raise VerifyException(
-            f"the {what} and its init '{tensor_name(init)}' differ in dtype or in a dimension behind the first"
+            f"the {what} and its init '{tensor_name(init)}' differ in dtype or in a dimension after the first"
         )
 
 

@@ -204,7 +204,7 @@ class Expr:
 
     def __float__(self) -> float:
         raise fail(
-            "an expression is no Python number while the program is described",
+            "an expression is not a Python number while the program is described",
             "for math.exp(a) write te.exp(a), for float(a) te.Cast('float32', a)",
         )
 
@@ -243,7 +243,7 @@ class Const(Expr):
 
     def __index__(self) -> int:
         if isinstance(self.value, float):
-            raise fail(f"the {self.dtype} constant {self.value} is no integer")
+            raise fail(f"the {self.dtype} constant {self.value} is not an integer")
         return self.value
 
     def __float__(self) -> float:

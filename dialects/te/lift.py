@@ -235,7 +235,7 @@ class Lifted:
             case tir.CallOp():
                 return self._call(op, dtype)
             case _:
-                raise error_at(op, f"'{op.name}' is no expression of TE")
+                raise error_at(op, f"'{op.name}' is not an expression of TE")
 
     def _call(self, op: tir.CallOp, dtype: str) -> Expr:
         operands: list[object] = []
@@ -258,7 +258,7 @@ def _is_whole(value: SSAValue) -> bool:
 def _constant(op: tir.ConstOp, dtype: str) -> Expr:
     value = op.value
     if isinstance(value, StringAttr):
-        raise error_at(op, "a string is no value of an expression")
+        raise error_at(op, "a string is not a value of an expression")
     return ex.Const(value.value.data, dtype)
 
 

@@ -47,7 +47,7 @@ class CommReducer:
             axes = items_of(named["axis"])
             return self._reduce(expr, (named["axis"],) if axes is None else axes, named["where"], named["init"])
         if isinstance(second, IterVar) and self.kind in ("sum", "prod"):
-            raise fail(f"'{second.name}' is no axis to reduce over", "make one with k = te.reduce_axis((0, n))")
+            raise fail(f"'{second.name}' is not an axis to reduce over", "make one with k = te.reduce_axis((0, n))")
         values = [v for v in args if v is not None]
         if not values and self.kind in ("all", "any"):
             return ex.as_condition(expr, f"an operand of te.{self.name}")
@@ -70,7 +70,7 @@ class CommReducer:
         for axis in axes:
             if not isinstance(axis, IterVar) or axis.iter_type != "R":
                 name = f"'{axis.name}'" if isinstance(axis, IterVar) else describe(axis)
-                raise fail(f"{name} is no axis to reduce over", "make one with k = te.reduce_axis((0, n))")
+                raise fail(f"{name} is not an axis to reduce over", "make one with k = te.reduce_axis((0, n))")
         if not axes:
             raise fail(f"te.{self.name} is given no axis to reduce over")
         if len({id(axis) for axis in axes}) != len(axes):

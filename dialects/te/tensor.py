@@ -209,7 +209,7 @@ class Read(Element):
         args: list[Expr] = []
         for number, (index, dim) in enumerate(zip(indices, tensor.dims, strict=True)):
             if isinstance(index, slice):
-                raise fail(f"tensor '{tensor.name}' is read by element; a slice is no index")
+                raise fail(f"tensor '{tensor.name}' is read by element; a slice is not an index")
             index = convert(index, dim.dtype)
             if ex.is_float(index.dtype) or index.dtype in ("handle", "bool"):
                 raise fail(

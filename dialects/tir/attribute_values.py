@@ -23,7 +23,7 @@ def attribute_of(value: object) -> Attribute:
             return IntegerAttr(int(value), I1)
         case int():
             if not -(1 << 63) <= value < 1 << 63:
-                raise TypeError(f"{value} is no number that fits into int64")
+                raise TypeError(f"{value} is not a number that fits into int64")
             return IntegerAttr(value, I32 if -(1 << 31) <= value < 1 << 31 else I64)
         case float():
             return FloatAttr(value, f32)
@@ -34,7 +34,7 @@ def attribute_of(value: object) -> Attribute:
         case dict():
             return DictionaryAttr({str(k): attribute_of(v) for k, v in cast("dict[object, object]", value).items()})
         case _:
-            raise TypeError(f"{value!r} is no number, string, list or dictionary")
+            raise TypeError(f"{value!r} is not a number, string, list or dictionary")
 
 
 def value_of(attribute: Attribute) -> Any:

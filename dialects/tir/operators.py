@@ -246,7 +246,7 @@ def const_attr(const: Const, builder: ExprBuilder) -> IntegerAttr | FloatAttr:
         if len(_ATTRS) < 4096:
             _ATTRS[key] = attr
         return attr
-    raise builder.error(f"{const.value!r} is no value of dtype {type_to_dtype(const.type)}")
+    raise builder.error(f"{const.value!r} is not a value of dtype {type_to_dtype(const.type)}")
 
 
 # Small integers are frequent; their attributes are cached. (Floats are not: 0.0 equals -0.0 as a key.)

@@ -42,7 +42,7 @@ class Typing:
         if type is None:
             raise Postponed
         if not isinstance(type, TensorType):
-            raise self.fail(f"argument {index} is no tensor")
+            raise self.fail(f"argument {index} is not a tensor")
         return type
 
     def tensors(self, index: int) -> Sequence[TensorType[Attribute]]:

@@ -109,7 +109,7 @@ def relay_params(entry: Operation) -> tuple[tuple[str, Tree], ...]:
             path = next(path for path, type in _leaves(name.data, value.type) if not isinstance(type, TensorType))
             raise error_at(
                 value,
-                f"parameter %{path} of @{entry.sym_name.data} is no tensor, so that it cannot be called from outside",
+                f"parameter %{path} of @{entry.sym_name.data} is not a tensor, so that it cannot be called from outside",
                 "an entry takes tensors and tuples of tensors",
             )
         params.append((name.data, tree))

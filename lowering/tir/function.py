@@ -124,7 +124,7 @@ class FunctionLowering(StdEmitter):
             )
         if found is None:
             raise error_at(
-                value, "this value cannot be used in compiled code", "it is no number, and no handle of a buffer"
+                value, "this value cannot be used in compiled code", "it is not a number, nor a handle of a buffer"
             )
         return found
 

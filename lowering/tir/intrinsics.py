@@ -466,7 +466,7 @@ def _access_ptr(f: FunctionLowering, op: tir.CallOp) -> None:
         raise error_at(op, "T.tvm_access_ptr takes a buffer's data")
     element = convert_type(element_of(kind), op.result) if not isinstance(kind, tir.HandleType) else pointer.element
     if element is None:
-        raise error_at(op, "the element type behind this T.tvm_access_ptr is not known")
+        raise error_at(op, "the element type of this T.tvm_access_ptr is not known")
     f.bind(op.result, _at_offset(f, pointer, element, f.index(offset)))
 
 

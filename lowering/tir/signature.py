@@ -263,7 +263,7 @@ def _size_of(attr: Attribute) -> Size:
                 return operator.data, _size_of(attr.data[1]), _size_of(attr.data[2])
         case _:
             pass
-    raise _refuse(f"{SIGNATURE}: {attr} is no size")
+    raise _refuse(f"{SIGNATURE}: {attr} is not a size")
 
 
 def _param_attr(param: Param) -> DictionaryAttr:

@@ -29,11 +29,11 @@ def number(token: Token, refuse: Refuse) -> int | float:
         return int(text, 0)
     except ValueError:
         if text.isdigit():
-            refuse(token, f"'{token}' is no number", "a decimal integer does not begin with 0")
+            refuse(token, f"'{token}' is not a number", "a decimal integer does not begin with 0")
     try:
         return float(text)
     except ValueError:
-        refuse(token, f"'{token}' is no number")
+        refuse(token, f"'{token}' is not a number")
 
 
 def is_string(node: Expr | None) -> bool:

@@ -155,7 +155,7 @@ class Builder(CallReader):
             if param.attrs:
                 params.param_attrs[self.name_at(param.token)] = param.attrs
             if params.attrs:
-                self.error(param.token, "a parameter stands behind an attribute", "parameters come before attributes")
+                self.error(param.token, "a parameter follows an attribute", "parameters come before attributes")
         else:
             name, value = cast("tuple[str, object]", param)
             params.attrs[name] = value

@@ -91,7 +91,7 @@ class ValueReader(RelayReader):
             return ARGUMENT_COPY
         try:
             if not text.isdecimal() or len(text) > 9:
-                raise ValueError(f"'{text}' is no index")
+                raise ValueError(f"'{text}' is not an index")
             return {NODE: key, **self.metadata.attributes(key, int(text))}
         except ValueError as error:
             self.error(token, f"meta[{key}][{text}] cannot be read: {error}")
@@ -176,7 +176,7 @@ class CallReader(ValueReader):
             self._extra_attributes = meta, cast("dict[str, object]", self.meta_value(meta, kind, args[4]))
             return self.poison
         if kind != "relay.Constant":
-            self.error(meta, f"meta[{kind}] is no constant", "a constant is written meta[relay.Constant][0]")
+            self.error(meta, f"meta[{kind}] is not a constant", "a constant is written meta[relay.Constant][0]")
             return self.poison
         quoted = key.startswith('"')
         try:
@@ -204,7 +204,7 @@ class CallReader(ValueReader):
         if self._operator(name) is not None:
             self.error(
                 token,
-                f"the operator {name} is no value",
+                f"the operator {name} is not a value",
                 f"call it, {name}(…), or wrap it in a function, fn (%x) {{ {name}(%x) }}",
             )
         else:

@@ -162,7 +162,7 @@ def number_of(text: str) -> tuple[Any, str]:
     dtype = _SUFFIXES[suffix] if suffix else ("int32" if is_integer else "float32")
     if dtype.startswith(("int", "uint", "bool")):
         if not is_integer:
-            raise ConstantError(f"{text} is no integer", "a float is written 2.5f, an integer 2")
+            raise ConstantError(f"{text} is not an integer", "a float is written 2.5f, an integer 2")
         low, high = _range_of(dtype)
         if len(digits) > 24 or not low <= int(digits) <= high:
             wider = "; write 5i64 for a 64-bit integer" if dtype == "int32" else ""

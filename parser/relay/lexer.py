@@ -126,9 +126,9 @@ def _complaint(text: str, position: int) -> str:
         return f"'{rest[0]}' must begin {kind}"
     number = re.match(r"-?[0-9][\w.]*", rest)
     if number:
-        return f"'{number[0]}' is no number; numbers are written 3, 3i64, 1u8, 1f, 2.5f, 1e-05f, 1f64, 0f16"
+        return f"'{number[0]}' is not a number; numbers are written 3, 3i64, 1u8, 1f, 2.5f, 1e-05f, 1f64, 0f16"
     if rest[0].isalpha():
-        return f"'{rest[0]}' is no letter of a plain name; write the name in quotes, like %\"…\""
+        return f"'{rest[0]}' is not a letter of a plain name; write the name in quotes, like %\"…\""
     if rest[0] in "“”‘’'":
-        return f'{rest[0]} is no quote of Relay; a string is written "…"'
+        return f'{rest[0]} is not a quote of Relay; a string is written "…"'
     return f"'{rest[0]}' has no meaning in Relay text"

@@ -60,7 +60,7 @@ class Metadata:
         root = self._node(data.get("root", 0))
         keys, values = as_list(root.get("keys", [])), as_list(root.get("data", []))
         if keys is None or values is None or len(keys) != len(values):
-            raise ValueError("the root node is no map from kinds of nodes to lists of them")
+            raise ValueError("the root node is not a map from kinds of nodes to lists of them")
         for key, value in zip(keys, values, strict=True):
             entries = as_list(self._node(value).get("data", []))
             if isinstance(key, str) and entries is not None:
@@ -115,7 +115,7 @@ class Metadata:
         result: dict[str, AttrValue] = {}
         for name, value in fields.items():
             if not isinstance(value, str):
-                raise ValueError(f"the attribute '{name}' of a node is no string")
+                raise ValueError(f"the attribute '{name}' of a node is not a string")
             if name == "device_type_int":
                 name = "device_type"
             if name not in _REFERENCES:

@@ -31,7 +31,7 @@ def decode(blob: object) -> NDArray[np.generic]:
     try:
         data = base64.b64decode(blob, validate=True)
     except ValueError:
-        raise ValueError("an array in the metadata section is no valid base64") from None
+        raise ValueError("an array in the metadata section is not valid base64") from None
     if len(data) < _HEAD.size:
         raise ValueError("an array in the metadata section is too short to have a header")
     magic, _, _, _, rank, code, bits, lanes = _HEAD.unpack_from(data)

@@ -97,7 +97,7 @@ class _FileReader:
         except JSONDecodeError as error:
             line += item.text.count("\n", 0, start + error.pos)
             column = start + error.pos - item.text.rfind("\n", 0, start + error.pos)
-            message = f"the #[metadata] section is no JSON: {error.msg[0].lower()}{error.msg[1:]}"
+            message = f"the #[metadata] section is not JSON: {error.msg[0].lower()}{error.msg[1:]}"
         except ValueError as error:
             message = f"the #[metadata] section cannot be read: {error}"
         self.context.error(item.location(line, column), message)

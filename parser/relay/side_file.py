@@ -128,13 +128,13 @@ class SideFile:
         start = self._file.read(8)
         size = struct.unpack("<Q", start)[0] if len(start) == 8 else _MAX_HEADER
         if size >= _MAX_HEADER or 8 + size > self._length:
-            raise ValueError("the file is no .safetensors file: its header does not fit")
+            raise ValueError("the file is not a .safetensors file: its header does not fit")
         try:
             header = as_dict(json.loads(self._file.read(size)))
         except (ValueError, RecursionError):
             header = None
         if header is None:
-            raise ValueError("the file is no .safetensors file: its header is no JSON object")
+            raise ValueError("the file is not a .safetensors file: its header is not a JSON object")
         header.pop("__metadata__", None)
         self._entries = header
         self._data_start = 8 + size
@@ -151,7 +151,7 @@ class SideFile:
             raise ValueError(f"its dtype {kind} is not known")
         shape = [dim for dim in sizes if isinstance(dim, int) and not isinstance(dim, bool) and dim >= 0]
         if len(shape) != len(sizes):
-            raise ValueError("its shape is no list of sizes")
+            raise ValueError("its shape is not a list of sizes")
         dtype = numpy_dtype(_SAFETENSORS_DTYPES[kind])
         if not 0 <= begin <= end <= self._length - self._data_start or prod(shape) * dtype.itemsize != end - begin:
             raise ValueError(f"an array of shape {tuple(shape)} and {dtype} does not fit into its bytes")
@@ -194,7 +194,7 @@ def _check_size(shape: tuple[int, ...], dtype: np.dtype[Any], room: int, kinds: 
     if dtype.hasobject:
         raise ValueError("the array holds Python objects, which are not read")
     if dtype.kind not in kinds:
-        raise ValueError(f"an array of dtype {dtype} is no tensor; bfloat16 and float8 can be kept in .safetensors")
+        raise ValueError(f"an array of dtype {dtype} is not a tensor; bfloat16 and float8 can be kept in .safetensors")
     if min(shape, default=0) < 0 or prod(shape) * dtype.itemsize > room:
         raise ValueError(f"an array of shape {tuple(shape)} and {dtype} does not fit into its {room} bytes")
 

@@ -77,14 +77,14 @@ class _Rule:
                 if decided.type != rule.ATTR:
                     raise self.error(
                         condition.at,
-                        "a value of the program is no condition",
+                        "a value of the program is not a condition",
                         "ask something of it, such as all(%x > 0)",
                     )
                 self.insert(rule.WhereOp(decided), condition.at)
         values = [self.replacement(side) for side in item.rhs]
         for value, side in zip(values, item.rhs, strict=True):
             if value.type == rule.RUN:
-                raise self.error(side.at, "any number of values is no replacement", "a tuple of them is (%xs...)")
+                raise self.error(side.at, "any number of values is not a replacement", "a tuple of them is (%xs...)")
         self.insert(rule.ReplaceOp(roots, values), item.at)
         rewrite = rule.RewriteOp(
             item.name,
@@ -147,7 +147,7 @@ class _Rule:
             case _:
                 raise self.error(
                     node.at,
-                    "this is no pattern",
+                    "this is not a pattern",
                     "a pattern is a capture %x, a constant's value, a tuple, or an op applied to patterns",
                     *([_BY_NAME] if isinstance(node, tree.Attr | tree.Tuple | tree.Literal) else []),
                 )
@@ -335,7 +335,7 @@ class _Rule:
                 return self.call_function(node, node.callee.names[0])
             case _:
                 raise self.error(
-                    node.at, "this is no condition", "conditions are of captured values, attributes and literals"
+                    node.at, "this is not a condition", "conditions are of captured values, attributes and literals"
                 )
 
     def check_attribute(self, node: tree.RuleMember, matched: rule.MatchOp) -> None:
@@ -416,7 +416,7 @@ class _Rule:
             case _:
                 raise self.error(
                     node.at,
-                    "this is no replacement",
+                    "this is not a replacement",
                     "a replacement is a captured value, a constant, or an op applied to them",
                     *([_BY_NAME] if isinstance(node, tree.Attr | tree.Tuple | tree.Literal) else []),
                     *(["a number of the program is const(%x.rank)"] if isinstance(node, tree.RuleMember) else []),
@@ -432,7 +432,9 @@ class _Rule:
             return self.add(rule.FoldOp(self.replacement(node.args[0]), name), node.at)
         if callee.capture is not None and not callee.names:
             if callee.capture not in self.operations:
-                raise self.error(callee.at, f"${callee.capture} is no captured op", "capture it: [add, subtract]$op(…)")
+                raise self.error(
+                    callee.at, f"${callee.capture} is not a captured op", "capture it: [add, subtract]$op(…)"
+                )
             op, names = self.operations[callee.capture]
             implied = {}
         elif len(callee.names) == 1:
@@ -465,7 +467,7 @@ class _Rule:
         """Builds an attribute of a new op; a value of the program is its elements."""
         value = self.expression(node)
         if value.type == rule.RUN:
-            raise self.error(node.at, "any number of values is no attribute")
+            raise self.error(node.at, "any number of values is not an attribute")
         return self.compute("identity", [value], node.at) if value.type == rule.VALUE else value
 
     def constant(self, node: tree.RuleCall, name: str | None) -> SSAValue:

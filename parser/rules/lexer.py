@@ -91,7 +91,7 @@ def _unreadable(text: str, position: int) -> LexError:
     if rest.startswith('"'):
         return LexError(position, "this string is never closed", "a string ends on its line, with a quote")
     if rest.startswith("$"):
-        return LexError(position, "a name is missing behind '$'", "attributes of a pattern are written $axis")
+        return LexError(position, "a name is missing after '$'", "attributes of a pattern are written $axis")
     if rest[0] == "'":
         return LexError(position, f"unexpected character {rest[0]!r}", 'a string is written "…"')
     if rest[0] in "&|!~":

@@ -93,7 +93,7 @@ def _syntax_error(source: Source, tokens: Tokens, failed: int, parser: Parser) -
         )
     before = tokens.kinds[failed - 1] if failed else ""
     if kind == "RBRACE" and "FATARROW" in expected:
-        return error_at(location, "a rule has two sides", "write what it becomes behind '=>': lhs => rhs")
+        return error_at(location, "a rule has two sides", "write what it becomes after '=>': lhs => rhs")
     if before == "LBRACE" and kind in ("FATARROW", "RBRACE"):
         return error_at(location, "this rule has no pattern", "a rule is: lhs => rhs where condition")
     if before == "FATARROW" and kind == "RBRACE":
@@ -123,7 +123,7 @@ def _syntax_error(source: Source, tokens: Tokens, failed: int, parser: Parser) -
             f"a pattern's {number} matches constants of every dtype; const({number}, %x.dtype) makes one in a replacement",
         )
     if word == "%":
-        return error_at(location, "a name is missing behind '%'", "values of a pattern are written %x")
+        return error_at(location, "a name is missing after '%'", "values of a pattern are written %x")
     if kind == "SEMICOLON":
         note = (
             "rules of a set follow each other without a separator"
@@ -155,7 +155,7 @@ def _syntax_error(source: Source, tokens: Tokens, failed: int, parser: Parser) -
     if before == "NAME" and "LPAR" in expected and "FATARROW" not in expected:
         return error_at(
             source.location(tokens.starts[failed - 1]),
-            f"'{name}' alone is no value",
+            f"'{name}' alone is not a value",
             f'a captured value is %{name}, an attribute ${name}, an op {name}(…), a string "{name}"',
         )
     if expected == {"GLOBAL"}:
@@ -307,7 +307,7 @@ class _Builder:
             else:
                 if keywords or rest:
                     raise error_at(
-                        self.source.location(argument.at), "an argument behind an attribute", "write arguments first"
+                        self.source.location(argument.at), "an argument after an attribute", "write arguments first"
                     )
                 args.append(argument)
         return tree.RuleCall(callee.at, callee, args, keywords, rest)

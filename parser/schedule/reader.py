@@ -239,7 +239,7 @@ class ScriptReader:
         name = self.primitive_name(node)
         if name is None:
             shown = f"'{node.function}'" if isinstance(node.function, Token) else "this"
-            self.fail(node, f"{shown} is no primitive of the schedule", f"write {self.schedule}.split(…)")
+            self.fail(node, f"{shown} is not a primitive of the schedule", f"write {self.schedule}.split(…)")
         known = signature(name)
         if known is None:
             near = nearest_primitive(name)
@@ -348,7 +348,7 @@ class ScriptReader:
         if token in self.poisoned:
             raise MirError(())
         if token == self.schedule:
-            self.fail(token, f"the schedule itself is no argument; call its primitives: {token}.split(…)")
+            self.fail(token, f"the schedule itself is not an argument; call its primitives: {token}.split(…)")
         near = did_you_mean(token, self.names, 0.6)
         self.fail(
             token, f"'{token}' is not defined{near}", *([] if near else ["names of blocks and buffers are strings"])

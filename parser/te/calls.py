@@ -86,7 +86,7 @@ class Calls(Expressions):
         first = node.keywords[0].name.start
         for argument in node.arguments:
             if tree.place_of(argument) > first and not (isinstance(argument, tree.Unary) and argument.op == "*"):
-                self.refuse(argument, "a positional argument stands behind one with a name")
+                self.refuse(argument, "a positional argument follows one with a name")
         for place, keyword in enumerate(node.keywords):
             if any(keyword.name == other.name for other in node.keywords[:place]):
                 self.refuse(keyword.name, f"argument '{keyword.name}' is given twice")

@@ -269,10 +269,12 @@ def _assignments(body: Sequence[tree.Stmt]) -> dict[str, int]:
 
 def _const_range(*bounds: Any) -> range:
     if not 1 <= len(bounds) <= 2 or not all(isinstance(b, int) for b in bounds):
-        raise fail("const_range takes Python numbers: its turns are written out")
+        raise fail("const_range takes Python numbers: its iterations are written out")
     made = range(*bounds)
     if len(made) > MOST_UNROLLED:
-        raise fail(f"const_range writes out {len(made)} turns; {MOST_UNROLLED} is the most", "write range for a loop")
+        raise fail(
+            f"const_range writes out {len(made)} iterations; {MOST_UNROLLED} is the most", "write range for a loop"
+        )
     return made
 
 

@@ -56,7 +56,7 @@ class _FunctionPrinter:
         function = self.function
         name = function.sym_name.data
         if not _is_name(name):
-            raise error_at(function, f"a TE function called {name!r} has no text: the name is no Python name")
+            raise error_at(function, f"a TE function called {name!r} has no text: the name is not a Python name")
         self._name_all()
         self.lines.append("@te.func(private=True)" if function.sym_visibility is not None else "@te.func")
         self.lines.append(f"def {name}():")

@@ -97,7 +97,7 @@ class SchedulePrinter:
                 case _ if isinstance(op, SCALARS):
                     pass
                 case _:
-                    raise error_at(op, f"'{op.name}' is no step of a schedule")
+                    raise error_at(op, f"'{op.name}' is not a step of a schedule")
 
     def _stage(self, value: SSAValue) -> str:
         text = self.names[value]

@@ -40,7 +40,7 @@ def parameter_names(parameters: Sequence[Token], refuse: Refuse) -> tuple[list[s
     rest: str | None = None
     for name in parameters:
         if rest is not None:
-            refuse(name, f"parameter '{name}' stands behind *{rest}, which takes all that follows")
+            refuse(name, f"parameter '{name}' follows *{rest}, which takes all that follows")
         if name in names:
             refuse(name, f"parameter '{name}' is declared twice")
         if "." in name:

@@ -46,7 +46,7 @@ def refuse_value(reader: Reader, node: Sequence | Mapping | Lambda | Slice | Con
         case Slice():
             reader.fail(node, "a slice stands only in an index")
         case Sequence() if not node.items:
-            reader.fail(None, "'()' is no value")
+            reader.fail(None, "'()' is not a value")
         case _:
             reader.fail(node, "a value is expected here, not a list, tuple or dictionary")
 
@@ -66,7 +66,7 @@ def read_atom(reader: Reader, token: Token) -> Value:
             reader.fail(token, f"{number.value} does not fit into int64", "an unsigned one is written T.uint64(…)")
         return number
     if token.type == "STRING":
-        reader.fail(token, "a string is no value here", "strings stand among a call's arguments and in annotations")
+        reader.fail(token, "a string is not a value here", "strings stand among a call's arguments and in annotations")
     entry = reader.names.get(token)
     if entry is not None:
         return entry

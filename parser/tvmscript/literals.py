@@ -100,7 +100,7 @@ def typed_literal(reader: Reader, type: Attribute, node: Expr) -> Const | None:
         if type == I1:
             return Const(int(bool(value)), type)
         if isinstance(value, float):
-            reader.fail(node, f"{value} is no integer")
+            reader.fail(node, f"{value} is not an integer")
         if wrap(value, type) != value:
             from ...dialects.tir.types import type_to_dtype
 

@@ -461,7 +461,7 @@ class FunctionPrinter(DefinitionPrinter):
         """`T.prefetch(A, [T.Range(0, 16)])`."""
         region = op.region.owner
         if not isinstance(region, BufferRegionOp):
-            raise error_at(op, "what is prefetched is no region of a buffer")
+            raise error_at(op, "what is prefetched is not a region of a buffer")
         ranges = [
             f"T.Range({self.text(low)}, {self.stop(low, extent)})"
             for low, extent in zip(region.mins, region.extents, strict=True)
@@ -589,7 +589,7 @@ def _print_group(group: Sequence[Operation], module: ModuleOp, callees: dict[str
     current: str | None = None
     for op in group:
         if not isinstance(op, PrimFuncOp):
-            raise error_at(op, f"'{op.name}' is no prim_func")
+            raise error_at(op, f"'{op.name}' is not a prim_func")
         name = module_of(op)
         text = FunctionPrinter(op, callees).print(_TAB if name else "")
         if name is not None and name != current:

@@ -105,7 +105,7 @@ def _check_target(script: ScriptOp, functions: dict[str, tir.PrimFuncOp], module
     if other is not None:
         raise error_at(
             decorator_place(script.location, target),
-            f"schedule '{script.sym_name.data}' is of '{target}', which is no prim_func",
+            f"schedule '{script.sym_name.data}' is of '{target}', which is not a prim_func",
             f"it is a {other.name}; lower it first: -p lower-te-to-tir,apply-schedule",
         )
     raise no_function(script, target, functions)

@@ -40,7 +40,7 @@ WRONG: dict[str, Callable[[], object]] = {
     "a size of the shape is an integer from 0 on, not 1.5": lambda: m.nd.empty((2, 1.5)),
     "a size of the shape is an integer from 0 on, not None": lambda: m.nd.empty(None),
     "dtype is the name of a dtype, such as 'float32', not 3": lambda: m.nd.empty((2,), 3),
-    "'flaot' is no dtype, such as 'float32'": lambda: m.nd.empty((2,), "flaot"),
+    "'flaot' is not a dtype, such as 'float32'": lambda: m.nd.empty((2,), "flaot"),
     "path is the path of a file, not 3": lambda: m.load(3),
     "name is the name of a file, for messages, not 3": lambda: m.parse("", 3),
     "directory is the path of a folder, not 3": lambda: m.parse("", directory=3),

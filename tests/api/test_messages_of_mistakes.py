@@ -41,7 +41,7 @@ MISTAKES: dict[str, tuple[type[Exception], str, Callable[[], Any]]] = {
     "numpy's note": (mirstack.MirError, "note: write te.exp(…)", lambda: _computed(np.exp)),
     "math": (
         mirstack.MirError,
-        "an expression is no Python number while the program is described\nnote: for math.exp(a) write te.exp(a)",
+        "an expression is not a Python number while the program is described\nnote: for math.exp(a) write te.exp(a)",
         lambda: _computed(math.exp),
     ),
     "empty": (mirstack.MirError, "compile takes the path of a file, or a program", lambda: mirstack.compile("")),

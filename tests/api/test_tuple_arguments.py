@@ -52,5 +52,5 @@ def test_what_does_not_fit(program: Executable, arguments: Any, message: str):
 
 def test_a_closure_is_no_argument():
     module = mirstack.parse("def @main(%t: (float32, fn (float32) -> float32)) -> float32 { %t.0 }")
-    with pytest.raises(MirError, match=r"parameter %t\.1 of @main is no tensor"):
+    with pytest.raises(MirError, match=r"parameter %t\.1 of @main is not a tensor"):
         mirstack.compile(module)

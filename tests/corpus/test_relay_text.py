@@ -63,7 +63,7 @@ def test_round_trip(programs: dict[str, Read]) -> None:
         if errors:
             failures.append(f"{name}: {errors[0].message}")
         elif print_mir(again) != program.printed:
-            failures.append(f"{name}: printing is no fixed point")
+            failures.append(f"{name}: printing is not a fixed point")
         elif not again.is_structurally_equivalent(program.module):
             failures.append(f"{name}: what is printed reads as another module")
         if "ty=" in program.text:
@@ -88,7 +88,7 @@ def plain(line: str) -> str:
 
 
 def test_types_are_those_of_tvm(programs: dict[str, Read]) -> None:
-    """All comments of a text against ours, at the same line: both texts are aligned by what is no type."""
+    """All comments of a text against ours, at the same line: both texts are aligned by what is not a type."""
     written, compared, different = 0, 0, list[str]()
     for name, program in programs.items():
         if "ty=" not in program.text:

@@ -353,7 +353,7 @@ def test_print_before_all(mir_opt, ten: Path):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("def @f(%x: float32) { %x }\ndef @main() { @f }", "out0 is @f, which is no tensor"),
+        ("def @f(%x: float32) { %x }\ndef @main() { @f }", "out0 is @f, which is not a tensor"),
     ],
 )
 def test_check_each_says_what_it_cannot_run(mir_opt, tmp_path: Path, text: str, reason: str):

@@ -157,9 +157,9 @@ def test_columns_first_inputs_become_rows_first(tmp_path: Path):
     ("arguments", "message"),
     [
         ([], "no value for parameter x: give --input x=FILE.npy or --random SEED"),
-        (["--input", "y=x.npy"], "--input y=x.npy: 'y' is no parameter (the entry takes x)"),
+        (["--input", "y=x.npy"], "--input y=x.npy: 'y' is not a parameter (the entry takes x)"),
         (["--input", "x=none.npy"], "none.npy: no such file"),
-        (["--input", "x="], "--input x=: a file is missing behind '=': write x=FILE.npy"),
+        (["--input", "x="], "--input x=: a file is missing after '=': write x=FILE.npy"),
         (["--expect", "x.npy"], "x.npy: holds one array without a name: save the results by name, as --output writes"),
         (["--expect", "none.npz"], "none.npz: no such file"),
         (["--output", "none/x.npz"], "none/x.npz: cannot be written: No such file or directory"),
@@ -167,7 +167,7 @@ def test_columns_first_inputs_become_rows_first(tmp_path: Path):
         (["--input", "text.npy"], "text.npy: is no .npy or .npz file of numbers"),
         (["--input", "x.npy"], "x.npy: holds one array without a name: write NAME=x.npy"),
         (["--input", "x=all.npz"], "all.npz: holds several arrays by name: write --input all.npz"),
-        (["--input", "all.npz"], "all.npz: array 'xx' is no parameter"),
+        (["--input", "all.npz"], "all.npz: array 'xx' is not a parameter"),
         (
             ["--input", "x=x64.npy"],
             "input x is float64[2, 3], but its parameter is float32[2, 3]: save it with .astype",
@@ -305,4 +305,4 @@ def @main(%x: Tensor[(2), float32]) { (Cons((%x, 1), Nil), @many(2000)) }""")
     assert "  -> out1: Cons(int32[] [2000], Cons(int32[] [1999], Cons(" in out
     assert len(out) < 600
     assert mir_run.main([*arguments, "--output", f"{tmp_path}/o.npz"]) == 2
-    assert "result out0 is no tensor: a .npz file holds tensors" in capsys.readouterr().err
+    assert "result out0 is not a tensor: a .npz file holds tensors" in capsys.readouterr().err

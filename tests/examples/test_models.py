@@ -160,8 +160,8 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     ("given", "message"),
     [
         (["lenet", "--out", "x", "--image", "32"], "unrecognized arguments: --image 32"),
-        (["vgg16", "--out", "x", "--image", "0"], "'0' is no whole number above 0"),
-        (["vgg16", "--out", "x", "--width", "wide"], "'wide' is no number above 0"),
+        (["vgg16", "--out", "x", "--image", "0"], "'0' is not a whole number above 0"),
+        (["vgg16", "--out", "x", "--width", "wide"], "'wide' is not a number above 0"),
         (["bert", "--out", "x", "--heads", "7"], "7 heads do not divide a hidden size of 768"),
         (["bert", "--out", "/dev/null/x"], "cannot be written: Not a directory"),
         (["mlp"], "the following arguments are required: --out"),

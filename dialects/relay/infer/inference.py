@@ -357,7 +357,7 @@ class Inference:
         if symbol is None:
             raise error_at(op, f"there is no function {global_text(name)}{near_global(name, self._symbols)}")
         call = f"write call_tir({global_text(name)}, …)"
-        raise error_at(op, f"{global_text(name)} is no Relay function but a '{symbol.name}'", call)
+        raise error_at(op, f"{global_text(name)} is not a Relay function but a '{symbol.name}'", call)
 
     def _call_global(self, op: ir.CallGlobalOp) -> None:
         name = op.callee.root_reference.data

@@ -156,7 +156,7 @@ def compile_match_buffer(c: Compiler, op: MatchBufferOp) -> Step:
         if isinstance(given, View):
             given = given.array
         if not is_array(given):
-            raise error_at(op, f"the argument for buffer '{name}' is no array")
+            raise error_at(op, f"the argument for buffer '{name}' is not an array")
         view = argument_view(given, dtype, lanes, name, op)
         settle_shape(f, view.shape)
         if strides is not None:
@@ -286,7 +286,7 @@ def compile_decl_buffer(c: Compiler, op: DeclBufferOp) -> Step:
         if isinstance(pointer, np.ndarray):
             pointer = Pointer(Storage(pointer.reshape(-1)))
         if not isinstance(pointer, Pointer):
-            raise error_at(op, f"the data of buffer '{op.var_name.data}' is no handle to memory")
+            raise error_at(op, f"the data of buffer '{op.var_name.data}' is not a handle to memory")
         start = pointer.offset
         scale, other = pointer.storage.array.dtype.itemsize, dtype.itemsize
         if scale != other:

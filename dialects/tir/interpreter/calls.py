@@ -268,7 +268,7 @@ def _access_ptr(op: CallOp, arguments: list[int], result: int | None) -> Step:
     def step(f: Frame) -> None:
         pointer = f.v[data]
         if not isinstance(pointer, Pointer):
-            raise error_at(op, "the second argument of T.tvm_access_ptr is no handle to memory")
+            raise error_at(op, "the second argument of T.tvm_access_ptr is not a handle to memory")
         f.v[result] = Pointer(pointer.storage, pointer.offset + f.v[offset])
 
     return step

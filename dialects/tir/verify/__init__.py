@@ -131,7 +131,7 @@ class _Verifier:
         if op.kind.data == "vectorized" and extent.value is None and not _mentions_vscale(extent):
             self.context.report(
                 op,
-                f"vectorized loop '{name}' has the extent {extent!r}, which is no constant",
+                f"vectorized loop '{name}' has the extent {extent!r}, which is not a constant",
                 "a vectorized loop becomes one vector: split it by a constant factor and vectorize the inner loop",
             )
         atom = self.context.analyzer.expr(op.loop_var).atom

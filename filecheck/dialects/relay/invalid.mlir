@@ -52,7 +52,7 @@
   %8 = "relay.call"(%f, %x) <{type_args = [tensor<f32>], attrs = {}}> : (!relay.func_type<[], [tensor<f32>], tensor<f32>>, tensor<f32>) -> tensor<f32>
   // expected-error@+1 {{'relay.call' does not verify: the result of the function must be float32, not int32: dtype float32 against int32}}
   %9 = "relay.call"(%f, %x) <{type_args = [], attrs = {}}> : (!relay.func_type<[], [tensor<f32>], tensor<f32>>, tensor<f32>) -> tensor<i32>
-  // expected-error@+1 {{'relay.call_global' does not verify: @kernel is no Relay function but a 'tir.prim_func'; write call_tir(@kernel, …)}}
+  // expected-error@+1 {{'relay.call_global' does not verify: @kernel is not a Relay function but a 'tir.prim_func'; write call_tir(@kernel, …)}}
   %10 = "relay.call_global"(%x) <{callee = @kernel, type_args = [], attrs = {}}> : (tensor<f32>) -> tensor<f32>
   // expected-error@+1 {{'relay.call_global' does not verify: there is no function @maine; did you mean @main?}}
   %11 = "relay.call_global"(%x) <{callee = @maine, type_args = [], attrs = {}}> : (tensor<f32>) -> tensor<f32>

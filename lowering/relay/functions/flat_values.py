@@ -52,7 +52,7 @@ def item_bytes(dtype: Attribute) -> int:
         case FixedBitwidthType():
             return dtype.bitwidth // 8
         case _:
-            raise TypeError(f"{dtype} is no element type of a tensor")
+            raise TypeError(f"{dtype} is not an element type of a tensor")
 
 
 def leaves_of(type: Attribute, where: SSAValue | None = None) -> tuple[Leaf, ...]:

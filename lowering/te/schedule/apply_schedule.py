@@ -86,14 +86,14 @@ class _Reader:
             case tir.ConstOp():
                 value = op.value
                 if isinstance(value, StringAttr):
-                    raise error_at(op, "a string is no number")
+                    raise error_at(op, "a string is not a number")
                 self.values[op.result] = ex.const(value.value.data, tir.type_to_dtype(op.result.type))
             case _ if isinstance(op, so.SCALARS):
                 parts = tuple(self._scalar(v) for v in op.operands)
                 kind = ex.Equality if isinstance(op, tir.EqOp | tir.NeOp) else ex.Apply
                 self.values[op.results[0]] = kind(type(op), parts, tir.type_to_dtype(op.results[0].type))  # type: ignore[arg-type]
             case _:
-                raise error_at(op, f"'{op.name}' is no step of a schedule")
+                raise error_at(op, f"'{op.name}' is not a step of a schedule")
 
     def _known(self) -> str:
         return f"it has {', '.join(dict.fromkeys(name for name, _ in self.names.tensors))}"

@@ -79,7 +79,9 @@ def cache_write(schedule: ScheduleData, tensor: Sequence[te.Tensor], scope: str)
     op = stage.operation
     if not isinstance(op, te.ComputeOp):
         raise refused(
-            stage, f"cannot cache what '{stage.name}' writes: it is no te.compute", "cache what reads it: s.cache_read"
+            stage,
+            f"cannot cache what '{stage.name}' writes: it is not a te.compute",
+            "cache what reads it: s.cache_read",
         )
     if {id(schedule.stage_of(t.op)) for t in tensor} != {id(stage)} or len(tensor) != op.num_outputs:
         raise refused(
@@ -102,7 +104,7 @@ def cache_write(schedule: ScheduleData, tensor: Sequence[te.Tensor], scope: str)
     for axis in spatial:
         if axis.iter_type != SPATIAL:
             raise refused(
-                stage, f"cannot cache '{stage.name}': loop '{axis.name}' is no axis of elements", "cache it first"
+                stage, f"cannot cache '{stage.name}': loop '{axis.name}' is not an axis of elements", "cache it first"
             )
         domain = domains[axis]
         new = Axis(f"{axis.name}.c", domain, SPATIAL, axis.dtype)
@@ -159,13 +161,13 @@ def rfactor(schedule: ScheduleData, tensor: te.Tensor, axis: IterVar, factor_axi
     op = stage.operation
     if not isinstance(op, te.ComputeOp) or not isinstance(op.body[0], te.Reduce):
         raise refused(
-            stage, f"cannot rfactor stage '{stage.name}': it is no reduction", "rfactor the stage that reduces"
+            stage, f"cannot rfactor stage '{stage.name}': it is not a reduction", "rfactor the stage that reduces"
         )
     leaf(stage, axis, "rfactor")
     if axis.iter_type != REDUCE:
         raise refused(
             stage,
-            f"cannot rfactor axis '{axis.name}' of stage '{stage.name}': it is no reduction axis",
+            f"cannot rfactor axis '{axis.name}' of stage '{stage.name}': it is not a reduction axis",
             f"its reduction axes are {', '.join(a.name for a in stage.leaves if a.iter_type == REDUCE)}",
         )
     reduction = op.body[0].reduction
@@ -192,7 +194,7 @@ def rfactor(schedule: ScheduleData, tensor: te.Tensor, axis: IterVar, factor_axi
         if id(each) in touched:
             raise refused(
                 stage,
-                f"cannot rfactor axis '{axis.name}' of stage '{stage.name}': it was made of '{each.name}' too, which is no reduction axis",
+                f"cannot rfactor axis '{axis.name}' of stage '{stage.name}': it was made of '{each.name}' too, which is not a reduction axis",
                 "fuse and split reduction axes among themselves",
             )
     arith, domains = Arith(), Domains()

@@ -324,7 +324,7 @@ def attach_path(stage: StageData) -> list[IterVar]:
                 path.append(leaf)
         if not starts:
             raise fail(
-                f"stage '{stage.name}' is computed at axis '{axis.name if axis is not None else '?'}' of stage '{target.name}', which is no loop of it",
+                f"stage '{stage.name}' is computed at axis '{axis.name if axis is not None else '?'}' of stage '{target.name}', which is not a loop of it",
                 f"its loops are {', '.join(leaf.name for leaf in target.leaves)}",
             )
         stage = target

@@ -59,7 +59,7 @@ def leaf(stage: StageData, axis: IterVar, doing: str) -> int:
             )
     raise refused(
         stage,
-        f"cannot {doing} axis '{axis.name}': it is no loop of stage '{stage.name}'",
+        f"cannot {doing} axis '{axis.name}': it is not a loop of stage '{stage.name}'",
         f"an axis belongs to one stage: s[{stage.name}] takes its own, as s[{stage.name}].op.axis[0]",
         _loops(stage),
     )
@@ -214,7 +214,7 @@ def bind(stage: StageData, ivar: IterVar, thread_ivar: IterVar) -> None:
     if not tag_of(thread_ivar):
         raise refused(
             stage,
-            f"axis '{ivar.name}' of stage '{stage.name}' is bound to '{thread_ivar.name}', which is no thread",
+            f"axis '{ivar.name}' of stage '{stage.name}' is bound to '{thread_ivar.name}', which is not a thread",
             'a thread is made by te.thread_axis("threadIdx.x")',
         )
     if ivar.iter_type not in (SPATIAL, REDUCE):
@@ -306,7 +306,7 @@ def storage_align(stage: StageData, axis: IterVar, factor: int, offset: int) -> 
     if not isinstance(op, te.ComputeOp) or not any(axis is each for each in op.axis):
         raise refused(
             stage,
-            f"cannot align axis '{axis.name}': it is no dimension of tensor '{stage.name}'",
+            f"cannot align axis '{axis.name}': it is not a dimension of tensor '{stage.name}'",
             f"take one of s[{stage.name}].op.axis",
         )
     if factor < 1:
@@ -424,7 +424,7 @@ def compute_inline(stage: StageData) -> None:
         what = "a reduction" if isinstance(op, te.ComputeOp) else "computed by statements"
         raise refused(
             stage,
-            f"cannot inline stage '{stage.name}': it is {what}, which is no expression of one element",
+            f"cannot inline stage '{stage.name}': it is {what}, which is not an expression of one element",
             f"compute it nearby instead: s[{stage.name}].compute_at(…)",
         )
     stage.attach_type, stage.attach_axis, stage.attach_stage = INLINE, None, None
@@ -449,7 +449,7 @@ def env_threads(stage: StageData, threads: Sequence[IterVar]) -> None:
     if not isinstance(stage.op, te.ScanOp):
         raise refused(
             stage,
-            f"stage '{stage.name}' is no scan, and env_threads is for scans",
+            f"stage '{stage.name}' is not a scan, and env_threads is for scans",
             "bind loops: s[…].bind(axis, thread)",
         )
     if stage.env_threads:

@@ -176,7 +176,7 @@ class Recorder:
             if not isinstance(axis.extent, ex.Const) or not isinstance(axis.min, ex.Const) or axis.min.value:
                 raise _NotWrittenError(
                     fail(
-                        f"thread '{axis.name}' has a range that is no number",
+                        f"thread '{axis.name}' has a range that is not a number",
                         "give the number of threads: te.thread_axis((0, 32), …)",
                     )
                 )
@@ -199,7 +199,7 @@ class Recorder:
             case _:
                 raise _NotWrittenError(
                     fail(
-                        f"an argument of {primitive} is no integer arithmetic",
+                        f"an argument of {primitive} is not integer arithmetic",
                         "arguments are numbers, sizes and axes, and what +, -, *, // and comparisons make of them",
                     )
                 )

@@ -220,7 +220,7 @@ def remap(reader: Reader, call: Call, names: list[Token], axes: Axes) -> None:
         )
     for name, kind, loop in zip(names, kinds, loops, strict=True):
         if kind not in "SR":
-            reader.fail(kinds_node, f"'{kind}' is no kind of axis here", "S is spatial, R is reduce")
+            reader.fail(kinds_node, f"'{kind}' is not a kind of axis here", "S is spatial, R is reduce")
         value = expr(reader, loop)
         made = value.owner.parent_op() if isinstance(value, BlockArgument) else None
         if not isinstance(made, ForOp):

@@ -132,7 +132,7 @@ def call_op(reader: Reader, node: Call, name: Token) -> SSAValue | None:
         if base in reader.names:
             return reader.value(read_method(reader, Token("NAME", base, name.start), attribute, node))
         if name in reader.names:
-            reader.fail(name, f"'{name}' is no function")
+            reader.fail(name, f"'{name}' is not a function")
         if attribute in reader.context.failed:
             raise MirError(())
         near = nearest(name, [*reader.functions.callees, *(f"T.{k}" for k in KNOWN)])

@@ -46,7 +46,7 @@ def for_loop(reader: Reader, statement: For) -> None:
         if not isinstance(call, Call) or read is None:
             reader.fail(
                 call,
-                "this is no loop",
+                "this is not a loop",
                 "a loop is over range(n), T.serial, T.parallel, T.vectorized, T.unroll, T.thread_binding or T.grid(m, n)",
             )
         read(reader, statement, names, call)

@@ -273,7 +273,7 @@ def _split(loop: _Loop, slices: dict[SSAValue, _Slice], name: str, trace: Tracer
             erase_op(item.op)
     if trace is not None:
         for value in needed:
-            trace(value, f"computed for all turns before @{name}")
+            trace(value, f"computed for all iterations before @{name}")
 
 
 def _read(loop: _Loop, item: _Slice, value: SSAValue, type: Attribute) -> None:

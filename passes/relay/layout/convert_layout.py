@@ -131,7 +131,9 @@ def _read(module: ModuleOp, text: str) -> dict[str, tuple[Layout, str]]:
 def _layout(module: ModuleOp, name: str, text: str, like: str) -> Layout:
     found = parse_layout(text)
     if found is None or sorted(found.axes) != sorted(like):
-        raise _error(module, f"'{text}' is no layout for {name}", f"it needs the axes {', '.join(like)}, as in {like}")
+        raise _error(
+            module, f"'{text}' is not a layout for {name}", f"it needs the axes {', '.join(like)}, as in {like}"
+        )
     return found
 
 

@@ -230,7 +230,7 @@ class _Rewriter:
                 site = _site(op, integers, types, make, wanted, is_last)
                 integers[result], types[result] = self.rules[op.OPERATOR.name](site)
             case _:
-                raise NotQuantizable("it is no operator")
+                raise NotQuantizable("it is not an operator")
 
     def discard(self, end: Operation, mark: Operation | None) -> None:
         """Takes away what was made in front of `end` since `mark` was there."""

@@ -224,7 +224,7 @@ def why_not_complete(block: tir.BlockOp, within: Operation | None = None) -> str
     """Returns why a block is not complete: each instance writes elements of its own, from finished inputs."""
     for name, kind in zip(block.iter_names.data, axis_kinds(block), strict=True):
         if kind != "S":
-            return f"axis '{name.data}' is no spatial axis"
+            return f"axis '{name.data}' is not a spatial axis"
     reason = why_not_dominant(block, within)
     if reason is not None:
         return reason

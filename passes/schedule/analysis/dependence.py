@@ -54,7 +54,9 @@ def why_turns_conflict(first: Nest, second: Nest) -> str | None:
             for b in theirs:
                 if a.buffer is b.buffer and not _apart(a, first, b, second):
                     name = tir.buffer_name(a.buffer)
-                    return f"a later turn of the first nest may touch the element of '{name}' that the second touches"
+                    return (
+                        f"a later iteration of the first nest may touch the element of '{name}' that the second touches"
+                    )
     return None
 
 

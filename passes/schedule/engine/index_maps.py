@@ -63,7 +63,7 @@ def _value(value: SSAValue, analyzer: Analyzer, parameters: Sequence[Atom]) -> E
             inner = atom.payload if isinstance(atom.payload, SSAValue) else value
             raise refuse(
                 value if isinstance(inner, BlockArgument) else inner,
-                "a lambda of a schedule computes indices from its parameters, and this is no integer arithmetic on them",
+                "a lambda of a schedule computes indices from its parameters, and this is not integer arithmetic on them",
                 "use +, -, *, //, %, T.min, T.max, comparisons and T.if_then_else",
             )
     return expr

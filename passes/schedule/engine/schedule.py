@@ -169,7 +169,7 @@ class Schedule(Primitives):
         if isinstance(argument, PlaceRV):
             raise refuse(
                 None,
-                f"the handle {argument!r} stands for the place '{argument.place}' that sample_compute_location drew, which is no loop",
+                f"the handle {argument!r} stands for the place '{argument.place}' that sample_compute_location drew, which is not a loop",
                 "only compute_at and reverse_compute_at take it",
             )
         return self.state.op(argument) if isinstance(argument, Handle) else argument

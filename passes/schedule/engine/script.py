@@ -41,7 +41,7 @@ class _Runner:
                 case SliceOp():
                     self.values[op.result] = self.values[op.list][op.bounds]
                 case _:
-                    raise error_at(op, f"'{op.name}' is no part of a schedule")
+                    raise error_at(op, f"'{op.name}' is not part of a schedule")
 
     def item(self, op: ItemOp) -> Any:
         """Returns one of a list."""

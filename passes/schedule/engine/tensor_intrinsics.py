@@ -78,7 +78,7 @@ def _function(name: str, value: object) -> tir.PrimFuncOp:
     if not isinstance(op, tir.PrimFuncOp):
         raise refuse(
             None,
-            f"tensor intrinsic '{name}': a {type(value).__name__} is no prim_func",
+            f"tensor intrinsic '{name}': a {type(value).__name__} is not a prim_func",
             "give two functions written with @T.prim_func",
         )
     return op.clone()
@@ -149,7 +149,7 @@ def parameter_buffers(function: tir.PrimFuncOp, name: str) -> list[SSAValue]:
         if not isinstance(param.type, tir.HandleType) or len(users) != 1 or not isinstance(users[0], tir.MatchBufferOp):
             raise refuse(
                 function,
-                f"tensor intrinsic '{name}': parameter '{label.data}' of '{function.sym_name.data}' is no buffer",
+                f"tensor intrinsic '{name}': parameter '{label.data}' of '{function.sym_name.data}' is not a buffer",
                 "take a T.Buffer, or a T.handle that one T.match_buffer uses",
             )
         found.append(users[0].result)

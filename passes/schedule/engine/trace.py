@@ -159,7 +159,7 @@ class Trace:
                 labels = tuple(str(label) for _, label in kinds)
                 signatures()[name]
             except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-                raise refuse(None, f"entry {number} of the data is no primitive of a trace", _FORM) from None
+                raise refuse(None, f"entry {number} of the data is not a primitive of a trace", _FORM) from None
             results += own
             trace.append(Instruction(name, arguments, tuple(own), labels), arguments.get("decision"))
         return trace

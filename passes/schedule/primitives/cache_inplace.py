@@ -48,7 +48,7 @@ def cache_inplace(
         if loop.kind.data not in ("serial", "unrolled"):
             raise refuse(
                 loop,
-                f"cache_inplace: the copies of '{name}' would stand in loop '{loop.var_name.data}', which is {loop.kind.data}: its turns would share the copy",
+                f"cache_inplace: the copies of '{name}' would stand in loop '{loop.var_name.data}', which is {loop.kind.data}: its iterations would share the copy",
                 "cache_inplace first",
             )
     holder = block.parent_op()

@@ -92,7 +92,7 @@ def check_compute_at(
         if not isinstance(buffer.owner, tir.AllocBufferOp):
             raise refuse(
                 block,
-                f"compute_at: block '{name}' writes '{tir.buffer_name(buffer)}', an output: it would be computed anew in each turn",
+                f"compute_at: block '{name}' writes '{tir.buffer_name(buffer)}', an output: it would be recomputed in each iteration",
                 "compute_at moves producers of intermediate buffers; reverse_compute_at moves consumers",
             )
     readers = consumers(block)
@@ -149,7 +149,7 @@ def reverse_compute_at(
     if reason is not None and reduction is not None:
         raise refuse(
             block,
-            f"reverse_compute_at: block '{name}' is no complete block: {reason}",
+            f"reverse_compute_at: block '{name}' is not a complete block: {reason}",
             f"nor is it a reduction block: {reduction}",
         )
     reason = why_not_affine(block)

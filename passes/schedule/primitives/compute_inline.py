@@ -93,7 +93,7 @@ def check_compute_inline(block: tir.BlockOp) -> tuple[tir.StoreOp, list[tir.Bloc
         if index not in axes and analyzer.expr(index).value is None:
             raise refuse(
                 store,
-                f"compute_inline: index {number} of '{tir.buffer_name(buffer)}' is no axis of block '{block.block_name.data}'",
+                f"compute_inline: index {number} of '{tir.buffer_name(buffer)}' is not an axis of block '{block.block_name.data}'",
                 "the block must write B[v0, v1, …], each index one axis of its own",
             )
     used = [i for i in store.indices if i in axes]
@@ -189,8 +189,8 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     if reason is not None:
         raise refuse(
             maker,
-            f"reverse_compute_inline: the producer, block '{maker.block_name.data}', is no complete block: {reason}",
-            "reverse_compute_at puts the block behind a producer that reduces",
+            f"reverse_compute_inline: the producer, block '{maker.block_name.data}', is not a complete block: {reason}",
+            "reverse_compute_at puts the block after a producer that reduces",
         )
     made, _ = _single_store(maker, "reverse_compute_inline")
     analyzer = Analyzer()
@@ -328,7 +328,7 @@ def _require_intermediate(block: tir.BlockOp, buffer: SSAValue, primitive_name: 
     if not isinstance(buffer.owner, tir.AllocBufferOp):
         raise refuse(
             block,
-            f"{primitive_name}: '{tir.buffer_name(buffer)}' is no intermediate buffer of the function: its contents are seen outside",
+            f"{primitive_name}: '{tir.buffer_name(buffer)}' is not an intermediate buffer of the function: its contents are seen outside",
             "only a buffer of T.alloc_buffer may vanish",
         )
 

@@ -123,7 +123,7 @@ def choice_of(block: tir.BlockOp) -> tuple[tir.StoreOp, SSAValue, SSAValue]:
             if isinstance(owner, tir.LoadOp | tir.IfThenElseOp):
                 raise refuse(
                     store,
-                    f"decompose_padding: the padding of block '{name}' is no constant",
+                    f"decompose_padding: the padding of block '{name}' is not a constant",
                     "the padding must be one value",
                 )
             pending += owner.operands

@@ -69,13 +69,13 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> Op
         raise refuse(
             block,
             f"decompose_reduction: the bindings of block '{name}' are not affine in its loops: {reason}",
-            "no two turns may run the same instance: bind each axis to loops of its own",
+            "no two iterations may run the same instance: bind each axis to loops of its own",
         )
     reason = why_not_reduction(block)
     if reason is not None:
         raise refuse(
             block,
-            f"decompose_reduction: block '{name}' is no reduction block: {reason}",
+            f"decompose_reduction: block '{name}' is not a reduction block: {reason}",
             "the block must set with T.init() what it then updates",
         )
     require_own_values(block, "decompose_reduction")

@@ -92,7 +92,7 @@ def _check(loop: tir.ForOp, block: tir.BlockOp, name: str, thread: str | None) -
         raise refuse(
             block,
             f"{name}: the bindings of block '{called}' are not affine in its loops: {reason}",
-            "no two turns may run the same instance: bind each axis to loops of its own",
+            "no two iterations may run the same instance: bind each axis to loops of its own",
         )
     analyzer = Analyzer()
     across_threads = _is_of_threads(thread)
@@ -102,8 +102,8 @@ def _check(loop: tir.ForOp, block: tir.BlockOp, name: str, thread: str | None) -
         if any(atom.payload is loop.loop_var for atom in free_vars(analyzer.expr(binding))):
             raise refuse(
                 loop,
-                f"{name}: loop '{var}' drives axis '{axis.data}' of block '{called}', which is no spatial axis: its turns depend on each other",
-                f"rfactor loop '{var}' to make its turns independent, or {name} a loop that drives spatial axes only"
+                f"{name}: loop '{var}' drives axis '{axis.data}' of block '{called}', which is not a spatial axis: its iterations depend on each other",
+                f"rfactor loop '{var}' to make its iterations independent, or {name} a loop that drives spatial axes only"
                 + _spatial_loops(block),
             )
 

@@ -90,7 +90,7 @@ def pad_value_of(buffer: SSAValue, given: object, rank: int) -> PadValue:
     if not fits:
         raise refuse(
             buffer,
-            f"transform_layout: pad_value {given!r} is no {dtype}, which the elements of '{name}' are",
+            f"transform_layout: pad_value {given!r} is not of dtype {dtype}, which the elements of '{name}' are",
             "give a number of that dtype",
         )
     assert isinstance(given, int)

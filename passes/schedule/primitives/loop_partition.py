@@ -96,7 +96,7 @@ def _sizes(loop: tir.ForOp, factors: list[int | None], extent: int) -> list[int]
         if factor is not None and (type(factor) is not int or factor <= 0):
             raise refuse(
                 loop,
-                f"loop_partition: {factor!r} is no number of turns of loop '{name}'",
+                f"loop_partition: {factor!r} is not a number of iterations of loop '{name}'",
                 "a factor is a positive number",
             )
     known = [factor for factor in factors if factor is not None]
@@ -106,7 +106,7 @@ def _sizes(loop: tir.ForOp, factors: list[int | None], extent: int) -> list[int]
         raise refuse(
             loop,
             f"loop_partition: the factors take {sum(known)} of the {counted(extent, 'turn')} of loop '{name}'",
-            "their sum must leave a turn for None" if least else "their sum is at most the loop's extent",
+            "their sum must leave an iteration for None" if least else "their sum is at most the loop's extent",
         )
     sizes = [rest if factor is None else factor for factor in factors]
     return sizes if None in factors or not rest else [*sizes, rest]

@@ -47,7 +47,7 @@ def merge(state: State, *loops: tir.ForOp) -> Operation:
                 names = earlier[-1].var_name.data, later[-1].var_name.data
                 raise refuse(
                     later[-1],
-                    f"merge: the turns of loops '{names[0]}' and '{names[1]}' cannot alternate: {reason}",
+                    f"merge: the iterations of loops '{names[0]}' and '{names[1]}' cannot alternate: {reason}",
                     "compute_at or reverse_compute_at move a block to where its values are needed",
                 )
     merged = _build(nests)
@@ -109,7 +109,7 @@ def _check_shape(one: Sequence[tir.ForOp], other: Sequence[tir.ForOp]) -> None:
             raise refuse(
                 b,
                 f"merge: loops {names} have the extents {analyzer.expr(a.extent)} and {analyzer.expr(b.extent)}",
-                "merged loops run the same number of turns; split one of them first",
+                "merged loops run the same number of iterations; split one of them first",
             )
         if a.kind.data != b.kind.data:
             raise refuse(b, f"merge: loops {names} are {a.kind.data} and {b.kind.data}")
@@ -125,7 +125,7 @@ def _check_neighbours(one: tir.ForOp, other: tir.ForOp) -> None:
     if following is not other:
         raise refuse(
             other,
-            f"merge: loop '{other.var_name.data}' does not stand directly behind loop '{one.var_name.data}'",
+            f"merge: loop '{other.var_name.data}' does not stand directly after loop '{one.var_name.data}'",
             "give the loops in the order of the program; what stands between them must be moved away first",
         )
 

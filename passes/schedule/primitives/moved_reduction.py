@@ -49,8 +49,8 @@ def check_moved_reduction(
         if read.buffer in made and any(not analyzer.can_prove_equal(low, high) for low, high in read.dims):
             raise refuse(
                 block,
-                f"reverse_compute_at: reduction block '{name}' reads several elements of '{tir.buffer_name(read.buffer)}' in one instance, which different turns of loop '{under}' make",
-                "choose a loop that makes all of them in one turn",
+                f"reverse_compute_at: reduction block '{name}' reads several elements of '{tir.buffer_name(read.buffer)}' in one instance, which different iterations of loop '{under}' make",
+                "choose a loop that makes all of them in one iteration",
             )
     iters: dict[Value, tuple[Value, Value]] = {each.loop_var: (each.min, each.extent) for each in loops}
     places: list[Expr] = []
@@ -75,7 +75,7 @@ def check_moved_reduction(
         reason = found.errors[0] if not found else "how many there are is not known"
         raise refuse(
             block,
-            f"reverse_compute_at: the turns of loop '{under}' are not known to run each instance of reduction block '{name}' once: {reason}",
+            f"reverse_compute_at: the iterations of loop '{under}' are not known to run each instance of reduction block '{name}' once: {reason}",
             "choose a loop outside of those that drive the reduction, or split without a rest",
         )
     _check_order(block, loops, places, analyzer)

@@ -82,7 +82,7 @@ def _condition(block: tir.BlockOp, loop: tir.ForOp) -> tuple[Expr, Analyzer]:
     if condition == TRUE:
         raise refuse(
             loop,
-            f"{NAME}: no turn of loop '{under}' is known to read padding alone",
+            f"{NAME}: no iteration of loop '{under}' is known to read padding alone",
             "choose a loop over the window, outside of those over what the window is moved by",
         )
     return condition, analyzer
@@ -105,7 +105,7 @@ def _factors(block: tir.BlockOp) -> set[SSAValue]:
     whole = block.find(tir.InitOp) is None and len(stores) == 1 and stores[0].predicate is None
     total = stores[0].value.owner if whole else None
     if not isinstance(total, tir.AddOp):
-        raise refuse(block, f"{NAME}: block '{name}' is no sum of products", SUM)
+        raise refuse(block, f"{NAME}: block '{name}' is not a sum of products", SUM)
     store, sides = stores[0], [_plain(total.lhs), _plain(total.rhs)]
     analyzer = Analyzer()
     places = [analyzer.expr(i) for i in store.indices]
@@ -116,7 +116,7 @@ def _factors(block: tir.BlockOp) -> set[SSAValue]:
     ]
     products = [s for s in sides if isinstance(s, tir.MulOp)]
     if len(old) != 1 or len(products) != 1:
-        raise refuse(block, f"{NAME}: block '{name}' is no sum of products", SUM)
+        raise refuse(block, f"{NAME}: block '{name}' is not a sum of products", SUM)
     factors = [_plain(products[0].lhs), _plain(products[0].rhs)]
     return {f.buffer for f in factors if isinstance(f, tir.LoadOp) and f.buffer is not store.buffer}
 

@@ -241,7 +241,7 @@ def _check_reduction(block: tir.BlockOp, grown: dict[SSAValue, Expr]) -> None:
             if not any(isinstance(side, tir.MulOp) for side in sides):
                 raise refuse(
                     op,
-                    f"pad_einsum: reduction axis '{label[0]}' is padded, but the block is no sum of products: zeros would change it",
+                    f"pad_einsum: reduction axis '{label[0]}' is padded, but the block is not a sum of products: zeros would change it",
                     "give 1 for reduction axes",
                 )
             factors = [load for side in sides if isinstance(side, tir.MulOp) for load in _loads(side)]

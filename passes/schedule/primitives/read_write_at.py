@@ -91,7 +91,7 @@ def read_at(
             if reached is None:
                 raise refuse(
                     reader,
-                    f"read_at: what block '{reader.block_name.data}' reads of '{name}' in a turn of loop '{under}' is not known",
+                    f"read_at: what block '{reader.block_name.data}' reads of '{name}' in an iteration of loop '{under}' is not known",
                     "cache_read copies all of a buffer",
                 )
             box = reached if box is None else united(box, reached, analyzer)
@@ -150,14 +150,14 @@ def write_at(
             raise refuse(
                 use.block,
                 f"write_at: block '{use.block.block_name.data}' uses '{name}' before block '{called}' and the threads that run it are done",
-                "only behind the copy is what was written in its place",
+                "only after the copy is what was written in its place",
             )
     analyzer = analyzer_for(all_loops_above(block))
     box = written_box(block, source, [*threads, *loops_between(block, loop)], analyzer)
     if isinstance(box, str):
         raise refuse(
             block,
-            f"write_at: what block '{called}' writes of '{name}' in a turn of loop '{under}' is no full box: {box}",
+            f"write_at: what block '{called}' writes of '{name}' in an iteration of loop '{under}' is not a full box: {box}",
             "the copy would overwrite elements that the block leaves alone",
         )
     sizes = _sizes(block, box, analyzer, "write_at")
@@ -182,7 +182,7 @@ def _checked(loop: tir.ForOp, block: tir.BlockOp, storage_scope: str, name: str)
         if each.kind.data == "vectorized":
             raise refuse(
                 each,
-                f"{name}: loop '{each.var_name.data}' is vectorized: its turns are lanes, which do not copy",
+                f"{name}: loop '{each.var_name.data}' is vectorized: its iterations are lanes, which do not copy",
                 "copy before vectorize",
             )
     return loop, block
@@ -221,7 +221,7 @@ def _sizes(block: tir.BlockOp, box: Box, analyzer: Analyzer, name: str) -> list[
         if any(atom in turns for atom in free_vars(size)):
             raise refuse(
                 block,
-                f"{name}: how many elements of '{tir.buffer_name(box.buffer)}' a turn copies in dimension {number} differs from turn to turn",
+                f"{name}: how many elements of '{tir.buffer_name(box.buffer)}' an iteration copies in dimension {number} differs from iteration to iteration",
                 "split loops without a rest first",
             )
     return sizes

@@ -144,7 +144,7 @@ def _evaluated(block: tir.BlockOp, index_map: AxesMap, primitive_name: str) -> l
     items = cast("Sequence[object]", given) if isinstance(given, list | tuple) else [given]
     for item in items:
         if not isinstance(item, Expr | int):
-            raise refuse(block, f"{primitive_name}: the map gives {item!r}, which is no index")
+            raise refuse(block, f"{primitive_name}: the map gives {item!r}, which is not an index")
         found.append(as_expr(item))
     return found
 
@@ -249,7 +249,7 @@ def _planned(
             if axis.kind != "S":
                 raise refuse(
                     block,
-                    f"{primitive_name}: the new indices of '{name}' use axis '{axis.name}', which is no spatial axis",
+                    f"{primitive_name}: the new indices of '{name}' use axis '{axis.name}', which is not a spatial axis",
                 )
     elif target in buffers_written(block):
         raise refuse(
@@ -324,7 +324,7 @@ def _holder(block: tir.BlockOp, target: SSAValue, written: bool, primitive_name:
         if isinstance(holder, tir.ForOp) and is_inside(holder, loop) and loop.kind.data not in ("serial", "unrolled"):
             raise refuse(
                 loop,
-                f"{primitive_name}: the copies of '{name}' would stand in loop '{loop.var_name.data}', which is {loop.kind.data}: its turns would share the new buffer",
+                f"{primitive_name}: the copies of '{name}' would stand in loop '{loop.var_name.data}', which is {loop.kind.data}: its iterations would share the new buffer",
                 f"{primitive_name} first",
             )
     return holder

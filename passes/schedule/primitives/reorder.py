@@ -261,7 +261,7 @@ def fuse(state: State, *loops: tir.ForOp, preserve_unit_iters: bool = True) -> O
     extent = Expr((), 1)
     for loop in loops:
         extent = extent * analyzer.expr(loop.extent)
-    require_countable(outermost, "fuse", "the turns of the fused loop", extent.value, type_)
+    require_countable(outermost, "fuse", "the iterations of the fused loop", extent.value, type_)
     clear_between(loops)
     builder = builder_before(outermost)
     zero = const_before(outermost, 0, outermost.extent)

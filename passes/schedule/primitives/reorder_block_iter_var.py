@@ -30,7 +30,7 @@ def reorder_block_iter_var(state: State, block: tir.BlockOp, new_order: Sequence
     if sorted(order) != list(range(count)):
         raise refuse(
             block,
-            f"reorder_block_iter_var: {order} is no order of the {counted(count, 'axis')} of block '{block.block_name.data}'",
+            f"reorder_block_iter_var: {order} is not an order of the {counted(count, 'axis')} of block '{block.block_name.data}'",
             f"list each of 0 to {count - 1} once" if count else "the block has no axes",
         )
     names, kinds = block.iter_names.data, block.iter_types.data

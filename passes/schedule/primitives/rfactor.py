@@ -106,7 +106,7 @@ def _planned(loop: tir.ForOp, factor_axis: int) -> _Plan:
         raise refuse(block, f"rfactor: the bindings of block '{name}' are not affine in its loops: {reason}")
     reason = why_not_reduction(block)
     if reason is not None:
-        raise refuse(block, f"rfactor: block '{name}' is no reduction block: {reason}")
+        raise refuse(block, f"rfactor: block '{name}' is not a reduction block: {reason}")
     require_own_values(block, "rfactor")
     loops = loops_above(block)
     reducing = _reducing(block, loop, loops)
@@ -124,7 +124,7 @@ def _planned(loop: tir.ForOp, factor_axis: int) -> _Plan:
     if extent is None:
         raise refuse(
             loop,
-            f"rfactor: the extent of loop '{called}' is no constant, so that no buffer can hold a result for each turn",
+            f"rfactor: the extent of loop '{called}' is not a constant, so that no buffer can hold a result for each iteration",
             "split it by a constant, and give the inner loop",
         )
     factored = axis_over(loop, f"v{called}", "S", analyzer)
@@ -228,7 +228,7 @@ def _require_read_as_written(block: tir.BlockOp) -> None:
     for consumer in consumers(block):
         reason = why_not_covered(block, consumer)
         if reason is not None:
-            raise refuse(consumer, f"rfactor: {reason}: the scope is no stage pipeline")
+            raise refuse(consumer, f"rfactor: {reason}: the scope is not a stage pipeline")
 
 
 def _copied(axis: Axis) -> Axis:

@@ -135,7 +135,7 @@ def _planned(block: tir.BlockOp, buffer: SSAValue) -> _Plan:
     if isinstance(box, str):
         raise refuse(
             block,
-            f"rolling_buffer: what block '{called}' writes of '{name}' in a turn of loop '{around.var_name.data}' is no full box: {box}",
+            f"rolling_buffer: what block '{called}' writes of '{name}' in an iteration of loop '{around.var_name.data}' is not a full box: {box}",
             "bind each axis that indexes it to loops that count by 1, as compute_at does",
         )
     if any(const_int(extent) != 1 for extent in write_regions(block)[0].extents):
@@ -151,8 +151,8 @@ def _planned(block: tir.BlockOp, buffer: SSAValue) -> _Plan:
     if rolling is None:
         raise refuse(
             block,
-            f"rolling_buffer: in no dimension of '{name}' do turns of a loop around block '{called}' and its readers share elements",
-            "the region of a turn must have a constant extent, and begin at `i * step` or `i * step // divisor` for a loop i, step less than extent",
+            f"rolling_buffer: in no dimension of '{name}' do iterations of a loop around block '{called}' and its readers share elements",
+            "the region of an iteration must have a constant extent, and begin at `i * step` or `i * step // divisor` for a loop i, step less than extent",
         )
     _check_turns(block, moving, box, around, analyzer)
     for user in users:
@@ -183,7 +183,7 @@ def _accesses(block: tir.BlockOp, buffer: SSAValue) -> list[AccessOp]:
     if not isinstance(owner, tir.AllocBufferOp):
         raise refuse(
             block,
-            f"rolling_buffer: '{name}' is no allocation of this function: its caller needs all of it",
+            f"rolling_buffer: '{name}' is not an allocation of this function: its caller needs all of it",
             "cache_write it first, and roll the copy",
         )
     if owner.stride_dims.data:
@@ -210,7 +210,7 @@ def _check_order(block: tir.BlockOp, users: Sequence[tir.BlockOp], around: tir.F
         raise refuse(
             block,
             f"rolling_buffer: block '{block.block_name.data}' stands under a branch",
-            "only a block that every turn runs can leave elements for the next",
+            "only a block that every iteration runs can leave elements for the next",
         )
 
 
@@ -260,7 +260,7 @@ def _check_turns(
         if loop.kind.data not in ("serial", "unrolled"):
             raise refuse(
                 loop,
-                f"rolling_buffer: loop '{loop.var_name.data}' is {loop.kind.data}, but the turns around '{name}' must run one after the other",
+                f"rolling_buffer: loop '{loop.var_name.data}' is {loop.kind.data}, but the iterations around '{name}' must run one after the other",
                 "roll along a serial loop, and bind or parallelize no loop around it",
             )
     for window in moving:
@@ -278,7 +278,7 @@ def _check_turns(
                 raise refuse(
                     inner,
                     f"rolling_buffer: how far loop '{inner.var_name.data}' runs depends on loop '{loop.var_name.data}'",
-                    "all turns must have the same loops inside",
+                    "all iterations must have the same loops inside",
                 )
 
 
@@ -287,8 +287,8 @@ def _check_reads(user: tir.BlockOp, box: Box, around: tir.ForOp, name: str, anal
     if not reads_within(user, box, around, analyzer):
         raise refuse(
             user,
-            f"rolling_buffer: block '{user.block_name.data}' is not known to read only what a turn of loop '{around.var_name.data}' computes of '{name}'",
-            "what earlier turns computed is overwritten",
+            f"rolling_buffer: block '{user.block_name.data}' is not known to read only what an iteration of loop '{around.var_name.data}' computes of '{name}'",
+            "what earlier iterations computed is overwritten",
         )
 
 
@@ -305,7 +305,7 @@ def _check_predicate(
         if any(v in turning for v in free_vars(condition)) and not bounds_an_axis(block, condition, analyzer):
             raise refuse(
                 block,
-                f"rolling_buffer: the condition {condition!r} of block '{block.block_name.data}' bounds no axis of it: in which turns an element is computed is not known",
+                f"rolling_buffer: the condition {condition!r} of block '{block.block_name.data}' bounds no axis of it: in which iterations an element is computed is not known",
                 "a condition may say from or up to which value an axis runs",
             )
 
@@ -324,7 +324,7 @@ def _check_values(block: tir.BlockOp, first: tir.ForOp, users: Sequence[tir.Bloc
         if reason is not None:
             raise refuse(
                 each,
-                f"rolling_buffer: what loop '{first.var_name.data}' computes of '{name}' may differ from turn to turn: {reason}",
+                f"rolling_buffer: what loop '{first.var_name.data}' computes of '{name}' may differ from iteration to iteration: {reason}",
                 "what is kept must be what would be computed again",
             )
         own = set(buffers_written(each))
@@ -377,9 +377,9 @@ def _why_not_fixed(maker: tir.BlockOp, turns: Set[SSAValue]) -> str | None:
         if const_int(extent) == 1:
             continue
         if kind.data == "S" and variable not in placed:
-            return f"axis '{axis.data}' of block '{called}' is no index of what it writes"
+            return f"axis '{axis.data}' of block '{called}' is not an index of what it writes"
         if kind.data == "R" and any(v.payload in turns for v in free_vars(analyzer.expr(binding))):
-            return f"axis '{axis.data}' of block '{called}' is reduced over several turns"
+            return f"axis '{axis.data}' of block '{called}' is reduced over several iterations"
     return None
 
 

@@ -158,7 +158,7 @@ def sample_compute_location(state: State, block: tir.BlockOp, decision: int | No
         if not outer:
             raise refuse(
                 block,
-                f"sample_compute_location: decision {decision} is no place for block '{block.block_name.data}', nor is any further out",
+                f"sample_compute_location: decision {decision} is not a place for block '{block.block_name.data}', nor is any further out",
                 f"possible are {', '.join(map(str, places))}",
             )
         decision = max(outer)
@@ -206,7 +206,7 @@ def _extent(loop: tir.ForOp, n: int, name: str) -> int:
     if extent >= LONGEST_LOOP:
         raise refuse(
             loop,
-            f"{name}: loop '{called}' has {extent} turns; tiles are drawn of fewer than {LONGEST_LOOP}",
+            f"{name}: loop '{called}' has {extent} iterations; tiles are drawn of fewer than {LONGEST_LOOP}",
             "split it first",
         )
     if not 1 <= n <= MOST_TILES:

@@ -101,7 +101,7 @@ def set_scope(state: State, block: tir.BlockOp, buffer_index: int | str, storage
     if not isinstance(buffer.owner, tir.AllocBufferOp):
         raise refuse(
             buffer,
-            f"set_scope: buffer '{tir.buffer_name(buffer)}' is no allocation of this function, so its scope is its caller's",
+            f"set_scope: buffer '{tir.buffer_name(buffer)}' is not an allocation of this function, so its scope is its caller's",
             "cache_write it first",
         )
     require_scope(block, storage_scope, "set_scope")

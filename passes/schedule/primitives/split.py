@@ -49,7 +49,7 @@ def split(
     known = [f for f in factors if f is not None]
     for factor in known:
         if type(factor) is not int or factor <= 0:
-            raise refuse(loop, f"split: {factor!r} is no factor of loop '{name}'", "a factor is a positive number")
+            raise refuse(loop, f"split: {factor!r} is not a factor of loop '{name}'", "a factor is a positive number")
     analyzer = Analyzer()
     extent = analyzer.expr(loop.extent)
     product = prod(known)
@@ -60,13 +60,15 @@ def split(
         if extent.value is not None and product < extent.value:
             raise refuse(
                 loop,
-                f"split: the factors {list(factors)} make {product} turns, but loop '{name}' has {extent.value}",
+                f"split: the factors {list(factors)} make {product} iterations, but loop '{name}' has {extent.value}",
                 "the product must be at least the loop's extent; or give None for one factor",
             )
         if extent.value is None:
             raise refuse(loop, f"split: loop '{name}' has a symbolic extent", "give None for one factor")
     type_ = loop.loop_var.type
-    require_countable(loop, "split", f"the turns of loop '{name}'", max(product, (rest * product).value or 0), type_)
+    require_countable(
+        loop, "split", f"the iterations of loop '{name}'", max(product, (rest * product).value or 0), type_
+    )
     sizes = [rest if f is None else Expr((), f) for f in factors]
     total = rest * product
     exact = analyzer.can_prove_equal(total, extent)

@@ -39,7 +39,7 @@ def storage_align(
     if factor <= 0:
         raise refuse(
             block,
-            f"storage_align: factor {factor} for dimension {axis} of buffer '{name}' is no positive number",
+            f"storage_align: factor {factor} for dimension {axis} of buffer '{name}' is not a positive number",
             "the stride is made a multiple of the factor, plus the offset",
         )
     if not -type_.rank <= axis < type_.rank:
@@ -51,7 +51,7 @@ def storage_align(
     if not isinstance(buffer.owner, tir.AllocBufferOp):
         raise refuse(
             buffer,
-            f"storage_align: buffer '{name}' is no allocation of this function, so its strides are its caller's",
+            f"storage_align: buffer '{name}' is not an allocation of this function, so its strides are its caller's",
             "cache_write it first",
         )
     for what, number in (("the factor", factor), ("the offset", abs(offset))):

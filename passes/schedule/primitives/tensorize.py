@@ -339,7 +339,7 @@ class Matcher:
         if not self.analyzer.can_prove_equal(mine_extent, extent):
             raise self.differs(
                 mine,
-                f"{describe(mine)} has {mine_extent!r} turns, where {describe(other)} of the description has {extent!r}",
+                f"{describe(mine)} has {mine_extent!r} iterations, where {describe(other)} of the description has {extent!r}",
                 other,
             )
         if mine.kind != other.kind or mine.thread != other.thread:

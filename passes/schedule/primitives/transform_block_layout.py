@@ -66,7 +66,7 @@ def transform_block_layout(state: State, block: tir.BlockOp, index_map: IndexMap
             raise refuse(
                 block,
                 f"transform_block_layout: axis '{axis.name}' of block '{name}' has no constant domain that begins at 0",
-                "only axes with T.axis.…(number, …) can be laid out anew",
+                "only axes with T.axis.…(number, …) can be laid out again",
             )
         extents.append(extent)
     ranges: dict[Value, tuple[Value, Value]] = {s: (0, e) for s, e in zip(symbols, extents, strict=True)}
@@ -225,7 +225,7 @@ def _symbols(block: tir.BlockOp, index_map: IndexMap) -> list[Expr]:
 
 def _index(block: tir.BlockOp, item: object) -> Expr:
     if not isinstance(item, Expr | int):
-        raise refuse(block, f"transform_block_layout: the map gives {item!r}, which is no index")
+        raise refuse(block, f"transform_block_layout: the map gives {item!r}, which is not an index")
     return as_expr(item)
 
 

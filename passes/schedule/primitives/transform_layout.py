@@ -212,7 +212,7 @@ def _evaluate(block: tir.BlockOp, index_map: IndexMap, rank: int) -> tuple[list[
         elif isinstance(item, Expr | int):
             results.append(as_expr(item))
         else:
-            raise refuse(block, f"transform_layout: the map gives {item!r}, which is no index")
+            raise refuse(block, f"transform_layout: the map gives {item!r}, which is not an index")
     return symbols, results, separators
 
 

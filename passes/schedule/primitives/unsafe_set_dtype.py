@@ -36,7 +36,7 @@ def unsafe_set_dtype(state: State, block: tir.BlockOp, buffer_index: int | str, 
     if not isinstance(buffer.owner, tir.AllocBufferOp):
         raise refuse(
             buffer,
-            f"unsafe_set_dtype: buffer '{name}' is no allocation of this function, so its dtype is its caller's",
+            f"unsafe_set_dtype: buffer '{name}' is not an allocation of this function, so its dtype is its caller's",
             "cache_write it first",
         )
     if element == old.dtype:

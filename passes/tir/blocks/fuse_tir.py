@@ -146,7 +146,7 @@ class _Fusion:
         self.results: list[tuple[relay.CallTirOp, int]] = []
         for value in function.body.block.args:
             if not isinstance(value.type, TensorType):
-                raise _Cannot(function, "a parameter is no tensor")
+                raise _Cannot(function, "a parameter is not a tensor")
         for op in function.body.block.ops:
             match op:
                 case relay.CallTirOp():
@@ -160,7 +160,7 @@ class _Fusion:
                 case relay.ReturnOp():
                     self.results = self._fields(op, op.value)
                 case _:
-                    raise _Cannot(op, f"'{op.name}' is no call of a prim_func")
+                    raise _Cannot(op, f"'{op.name}' is not a call of a prim_func")
         if not self.steps:
             raise _Cannot(function, "it calls no prim_func")
         if len(set(self.results)) != len(self.results):
@@ -168,7 +168,7 @@ class _Fusion:
 
     def _call(self, op: relay.CallTirOp, callee: tir.PrimFuncOp | None) -> None:
         if callee is None:
-            raise _Cannot(op, f"@{op.callee.root_reference.data} is no prim_func")
+            raise _Cannot(op, f"@{op.callee.root_reference.data} is not a prim_func")
         types = [_buffer_type(op, callee, parameter) for parameter in callee.params]
         count = len(op.result.type.types.data) if isinstance(op.result.type, TupleTypeAttr) else 1
         self.steps.append((op, callee, types))
@@ -250,7 +250,7 @@ def _buffer_type(call: relay.CallTirOp, callee: tir.PrimFuncOp, parameter: SSAVa
         return parameter.type
     match = _match_of(parameter)
     if match is None:
-        raise _Cannot(call, f"a parameter of @{callee.sym_name.data} is no buffer")
+        raise _Cannot(call, f"a parameter of @{callee.sym_name.data} is not a buffer")
     type = match.result.type
     if type.static_shape is None or match.stride_dims.data or match.elem_offset is not None or match.data is not None:
         raise _Cannot(

@@ -35,7 +35,7 @@ def param_strides(function: te.FuncOp) -> Strides:
     if not is_strides(attr):
         raise error_at(
             function,
-            f"{PARAM_STRIDES} of '{name}' is no list of lists of integers",
+            f"{PARAM_STRIDES} of '{name}' is not a list of lists of integers",
             "for each parameter it has a list of strides in elements, or [] for a compact tensor: [[32, 1], []]",
         )
     given = strides_from(attr)

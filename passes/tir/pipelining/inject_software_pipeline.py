@@ -68,7 +68,7 @@ def _inject(loop: tir.ForOp) -> None:
     if len(statements) < 2:
         raise error_at(
             loop,
-            f"the body of the software pipeline '{loop.var_name.data}' is no sequence of statements: it has one only",
+            f"the body of the software pipeline '{loop.var_name.data}' is not a sequence of statements: it has one only",
             "a pipeline overlaps several statements; take the annotations away, or split the statement",
         )
     dependences = Dependences(loop, statements, [allocation.result for allocation in allocations])
@@ -114,7 +114,7 @@ def _statements(loop: tir.ForOp, block: Block) -> list[Operation]:
             what = "a let" if isinstance(op, tir.LetOp) else f"'{op.name.removeprefix('tir.')}'"
             raise error_at(
                 op,
-                f"the body of the software pipeline '{loop.var_name.data}' is no sequence of statements: it has {what}",
+                f"the body of the software pipeline '{loop.var_name.data}' is not a sequence of statements: it has {what}",
                 "what acts on the statements after it belongs around the loop, or into one statement",
             )
         if not op.results:

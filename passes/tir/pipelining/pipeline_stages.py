@@ -57,7 +57,7 @@ def numbers(loop: tir.ForOp, key: str) -> list[int]:
         found = [found]
     values = cast("list[object]", found)
     if not all(isinstance(n, int) and n >= 0 for n in values):
-        raise error_at(loop, f"the annotation {key} of loop '{loop.var_name.data}' is no list of numbers from 0 on")
+        raise error_at(loop, f"the annotation {key} of loop '{loop.var_name.data}' is not a list of numbers from 0 on")
     return cast("list[int]", values)
 
 
@@ -81,7 +81,7 @@ def make_statements(loop: tir.ForOp, blocks: Sequence[tir.BlockOp]) -> list[Stat
     if sorted(orders) != list(range(len(orders))):
         raise error_at(
             loop,
-            f"{ORDER} of loop '{name}' is no order: {orders}",
+            f"{ORDER} of loop '{name}' is not an order: {orders}",
             f"it gives each statement a place of its own, from 0 to {len(orders) - 1}",
         )
     made = [

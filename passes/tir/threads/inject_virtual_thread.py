@@ -53,7 +53,7 @@ class VirtualThreads:
         if count is None or count.value < 1:
             raise error_at(
                 op,
-                f"the number of virtual threads '{tag}' is {'no number' if count is None else count.value}",
+                f"the number of virtual threads '{tag}' is {'not a number' if count is None else count.value}",
                 "virtual threads are written out by the compiler: there is a known number of them, at least 1",
             )
         self.count = int(count.value)

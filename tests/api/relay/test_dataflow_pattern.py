@@ -208,7 +208,7 @@ def test_partition_along_a_path() -> None:
 
 
 def test_partition_of_functions_and_bindings() -> None:
-    """What a function or a let of the match binds is no input of the new function; names are TVM's."""
+    """What a function or a let of the match binds is not an input of the new function; names are TVM's."""
     a, b, c, d = (wildcard() for _ in range(4))
     inner = dfp.FunctionPattern([c, d], is_op("nn.dense")(c, d))
     p, q = relay.var("p"), relay.var("q")

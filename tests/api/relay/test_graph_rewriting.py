@@ -151,9 +151,9 @@ def test_call_tir_by_name() -> None:
 def test_refusals() -> None:
     builder = relay.BlockBuilder()
     x = relay.var("x", shape=(4,))
-    with pytest.raises(MirError, match="call_te: argument 0 is no tensor"):
+    with pytest.raises(MirError, match="call_te: argument 0 is not a tensor"):
         builder.call_te(topi.exp, relay.var("t", relay.TupleType([])))
-    with pytest.raises(MirError, match="gave 3, which is no TE tensor"):
+    with pytest.raises(MirError, match="gave 3, which is not a TE tensor"):
         builder.call_te(lambda tensor: 3, x)
     with pytest.raises(AttributeError, match=r"module 'mirstack\.topi' has no attribute 'nothing'"):
         topi.nothing  # noqa: B018

@@ -194,7 +194,7 @@ def test_variables_out_of_place() -> None:
     assert Path(__file__).name in str(error.value)
     with pytest.raises(MirError, match="the variable %x is bound twice"):
         mirstack.IRModule.from_expr(relay.Function([x, x], x))
-    with pytest.raises(MirError, match="the operator exp is no value"):
+    with pytest.raises(MirError, match="the operator exp is not a value"):
         mirstack.IRModule.from_expr(relay.Tuple([relay.op.get("exp")]))
     with pytest.raises(MirError, match="the module has no function @f; it has @main"):
         mirstack.IRModule.from_expr(x)["f"]

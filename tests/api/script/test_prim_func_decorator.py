@@ -171,7 +171,7 @@ def test_attributes_of_a_function() -> None:
     assert other.without_attr("flags").attrs == {"global_symbol": "other"}
     assert other.with_attr({"global_symbol": "renamed"}).name == "renamed"
     assert "private=True" in other.without_attr("global_symbol").script()
-    with pytest.raises(TypeError, match="is no number, string, list or dictionary"):
+    with pytest.raises(TypeError, match="is not a number, string, list or dictionary"):
         other.with_attr("flags", object())
 
 

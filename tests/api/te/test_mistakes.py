@@ -35,7 +35,7 @@ def aligned(factor: int, offset: int) -> None:
         (lambda: te.create_prim_func([rows()]), "tensor 'A' is read, but neither computed before nor a parameter"),
         (lambda: lowered(rows("E")), "parameter 'E' is computed by no stage of this schedule"),
         (lambda: lowered(A), "'A' is a parameter twice"),
-        (lambda: lowered(name="a b"), "'a b' cannot be the name of a function: it is no identifier"),
+        (lambda: lowered(name="a b"), "'a b' cannot be the name of a function: it is not an identifier"),
         (lambda: te.reduce_axis((4, 0), "k"), "reduce_axis 'k' ends at 0, before it begins at 4"),
         (lambda: te.compute((4,), 5), "a compute takes a function of its axes, lambda i, j: …, not the number 5"),  # type: ignore[arg-type]
         (lambda: te.var(5), "the name of a variable is a string, not the number 5"),  # type: ignore[arg-type]

@@ -78,7 +78,7 @@ def refusal(**options: str) -> str:
 
 def test_refusals_show_the_program() -> None:
     text = refusal()
-    assert "parallel: loop 'k' drives axis 'vk' of block 'Y', which is no spatial axis" in text
+    assert "parallel: loop 'k' drives axis 'vk' of block 'Y', which is not a spatial axis" in text
     assert "rfactor loop 'k' to make its turns independent" in text and "('i', 'j')" in text
     assert "    for i, j, k in T.grid(16, 16, 16):\n              ^" in text
     assert "in the program as it is here" not in refusal(error_render_level="fast")

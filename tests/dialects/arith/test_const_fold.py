@@ -149,7 +149,7 @@ def test_one_constant(op: str, dtype: str, left: float | None, right: float | No
     if op in OPS:
         builder, type = ExprBuilder(), dtype_to_type(dtype)
         value = builder.value(Const(1, type))
-        # A value that is no constant: it is made by an op that nothing folds.
+        # A value that is not a constant: it is made by an op that nothing folds.
         value = builder.node(OPS["min"], value, value)
         a, b = (value if v is None else Const(v, type) for v in (left, right))
         result = builder.binary(OPS[op], a, b)

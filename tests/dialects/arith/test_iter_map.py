@@ -70,7 +70,7 @@ REFUSED = [
     ([i * i], {i: 8}, x.TRUE, "i * i multiplies loop variables"),
     ([x.minimum(i, j)], {i: 8, j: 4}, x.TRUE, "T.min(i, j) is not affine in the loops"),
     ([n // i], {i: 8}, x.TRUE, "n // i divides by a loop variable"),
-    ([(i + 1) // 4], {i: 8}, x.TRUE, "the offset 1 is no multiple of 4"),
+    ([(i + 1) // 4], {i: 8}, x.TRUE, "the offset 1 is not a multiple of 4"),
     ([(i * 3) // 2], {i: 8}, x.TRUE, "neither of 2 and the factor 3 divides the other"),
 ]
 

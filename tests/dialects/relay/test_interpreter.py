@@ -90,7 +90,7 @@ def test_data_types() -> None:
     assert number(text, 10_000) == 50_005_000
     value = interpret(parse_mir(text), "range", [np.array(1, np.int32)])
     assert isinstance(value, AdtValue) and repr(value) == "Cons(…)" and repr(value.fields[1]) == "Nil()"
-    with pytest.raises(MirError, match="which is no tensor"):
+    with pytest.raises(MirError, match="which is not a tensor"):
         flatten(value)
 
 

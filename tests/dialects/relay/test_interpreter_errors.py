@@ -65,7 +65,7 @@ def test_a_result_that_is_not_of_its_type(block: Block):
 
 def test_a_call_of_a_tensor(block: Block):
     call = ir.CallOp(block.args[0], [block.args[0]])
-    assert "float32[2] is called, but is no function" in message(block, [call, ir.ReturnOp(call)])
+    assert "float32[2] is called, but is not a function" in message(block, [call, ir.ReturnOp(call)])
 
 
 def test_a_vector_as_condition(block: Block):
@@ -75,7 +75,7 @@ def test_a_vector_as_condition(block: Block):
 
 def test_a_read_of_a_tensor(block: Block):
     read = ir.RefReadOp(block.args[0])
-    assert "float32[2] is no reference" in message(block, [read, ir.ReturnOp(read)])
+    assert "float32[2] is not a reference" in message(block, [read, ir.ReturnOp(read)])
 
 
 def test_a_function_that_is_not_there(block: Block):
@@ -87,10 +87,10 @@ def test_a_tuple_given_to_a_tir_function(block: Block):
     fields = ir.TupleOp([block.args[0]])
     call = ir.CallTirOp("g", [fields], VECTOR)
     other = ir.FuncOp("g", ["x"], [], ret_type=VECTOR, body=Region(Block(arg_types=[VECTOR])))
-    assert "argument 0 of call_tir(@g, …) is no tensor" in message(block, [fields, call, ir.ReturnOp(call)], other)
+    assert "argument 0 of call_tir(@g, …) is not a tensor" in message(block, [fields, call, ir.ReturnOp(call)], other)
 
 
 def test_a_result_that_holds_no_tensor():
     with pytest.raises(MirError) as error:
         flatten((X, AdtValue("List", "Nil", ())))
-    assert "the result holds Nil(), which is no tensor" in str(error.value)
+    assert "the result holds Nil(), which is not a tensor" in str(error.value)

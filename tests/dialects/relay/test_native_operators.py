@@ -220,7 +220,7 @@ def test_what_is_not_native_says_why() -> None:
 @pytest.mark.parametrize("opt_level", (0, 3))
 @pytest.mark.parametrize("size", (1, 3, 7, 9, 17, 31, 33))
 def test_bfloat16_of_any_length(size: int, opt_level: int) -> None:
-    """Vectors of bfloat16 whose length is no power of two."""
+    """Vectors of bfloat16 whose length is not a power of two."""
     import mirstack
 
     text = f"def @main(%x: Tensor[({size}), bfloat16]) {{ (copy(%x), abs(%x), reverse(%x, axis=0), where(less(%x, negative(%x)), %x, sum(%x))) }}"

@@ -137,7 +137,7 @@ def check_compute(
     placeholders = [te.placeholder(a.shape, a.dtype.name, f"p{n}") for n, a in enumerate(arrays)]
     assert operator.compute is not None
     outputs = operator.compute(attrs, placeholders, type)
-    # An output that is an input, or the same as another, is no compute of its own.
+    # An output that is an input, or the same as another, is not a compute of its own.
     outputs = [te.compute(t.shape, lambda *i, t=t: t(*i), name=f"out{n}") for n, t in enumerate(outputs)]
     function = te.func("f", [*placeholders, *outputs])
     named = interpret_te_func(function, {f"p{n}": a for n, a in enumerate(arrays)})

@@ -11,7 +11,7 @@ ERRORS = [
     ("nn.nll_loss", {"ignore_index": -1}, "2,3 3:int32 3", "nn.nll_loss: 'targets' (Tensor[(3), int32]) must have the shape of 'predictions' (Tensor[(2, 3), float32]) without its classes, axis 1"),
     ("nn.nll_loss", {"ignore_index": -1, "reduction": "x"}, "2,3 2:int32 3", "nn.nll_loss: reduction='x' must be mean, sum or none"),
     ("nn.dilate", {"strides": (2,)}, "2,3", "nn.dilate: strides=[2] must have a positive number for each axis of 'x' (Tensor[(2, 3), float32])"),
-    ("nn.fifo_buffer", {"axis": 0}, "4,3 2,3", "nn.fifo_buffer: 'data' (Tensor[(4, 3), float32]) must have the shape of 'buffer' (Tensor[(2, 3), float32]) but for axis 0, along which it must not be longer"),
+    ("nn.fifo_buffer", {"axis": 0}, "4,3 2,3", "nn.fifo_buffer: 'data' (Tensor[(4, 3), float32]) must have the shape of 'buffer' (Tensor[(2, 3), float32]) except for axis 0, along which it must not be longer"),
     ("nn.max_pool2d_grad", {"pool_size": (2, 2)}, "1,2,3,3 1,2,3,3", "nn.max_pool2d_grad: 'out_grad' (Tensor[(1, 2, 3, 3), float32]) must have the pooling's result's sizes (1, 2, 2, 2) along NCHW"),
     ("nn.conv2d_backward_weight", {"kernel_size": (1, 1), "kernel_layout": "NCHW"}, "2,2,3,3 1,2,3,3", "nn.conv2d_backward_weight: 'grad' (Tensor[(2, 2, 3, 3), float32]) and 'data' (Tensor[(1, 2, 3, 3), float32]) must be of as many images"),
     ("nn.conv2d_backward_weight", {}, "1,2,3,3 1,2,3,3", "nn.conv2d_backward_weight: kernel_size must be given, as two positive numbers"),

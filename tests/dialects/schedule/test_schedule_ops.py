@@ -86,7 +86,7 @@ schedule.script @s {{
         ("schedule.split(loop = %i, loop = %i)", "split is given the argument 'loop' twice"),
         ("schedule.vectorize(%i32)", "%i32 is used before it is defined"),
         ("%c = \"test.op\"() : () -> i32 schedule.vectorize(%c)", "a schedule primitive takes handles, not i32"),
-        ("schedule.reorder(*3)", "a list of handles is expected behind '*'"),
+        ("schedule.reorder(*3)", "a list of handles is expected after '*'"),
         ("schedule.parallel(?)", "identifier expected of an argument"),
         ("schedule.split(%i, factors = ?)", "an argument is expected: %handle, *%handles, a number"),
         ("%n = schedule.parallel(%i) : !schedule.loop", "parallel gives nothing, but 1 name takes a result"),
@@ -109,7 +109,7 @@ schedule.script @s {{
         (
             "\"schedule.vectorize\"(%i) <{arguments = {loop = i32}, positional = 1, result_names = []}>"
             " : (!schedule.loop) -> ()",
-            "'i32' is no argument of a schedule primitive",
+            "'i32' is not an argument of a schedule primitive",
         ),
         (
             "\"schedule.vectorize\"(%i) <{arguments = {loop = #schedule.operand<0>}, positional = 2, result_names = []}>"

@@ -71,7 +71,7 @@ def test_kinds() -> None:
     assert fits(parse_kind("lambda"), lambda i: i)
     assert fits(parse_kind("list[any]"), [{"a": 1}, "x"])
     assert spoken(parse_kind("list[block | str] | none")) == "a list of blocks or strings or None"
-    with pytest.raises(ValueError, match="is no kind of argument"):
+    with pytest.raises(ValueError, match="is not a kind of argument"):
         parse_kind("")
 
 
@@ -83,9 +83,9 @@ def test_nearest() -> None:
 def test_values_that_are_no_arguments() -> None:
     from mirstack.dialects.schedule.arguments import Encoder
 
-    with pytest.raises(SignatureError, match="inf is no argument of a schedule primitive"):
+    with pytest.raises(SignatureError, match="inf is not an argument of a schedule primitive"):
         Encoder().encode(float("inf"))
-    with pytest.raises(SignatureError, match="18446744073709551616 is no argument of a schedule primitive"):
+    with pytest.raises(SignatureError, match="18446744073709551616 is not an argument of a schedule primitive"):
         Encoder().encode(1 << 64)
-    with pytest.raises(SignatureError, match="is no argument of a schedule primitive"):
+    with pytest.raises(SignatureError, match="is not an argument of a schedule primitive"):
         Encoder().encode({1, 2})  # type: ignore[arg-type]

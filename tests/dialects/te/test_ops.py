@@ -84,7 +84,7 @@ WRONG = {
     "compute 'B' makes a tensor of int32, but its body yields float32": [A, compute(f"{READ}\n{YIELD}", "!te.tensor<[4 : i32], i32>"), "RET"],
     "a reduction must be the whole value of compute 'B'": [
         A, K, compute(f'{READ_K}\n{REDUCE}\n%y = "tir.add"(%s, %s) : (f32, f32) -> f32\n"tir.yield"(%y) : (f32) -> ()'), "RET"],
-    "'tir.var' is no expression, so it cannot stand in the body of compute 'B'": [A, compute(f"{N}\n{READ}\n{YIELD}"), "RET"],
+    "'tir.var' is not an expression, so it cannot stand in the body of compute 'B'": [A, compute(f"{N}\n{READ}\n{YIELD}"), "RET"],
     "axis 'k' is used in compute 'B', which does not reduce over it": [A, K, compute(f"{READ_K}\n{YIELD}"), "RET"],
     "unknown reduction 'mean'; a reduction is sum, prod, min, max, all, any, custom": [A, K, reduce("mean", "%x, %k", "1, 1, 0, 0, 0", "f32, i32"), "RET"],
     "a custom reduction takes a te.comm_reducer": [A, K, reduce("custom", "%x, %k", "1, 1, 0, 0, 0", "f32, i32"), "RET"],
@@ -107,7 +107,7 @@ WRONG = {
     "the state 'S' of scan 'Y' and its update 'B' differ in shape or dtype": [
         A, STATE.replace("4 : i32", "5 : i32"), UPDATE.replace("(%S, %p) : (!te.tensor<[4", "(%S, %p) : (!te.tensor<[5"),
         scan("%A, %B, %S", types=f"{T4}, {T4}, !te.tensor<[5 : i32], f32>", result="!te.tensor<[5 : i32], f32>"), "RET"],
-    "the state 'S' of scan 'Y' and its init 'I' differ in dtype or in a dimension behind the first": [
+    "the state 'S' of scan 'Y' and its init 'I' differ in dtype or in a dimension after the first": [
         A, '%I = "te.placeholder"() <{var_name = "I"}> : () -> !te.tensor<[1 : i32], i32>', STATE, UPDATE,
         scan("%I, %B, %S", types=f"!te.tensor<[1 : i32], i32>, {T4}, {T4}"), "RET"],
     "may read its state 'S' only at earlier steps, as in S[i - 1, …]": [A, STATE, UPDATE.replace("(%S, %p)", "(%S, %i)"), scan("%A, %B, %S"), "RET"],

@@ -286,7 +286,7 @@ def @main(%x: Tensor[(?, 4), float32]) { call_tir(@twice, nn.relu(%x)) }"""
 
 
 def test_parts_of_an_unknown_size_are_no_bounds_of_loops() -> None:
-    # A third of an int32 is no number of turns.
+    # A third of an int32 is not a number of turns.
     text = """def @main(%x: Tensor[(?, ?, ?), float32]) { nn.adaptive_avg_pool1d(%x, output_size=[3], layout="NWC") }"""
     check(text, floats(1, 4, 2))
     check(text, floats(2, 7, 1))

@@ -65,7 +65,7 @@ def test_dtypes(dtype: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float64", "int8", "uint32", "bool"])
 def test_networks(dtype: str) -> None:
-    """Rows that fill no whole number of vectors, of a length that is no power of two, and in the middle axis."""
+    """Rows that fill no whole number of vectors, of a length that is not a power of two, and in the middle axis."""
     _check(dtype, (2, 37, 70), 1, dtype in FLOATS)
 
 

@@ -1,4 +1,4 @@
-"""Vectors of elements 2 to 4 apart, and of a number of lanes that is no power of two, at the ends of their memory."""
+"""Vectors of elements 2 to 4 apart, and of a number of lanes that is not a power of two, at the ends of their memory."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ SETUP = ('b = sch.get_block("B")', "i = sch.get_loops(b)")
     [
         ('sch.get_blok("B")', 1, "there is no schedule primitive 'get_blok'; did you mean 'get_block'?"),
         ("sch.qqqqq(b)", 1, "there is no schedule primitive 'qqqqq'"),
-        ("foo(b)", 1, "'foo' is no primitive of the schedule"),
+        ("foo(b)", 1, "'foo' is not a primitive of the schedule"),
         ("sch.parallel(i)", 14, "parallel: 'loop' must be a loop, not a list of loops"),
         ("sch.parallel(b)", 14, "parallel: 'loop' must be a loop, not a block"),
         ("sch.parallel(i[0], 2)", 20, "parallel takes 1 argument at most, but 2 are given"),
@@ -144,7 +144,7 @@ SETUP = ('b = sch.get_block("B")', "i = sch.get_loops(b)")
         ("sch.split(*i)", 11, "split takes no splat"),
         ("sch.unroll(loop=*i)", 17, "a splat stands among a call's arguments or in a list"),
         ("sch.unroll(bb)", 12, "'bb' is not defined; did you mean 'b'?"),
-        ("sch.unroll(sch)", 12, "the schedule itself is no argument; call its primitives: sch.split(…)"),
+        ("sch.unroll(sch)", 12, "the schedule itself is not an argument; call its primitives: sch.split(…)"),
         ("u, v = i", 8, "only the results of a call are taken apart"),
         ("u, v = 1, 2, 3", 8, "3 values cannot be given to 2 names"),
         ("sch = 3", 1, "'sch' is the schedule"),

@@ -112,13 +112,13 @@ def test_what_is_no_part_of_a_schedule() -> None:
     from xdsl.dialects.test import TestOp
     from xdsl.ir import Block, Region
 
-    with pytest.raises(MirError, match=r"'test\.op' is no part of a schedule"):
+    with pytest.raises(MirError, match=r"'test\.op' is not part of a schedule"):
         run_script(ScriptOp("s", Region(Block([TestOp()]))), Schedule(parse_mir(CHAIN)))
 
 
 def test_a_caret_under_the_loop() -> None:
     text = refused(with_script('i, j = sch.get_loops("C")', "sch.split(j, [7, 2])"))
-    assert "the factors [7, 2] make 14 turns, but loop 'j' has 30" in text
+    assert "the factors [7, 2] make 14 iterations, but loop 'j' has 30" in text
     assert "note: in the program as it is here:" in text
     assert "    for i, j in T.grid(16, 30):\n           ^" in text
 
@@ -135,7 +135,7 @@ def test_a_caret_under_the_loop() -> None:
         (['l = sch.get_loops("C")', "sch.fuse(*l)", "sch.unroll(l[1])"], "the handle 'l[1]' stands for nothing any more"),
         (
             ['sch.transform_layout("B", ("write", 0), lambda i, j: [T.exp(T.float32(1)), j])'],
-            "a lambda of a schedule computes indices from its parameters, and this is no integer arithmetic on them",
+            "a lambda of a schedule computes indices from its parameters, and this is not integer arithmetic on them",
         ),
     ],
 )  # fmt: skip
@@ -148,7 +148,7 @@ def test_targets() -> None:
         with_script("pass", target="(mian)")
     )
     te = "@te.func\ndef main():\n    A = te.placeholder((4,), name='A')\n    return [A]\n"
-    assert "schedule 's' is of 'main', which is no prim_func" in refused(with_script("pass", program=te))
+    assert "schedule 's' is of 'main', which is not a prim_func" in refused(with_script("pass", program=te))
     two = CHAIN.replace("main", "first") + CHAIN.replace("main", "second")
     text = print_mir(
         applied(

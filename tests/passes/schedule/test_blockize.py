@@ -258,7 +258,7 @@ def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
             B[vi, vk] = B[vi, vk] + A[vi, vk]
 """
     assert (
-        "blockize: block 'B' is no reduction block, so that its T.init() cannot move out of the inner loops: "
+        "blockize: block 'B' is not a reduction block, so that its T.init() cannot move out of the inner loops: "
         in refused(carried, lambda s: s.blockize(s.get_loops(s.get_block("B"))[0]))
     )
     late = """
@@ -283,7 +283,7 @@ def main(A: T.Buffer((16,), "float32"), n: T.int32):
             vi = T.axis.spatial(16, i + n)
             A[vi] = T.float32(1)
 """
-    assert "blockize: axis 'vi' of block 'A' starts at n, which is no constant" in refused(
+    assert "blockize: axis 'vi' of block 'A' starts at n, which is not a constant" in refused(
         moved, lambda s: s.blockize(s.get_loops(s.get_block("A"))[0])
     )
 

@@ -51,7 +51,7 @@ ACCUMULATED = func("A: A[vt, vi] = A[vt, vi] + X[vt, vi]")
         (
             CHAIN,
             lambda s: s.set_scope(s.get_block("C"), 0, "local"),
-            "set_scope: buffer 'C' is no allocation of this function, so its scope is its caller's\n"
+            "set_scope: buffer 'C' is not an allocation of this function, so its scope is its caller's\n"
             "note: cache_write it first",
         ),
         (
@@ -62,7 +62,7 @@ ACCUMULATED = func("A: A[vt, vi] = A[vt, vi] + X[vt, vi]")
         (
             CHAIN,
             lambda s: s.storage_align(s.get_block("B"), 0, 1, 0, 1),
-            "storage_align: factor 0 for dimension 1 of buffer 'B' is no positive number\n"
+            "storage_align: factor 0 for dimension 1 of buffer 'B' is not a positive number\n"
             "note: the stride is made a multiple of the factor, plus the offset",
         ),
     ],
@@ -159,7 +159,7 @@ def pad(name: str, padding: list[int], split: list[Any] | None = None) -> Steps:
         (
             LARGEST,
             pad("B", [1, 4]),
-            "pad_einsum: reduction axis 'vk' is padded, but the block is no sum of products: zeros would change it\n"
+            "pad_einsum: reduction axis 'vk' is padded, but the block is not a sum of products: zeros would change it\n"
             "note: give 1 for reduction axes",
         ),
         (
@@ -240,7 +240,7 @@ def decompose(block: str, of: str, loop: int = 0, order: list[int] | None = None
         (
             MATMUL,
             decompose("D", "D"),
-            "decompose_reduction: block 'D' is no reduction block: it has no T.init()\n"
+            "decompose_reduction: block 'D' is not a reduction block: it has no T.init()\n"
             "note: the block must set with T.init() what it then updates",
         ),
         (

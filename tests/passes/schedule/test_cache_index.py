@@ -111,4 +111,4 @@ def test_refusals() -> None:
     message = refused(RESIZE, index(-1))
     assert "cache_index: cse_thresh is -1" in message
     assert "give how many times an expression must occur, or 0 for the indices of loads" in message
-    assert "is no block" in refused(RESIZE, lambda s: s.cache_index(s.get_block("root"), "global"))
+    assert "is not a block" in refused(RESIZE, lambda s: s.cache_index(s.get_block("root"), "global"))

@@ -99,7 +99,7 @@ def test_refusals() -> None:
     parallel = UPDATE.replace("for i, j in T.grid(12, 8):", "for i in T.parallel(12):\n      for j in range(8):")
     message = refused(parallel, inplace())
     assert (
-        "cache_inplace: the copies of 'A' would stand in loop 'i', which is parallel: its turns would share the copy"
+        "cache_inplace: the copies of 'A' would stand in loop 'i', which is parallel: its iterations would share the copy"
         in message
     )
     assert "cache_inplace first" in message

@@ -174,9 +174,9 @@ def main(a: T.handle, p: T.handle):
         ),
         (
             MATMUL.replace('T.block("C")', 'T.block("P")'),
-            "decompose_padding: block 'P' is no complete block: axis 'vk' is no spatial axis",
+            "decompose_padding: block 'P' is not a complete block: axis 'vk' is not a spatial axis",
         ),
-        (PAD.replace("T.float32(3)", "A[0, 0]"), "decompose_padding: the padding of block 'P' is no constant"),
+        (PAD.replace("T.float32(3)", "A[0, 0]"), "decompose_padding: the padding of block 'P' is not a constant"),
         (
             PAD.replace("T.float32(3)", 'T.Cast("float32", vi)'),
             "decompose_padding: the padding of block 'P' depends on its axes",
@@ -200,7 +200,7 @@ def main(a: T.handle, p: T.handle):
         ),
         (
             PAD + "            P[vi, vj] = P[vi, vj]\n",
-            "decompose_padding: block 'P' is no complete block: it reads and writes 'P'",
+            "decompose_padding: block 'P' is not a complete block: it reads and writes 'P'",
         ),
         (PAD + "            P[vi, 0] = T.float32(1)\n", "decompose_padding: block 'P' is more than one store"),
         (PAD + "        P[0, 0] = T.float32(1)\n", "decompose_padding: 'P' is used outside of any block"),

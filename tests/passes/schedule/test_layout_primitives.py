@@ -132,12 +132,12 @@ REFUSALS: list[tuple[str, Steps, str]] = [
     (
         MATMUL,
         lambda s: s.reorder_block_iter_var(s.get_block("C"), [2, 1]),
-        "reorder_block_iter_var: [2, 1] is no order of the 3 axes of block 'C'\nnote: list each of 0 to 2 once",
+        "reorder_block_iter_var: [2, 1] is not an order of the 3 axes of block 'C'\nnote: list each of 0 to 2 once",
     ),
     (
         CHAIN,
         lambda s: s.storage_align(s.get_block("B"), 0, 0, 0, 1),
-        "storage_align: factor 0 for dimension 0 of buffer 'B' is no positive number",
+        "storage_align: factor 0 for dimension 0 of buffer 'B' is not a positive number",
     ),
     (
         CHAIN,
@@ -152,7 +152,7 @@ REFUSALS: list[tuple[str, Steps, str]] = [
     (
         CHAIN,
         lambda s: s.storage_align(s.get_block("C"), 0, 0, 4, 1),
-        "storage_align: buffer 'C' is no allocation of this function, so its strides are its caller's",
+        "storage_align: buffer 'C' is not an allocation of this function, so its strides are its caller's",
     ),
     (
         CHAIN,
@@ -177,7 +177,7 @@ REFUSALS: list[tuple[str, Steps, str]] = [
     (
         CHAIN,
         lambda s: s.unsafe_set_dtype(s.get_block("C"), 0, "float16"),
-        "unsafe_set_dtype: buffer 'C' is no allocation of this function, so its dtype is its caller's",
+        "unsafe_set_dtype: buffer 'C' is not an allocation of this function, so its dtype is its caller's",
     ),
     (
         MATCHED,
@@ -187,12 +187,12 @@ REFUSALS: list[tuple[str, Steps, str]] = [
     (
         CHAIN,
         lambda s: s.transform_layout(s.get_block("B"), "B", lambda i, j: [i, "j"]),
-        "transform_layout: the map gives 'j', which is no index",
+        "transform_layout: the map gives 'j', which is not an index",
     ),
     (
         CHAIN,
         lambda s: s.annotate(s.get_block("B"), "key", object),
-        "is no number, string, list or dictionary\nnote: an annotation is made of numbers, strings, lists and dictionaries",
+        "is not a number, string, list or dictionary\nnote: an annotation is made of numbers, strings, lists and dictionaries",
     ),
 ]
 

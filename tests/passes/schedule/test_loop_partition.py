@@ -73,9 +73,9 @@ def test_parts_that_begin_later_are_split() -> None:
     [
         ([], "loop_partition: loop 'i' needs at least one factor"),
         ([None, None], "loop_partition: 2 factors of loop 'i' are None\nnote: leave one to be computed"),
-        ([-2, 4], "loop_partition: -2 is no number of turns of loop 'i'\nnote: a factor is a positive number"),
+        ([-2, 4], "loop_partition: -2 is not a number of iterations of loop 'i'\nnote: a factor is a positive number"),
         ([10, 7], "loop_partition: the factors take 17 of the 16 turns of loop 'i'\nnote: their sum is at most"),
-        ([None, 16], "take 16 of the 16 turns of loop 'i'\nnote: their sum must leave a turn for None"),
+        ([None, 16], "take 16 of the 16 turns of loop 'i'\nnote: their sum must leave an iteration for None"),
     ],
 )
 def test_refused_factors(factors: list[int | None], message: str) -> None:

@@ -157,7 +157,7 @@ def annotated_twice(s: Schedule) -> None:
         ),
         (
             lambda s: s.compute_inline(s.get_block("root")),
-            "compute_inline: function 'main' is no block\nnote: give a block that get_block returned",
+            "compute_inline: function 'main' is not a block\nnote: give a block that get_block returned",
         ),
         (
             lambda s: s.get_output_blocks(loop(s, "B")),
@@ -220,12 +220,12 @@ def split_annotated(s: Schedule) -> None:
         (
             CHAIN,
             lambda s: s.split(loop(s, "B"), [None, 0]),
-            "split: 0 is no factor of loop 'i'\nnote: a factor is a positive number",
+            "split: 0 is not a factor of loop 'i'\nnote: a factor is a positive number",
         ),
         (
             CHAIN,
             lambda s: s.split(loop(s, "B"), [3, 5]),
-            "split: the factors [3, 5] make 15 turns, but loop 'i' has 16\n"
+            "split: the factors [3, 5] make 15 iterations, but loop 'i' has 16\n"
             "note: the product must be at least the loop's extent; or give None for one factor",
         ),
         (
@@ -307,7 +307,7 @@ def test_shape_of_loops(text: str, steps: Steps, message: str) -> None:
         (
             REPEATED,
             lambda s: s.vectorize(loop(s, "A")),
-            "note: no two turns may run the same instance: bind each axis to loops of its own",
+            "note: no two iterations may run the same instance: bind each axis to loops of its own",
         ),
         (
             CHAIN,
@@ -318,8 +318,8 @@ def test_shape_of_loops(text: str, steps: Steps, message: str) -> None:
         (
             MATMUL,
             lambda s: s.vectorize(loop(s, "C", 2)),
-            "vectorize: loop 'k' drives axis 'vk' of block 'C', which is no spatial axis: its turns depend on each other\n"
-            "note: rfactor loop 'k' to make its turns independent, or vectorize a loop that drives spatial axes only "
+            "vectorize: loop 'k' drives axis 'vk' of block 'C', which is not a spatial axis: its iterations depend on each other\n"
+            "note: rfactor loop 'k' to make its iterations independent, or vectorize a loop that drives spatial axes only "
             "('i', 'j')",
         ),
     ],
@@ -449,12 +449,12 @@ def partitioned_without_blocks(s: Schedule) -> None:
             MATMUL.replace("T.grid(24, 20):", "T.grid(12, 20):"),
             lambda s: s.merge(loop(s, "C"), loop(s, "D")),
             "merge: loops 'i' and 'i' have the extents 24 and 12\n"
-            "note: merged loops run the same number of turns; split one of them first",
+            "note: merged loops run the same number of iterations; split one of them first",
         ),
         (
             REVERSED,
             lambda s: s.merge(loop(s, "A"), loop(s, "B")),
-            "merge: the turns of loops 'i' and 'i' cannot alternate: ",
+            "merge: the iterations of loops 'i' and 'i' cannot alternate: ",
         ),
     ],
 )

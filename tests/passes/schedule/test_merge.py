@@ -78,13 +78,13 @@ def test_turns_that_need_later_ones() -> None:
     )
     assert "have the extents 34 and 32" in refused(STENCIL, lambda s: s.merge(*loops(s, 0, "B", "C")))
     message = refused(same, lambda s: s.merge(*loops(s, 0, "B", "C")))
-    assert "merge: the turns of loops 'i' and 'i' cannot alternate" in message
+    assert "merge: the iterations of loops 'i' and 'i' cannot alternate" in message
     assert "compute_at or reverse_compute_at" in message
 
 
 def test_reduction_that_is_not_finished() -> None:
     message = refused(THREE, lambda s: s.merge(*loops(s, 1, "C", "D")))
-    assert "a later turn of the first nest may touch the element of 'C' that the second touches" in message
+    assert "a later iteration of the first nest may touch the element of 'C' that the second touches" in message
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_reduction_that_is_not_finished() -> None:
         (
             THREE,
             lambda s: s.merge(*loops(s, 0, "B", "D")),
-            "merge: loop 'i' does not stand directly behind loop 'i'",
+            "merge: loop 'i' does not stand directly after loop 'i'",
         ),
         (
             CHAIN,
@@ -133,7 +133,7 @@ def main(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
             B[vi] = B[vi] + 1
 """
     message = refused(text, lambda s: s.merge(*loops(s, 0, "B", "C")))
-    assert "a later turn of the first nest may touch the element of 'B'" in message
+    assert "a later iteration of the first nest may touch the element of 'B'" in message
 
 
 def test_branches_scopes_and_bare_statements() -> None:

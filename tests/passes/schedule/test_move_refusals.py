@@ -121,7 +121,7 @@ def main(X: T.Buffer((8,), "float32"), Y: T.Buffer((8,), "float32")):
         (
             CHAIN,
             at("C", "B"),
-            "compute_at: block 'C' writes 'C', an output: it would be computed anew in each turn\n"
+            "compute_at: block 'C' writes 'C', an output: it would be recomputed in each iteration\n"
             "note: compute_at moves producers of intermediate buffers; reverse_compute_at moves consumers",
         ),
         (
@@ -332,7 +332,7 @@ REPEATED_ELEMENT = func("A: A[vt, vi] = X[vt, vi]", "Y: Y[vt, vi] = A[vt, 0]")
         (
             CHAIN,
             inline("C"),
-            "compute_inline: 'C' is no intermediate buffer of the function: its contents are seen outside\n"
+            "compute_inline: 'C' is not an intermediate buffer of the function: its contents are seen outside\n"
             "note: only a buffer of T.alloc_buffer may vanish",
         ),
         (
@@ -344,7 +344,7 @@ REPEATED_ELEMENT = func("A: A[vt, vi] = X[vt, vi]", "Y: Y[vt, vi] = A[vt, 0]")
         (
             ACCUMULATED,
             inline("A"),
-            "compute_inline: block 'A' is no complete block: it reads and writes 'A'\n"
+            "compute_inline: block 'A' is not a complete block: it reads and writes 'A'\n"
             "note: each element must be computed once, from finished inputs",
         ),
         (
@@ -356,7 +356,7 @@ REPEATED_ELEMENT = func("A: A[vt, vi] = X[vt, vi]", "Y: Y[vt, vi] = A[vt, 0]")
         (
             func("A: A[vt, 7 - vi] = X[vt, vi]", "Y: Y[vt, vi] = A[vt, vi]"),
             inline("A"),
-            "compute_inline: index 1 of 'A' is no axis of block 'A'\n"
+            "compute_inline: index 1 of 'A' is not an axis of block 'A'\n"
             "note: the block must write B[v0, v1, …], each index one axis of its own",
         ),
         (
@@ -389,7 +389,7 @@ def test_compute_inline_refused(text: str, steps: Steps, message: str) -> None:
         (
             UPDATED,
             "Y",
-            "reverse_compute_inline: block 'Y' is no complete block: axis 'vi' is no spatial axis\n"
+            "reverse_compute_inline: block 'Y' is not a complete block: axis 'vi' is not a spatial axis\n"
             "note: each element must be computed once, from finished inputs",
         ),
         (
@@ -412,8 +412,8 @@ def test_compute_inline_refused(text: str, steps: Steps, message: str) -> None:
         (
             MATMUL,
             "D",
-            "reverse_compute_inline: the producer, block 'C', is no complete block: axis 'vk' is no spatial axis\n"
-            "note: reverse_compute_at puts the block behind a producer that reduces",
+            "reverse_compute_inline: the producer, block 'C', is not a complete block: axis 'vk' is not a spatial axis\n"
+            "note: reverse_compute_at puts the block after a producer that reduces",
         ),
         (
             STENCIL,

@@ -111,7 +111,7 @@ def test_threads_add_up_together() -> None:
         (
             REPEATED,
             moved(2),
-            "reverse_compute_at: the turns of loop 'j' are not known to run each instance of reduction block 'C' once: loop j is in no index",
+            "reverse_compute_at: the iterations of loop 'j' are not known to run each instance of reduction block 'C' once: loop j is in no index",
         ),
         (
             SUMS.replace("B[vi, vk]\n", "B[vi, vk] + B[vi, 11 - vk]\n"),
@@ -123,7 +123,7 @@ def test_threads_add_up_together() -> None:
                 "C[vi] = C[vi] +", "C[vi] = C[vi] +"
             ),
             moved(0),
-            "reverse_compute_at: block 'C' is no complete block: axis 'vk' is no spatial axis\nnote: nor is it a reduction block: it has no T.init()",
+            "reverse_compute_at: block 'C' is not a complete block: axis 'vk' is not a spatial axis\nnote: nor is it a reduction block: it has no T.init()",
         ),
     ],
 )
@@ -145,7 +145,7 @@ def test_several_elements_of_one_instance() -> None:
     ).replace("C[vi] = C[vi] + B[vi, vk]", "C[vi] = C[vi] + B[vi, vk * 2] + B[vi, vk * 2 + 1]")
     message = refused(text, moved(1))
     assert (
-        "reverse_compute_at: reduction block 'C' reads several elements of 'B' in one instance, which different turns of loop 'k' make"
+        "reverse_compute_at: reduction block 'C' reads several elements of 'B' in one instance, which different iterations of loop 'k' make"
         in message
     )
 

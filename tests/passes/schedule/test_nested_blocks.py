@@ -1,4 +1,4 @@
-"""Primitives on blocks inside of blocks: what stands around them is known, and is no use of the buffers."""
+"""Primitives on blocks inside of blocks: what stands around them is known, and is not a use of the buffers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
 
 
 def test_reindex() -> None:
-    """What the block around declares is no other use of the buffers, and its axes have known values."""
+    """What the block around declares is not another use of the buffers, and its axes have known values."""
 
     def steps(s: Schedule) -> None:
         s.reindex(s.get_block("B"), ("read", 0))

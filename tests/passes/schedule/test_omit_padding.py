@@ -69,19 +69,19 @@ PLAIN = "it must be C[…] = C[…] + A[…] * B[…], its T.init decomposed"
         (
             CONV,
             lambda s: s.omit_padding("C", s.get_loops("C")[2]),
-            "omit_padding: block 'C' is no sum of products",
+            "omit_padding: block 'C' is not a sum of products",
             PLAIN,
         ),
         (
             CONV,
             lambda s: s.omit_padding("P", s.get_loops("P")[1]),
-            "omit_padding: block 'P' is no sum of products",
+            "omit_padding: block 'P' is not a sum of products",
             PLAIN,
         ),
         (
             CONV.replace("* W[vr, vs]", "- W[vr, vs]"),
             lambda s: (s.decompose_reduction("C", s.get_loops("C")[2]), s.omit_padding("C_update", s.get_loops("C_update")[2])),
-            "omit_padding: block 'C_update' is no sum of products",
+            "omit_padding: block 'C_update' is not a sum of products",
             PLAIN,
         ),
         (
@@ -109,7 +109,7 @@ PLAIN = "it must be C[…] = C[…] + A[…] * B[…], its T.init decomposed"
                 s.decompose_reduction("C", s.get_loops("C")[1]),
                 s.omit_padding("C_update", s.get_loops("C_update")[2]),
             ),
-            "omit_padding: no turn of loop 's' is known to read padding alone",
+            "omit_padding: no iteration of loop 's' is known to read padding alone",
             "choose a loop over the window, outside of those over what the window is moved by",
         ),
     ],

@@ -114,8 +114,8 @@ def test_split_refusals() -> None:
         return s.get_loops(s.get_block("B"))[1]
 
     assert "2 factors of loop 'j' are None" in refused(CHAIN, lambda s: s.split(loop(s), [None, None]))
-    assert "make 28 turns, but loop 'j' has 30" in refused(CHAIN, lambda s: s.split(loop(s), [4, 7]))
-    assert "0 is no factor of loop 'j'" in refused(CHAIN, lambda s: s.split(loop(s), [None, 0]))
+    assert "make 28 iterations, but loop 'j' has 30" in refused(CHAIN, lambda s: s.split(loop(s), [4, 7]))
+    assert "0 is not a factor of loop 'j'" in refused(CHAIN, lambda s: s.split(loop(s), [None, 0]))
 
     def annotated(s: Schedule) -> None:
         s.annotate(loop(s), "key", 1)
@@ -167,7 +167,7 @@ def test_kinds() -> None:
 
 def test_parallel_reduction_is_refused() -> None:
     message = refused(MATMUL, lambda s: s.parallel(s.get_loops(s.get_block("C"))[2]))
-    assert "parallel: loop 'k' drives axis 'vk' of block 'C', which is no spatial axis" in message
+    assert "parallel: loop 'k' drives axis 'vk' of block 'C', which is not a spatial axis" in message
     assert "rfactor loop 'k'" in message and "('i', 'j')" in message
 
 
@@ -221,7 +221,7 @@ def test_compute_inline() -> None:
     text = scheduled(CHAIN, lambda s: s.compute_inline(s.get_block("B")))
     assert "C[vi, vj] = A[vi, vj] * T.float32(2) + T.float32(1)" in text and "alloc_buffer" not in text
     message = refused(CHAIN, lambda s: s.compute_inline(s.get_block("C")))
-    assert "'C' is no intermediate buffer" in message
+    assert "'C' is not an intermediate buffer" in message
     assert "block 'C' is more than one store" in refused(MATMUL, lambda s: s.compute_inline(s.get_block("C")))
 
 
@@ -233,7 +233,7 @@ def test_compute_inline_takes_axes_of_one_turn_for_0() -> None:
 def test_reverse_compute_inline() -> None:
     text = scheduled(CHAIN, lambda s: s.reverse_compute_inline(s.get_block("C")))
     assert "C[vi, vj] = A[vi, vj] * T.float32(2) + T.float32(1)" in text
-    assert "the producer, block 'C', is no complete block: axis 'vk' is no spatial axis" in refused(
+    assert "the producer, block 'C', is not a complete block: axis 'vk' is not a spatial axis" in refused(
         MATMUL, lambda s: s.reverse_compute_inline(s.get_block("D"))
     )
 
@@ -284,7 +284,7 @@ def test_decompose_reduction() -> None:
 
 def test_set_scope() -> None:
     assert 'scope="shared"' in scheduled(CHAIN, lambda s: s.set_scope(s.get_block("B"), 0, "shared"))
-    assert "'C' is no allocation of this function" in refused(
+    assert "'C' is not an allocation of this function" in refused(
         CHAIN, lambda s: s.set_scope(s.get_block("C"), 0, "local")
     )
 

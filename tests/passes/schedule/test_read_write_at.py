@@ -136,7 +136,7 @@ TURN = """        for i in range(4):
         (
             CHAIN,
             lambda s: [s.vectorize(s.get_loops("B")[1]), s.read_at(s.get_loops("B")[1], s.get_block("B"), 0, "local")],
-            "read_at: loop 'j' is vectorized: its turns are lanes, which do not copy",
+            "read_at: loop 'j' is vectorized: its iterations are lanes, which do not copy",
         ),
         (
             in_loop(TURN + TURN.replace('"C"', '"W"').replace("C[v] = A[v]", "A[v] = C[v]")),
@@ -160,12 +160,12 @@ TURN = """        for i in range(4):
         (
             in_loop(TURN.replace("o * 4 + i", "o * 4 + i // 2 * 2")),
             lambda s: s.write_at(s.get_loops("C")[0], s.get_block("C"), 0, "local"),
-            "write_at: what block 'C' writes of 'C' in a turn of loop 'o' is no full box: ",
+            "write_at: what block 'C' writes of 'C' in an iteration of loop 'o' is not a full box: ",
         ),
         (
             in_loop(TURN.replace("range(4)", "range(1 + o % 4)")),
             lambda s: s.read_at(s.get_loops("C")[0], s.get_block("C"), 0, "local"),
-            "read_at: how many elements of 'A' a turn copies in dimension 0 differs from turn to turn",
+            "read_at: how many elements of 'A' an iteration copies in dimension 0 differs from iteration to iteration",
         ),
         (
             MATMUL,
@@ -189,7 +189,7 @@ TURN = """        for i in range(4):
                 )
             ),
             lambda s: s.write_at(s.get_loops("C")[0], s.get_block("C"), 0, "local"),
-            "write_at: block 'R' uses 'C' before block 'C' and the threads that run it are done\nnote: only behind the copy is what was written in its place",
+            "write_at: block 'R' uses 'C' before block 'C' and the threads that run it are done\nnote: only after the copy is what was written in its place",
         ),
         (
             STENCIL.replace("T.alloc_buffer((34,))", 'T.alloc_buffer((34,), "float32", strides=[2])'),
@@ -232,7 +232,7 @@ def test_indices_that_are_loaded() -> None:
 
     assert "T.reads(A[0:3])" in scheduled(GATHER, read)
     message = refused(GATHER.replace(" % 3", ""), read)
-    assert "read_at: what block 'C' reads of 'A' in a turn of loop 'o' is not known" in message
+    assert "read_at: what block 'C' reads of 'A' in an iteration of loop 'o' is not known" in message
 
 
 def test_threads_around_the_block_have_a_buffer_each() -> None:

@@ -26,12 +26,12 @@ DIFFERENT_ELEMENTS = MATMUL.replace("C[vi, vj] = T.float32(0)", "C[vi, 0] = T.fl
         (
             INDEXED_BY_REDUCTION,
             lambda s: s.decompose_reduction(s.get_block("C"), s.get_loops(s.get_block("C"))[0]),
-            "block 'C' is no reduction block: a reduction axis indexes its output 'C'",
+            "block 'C' is not a reduction block: a reduction axis indexes its output 'C'",
         ),
         (
             DIFFERENT_ELEMENTS,
             lambda s: s.decompose_reduction(s.get_block("C"), s.get_loops(s.get_block("C"))[0]),
-            "block 'C' is no reduction block: it sets, reads and updates different elements of 'C'",
+            "block 'C' is not a reduction block: it sets, reads and updates different elements of 'C'",
         ),
         (
             CHAIN,
@@ -70,11 +70,11 @@ def main(X: T.Buffer((4, 8), "float32"), Y: T.Buffer((4, 16), "float32")):
     [
         (
             strided("Y[vi, vj * 2] = X[vi, vj]"),
-            "is no full box: the steps in dimension 1 leave elements out, or meet elements twice",
+            "is not a full box: the steps in dimension 1 leave elements out, or meet elements twice",
         ),
         (
             strided("T.writes(Y[vi, vj], Y[vi, vj + 8])", "Y[vi, vj] = X[vi, vj]", "Y[vi, vj + 8] = X[vi, vj]"),
-            "is no full box: block 'Y' writes 'Y' at 2 places",
+            "is not a full box: block 'Y' writes 'Y' at 2 places",
         ),
     ],
 )
@@ -84,5 +84,5 @@ def test_boxes(text: str, reason: str) -> None:
         s.write_at(s.get_loops(block)[0], block, 0, "local")
 
     said = refused(text, steps)
-    assert f"write_at: what block 'Y' writes of 'Y' in a turn of loop 'i' {reason}" in said
+    assert f"write_at: what block 'Y' writes of 'Y' in an iteration of loop 'i' {reason}" in said
     assert "note: the copy would overwrite elements that the block leaves alone" in said

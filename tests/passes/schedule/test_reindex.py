@@ -182,7 +182,7 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
 
     message = refused(CHAIN, parallel)
     assert (
-        "reindex: the copies of 'B' would stand in loop 'i', which is parallel: its turns would share the new buffer"
+        "reindex: the copies of 'B' would stand in loop 'i', which is parallel: its iterations would share the new buffer"
         in message
     )
     assert "reindex first" in message
@@ -195,7 +195,7 @@ def test_maps_refused() -> None:
     assert "reindex_cache_read: the map takes 1 index, but block 'C' has 2 axes" in refused(
         CHAIN, lambda s: read(s, lambda i: [i])
     )
-    assert "the map gives 'i', which is no index" in refused(CHAIN, lambda s: read(s, lambda i, j: ["i", j]))
+    assert "the map gives 'i', which is not an index" in refused(CHAIN, lambda s: read(s, lambda i, j: ["i", j]))
     message = refused(CHAIN, lambda s: read(s, lambda i, j: [i, j // 2]))
     assert "the new indices [vi, vj // 2] of 'B' cannot be shown to keep its elements apart" in message
     assert "cannot be shown to keep its elements apart" in refused(CHAIN, lambda s: read(s, lambda i, j: [i]))
@@ -206,7 +206,7 @@ def test_maps_refused() -> None:
         CHAIN, lambda s: s.reindex_cache_read(s.get_block("C"), 0, "shed", lambda i, j: [i, j])
     )
     message = refused(MATMUL, lambda s: s.reindex_cache_write(s.get_block("C"), 0, "local", lambda i, j, k: [i, j, k]))
-    assert "reindex_cache_write: the new indices of 'C' use axis 'vk', which is no spatial axis" in message
+    assert "reindex_cache_write: the new indices of 'C' use axis 'vk', which is not a spatial axis" in message
 
 
 SYMBOLIC = """

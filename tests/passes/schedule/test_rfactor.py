@@ -216,7 +216,7 @@ def main(a: T.handle, B: T.Buffer((6,), "float32")):
             B[vi] = B[vi] + A[vi, vk]
 """
     assert (
-        "rfactor: the extent of loop 'k' is no constant, so that no buffer can hold a result for each turn"
+        "rfactor: the extent of loop 'k' is not a constant, so that no buffer can hold a result for each iteration"
         in refused(symbolic, lambda s: s.rfactor(loop(s, 1), 0))
     )
 
@@ -261,7 +261,7 @@ def main(A: T.Buffer((6, 24), "float32"), B: T.Buffer((6,), "float32"), C: T.Buf
 
     part = MATMUL.replace("T.grid(24, 20, 16)", "T.grid(12, 20, 16)")
     assert (
-        "rfactor: block 'D' reads elements of 'C' that block 'C' does not write (dimension 0): the scope is no stage pipeline"
+        "rfactor: block 'D' reads elements of 'C' that block 'C' does not write (dimension 0): the scope is not a stage pipeline"
         in refused(part, lambda s: over_k(s, "C"))
     )
 
@@ -282,7 +282,7 @@ def test_blocks_refused() -> None:
         s.rfactor(s.get_loops(s.get_block("B"))[1], 0)
 
     plain = ROWS.replace("            with T.init():\n                B[vi] = T.float32(0)\n", "")
-    assert "rfactor: block 'B' is no reduction block: it has no T.init()" in refused(plain, whole)
+    assert "rfactor: block 'B' is not a reduction block: it has no T.init()" in refused(plain, whole)
     strided = ROWS.replace(
         'vi, vk = T.axis.remap("SR", [i, k])', "vi = T.axis.spatial(6, i)\n            vk = T.axis.reduce(24, k * k)"
     )

@@ -191,7 +191,7 @@ SUM = """        for y in range(4):
     [
         (
             loop_text(MAKE + USE, "T.parallel(8)"),
-            "rolling_buffer: loop 'o' is parallel, but the turns around 'B' must run one after the other",
+            "rolling_buffer: loop 'o' is parallel, but the iterations around 'B' must run one after the other",
         ),
         (
             loop_text(MAKE + SUM),
@@ -200,24 +200,24 @@ SUM = """        for y in range(4):
         (loop_text(USE + MAKE), "rolling_buffer: block 'B' does not come before all readers of 'B' in loop 'o'"),
         (
             loop_text(MAKE + USE.replace("B[v + 2]", "B[T.min(v + 3, 33)]")),
-            "rolling_buffer: block 'C' is not known to read only what a turn of loop 'o' computes of 'B'\nnote: what earlier turns computed is overwritten",
+            "rolling_buffer: block 'C' is not known to read only what an iteration of loop 'o' computes of 'B'\nnote: what earlier iterations computed is overwritten",
         ),
         (
             loop_text(
                 MAKE.replace("B[v] =", "B[E[v // 5]] =") + USE, buffers='    E = T.alloc_buffer((8,), "int32")\n'
             ),
-            "is no full box: an index is loaded, or computed in the block",
+            "is not a full box: an index is loaded, or computed in the block",
         ),
         (
             loop_text(MAKE.replace("o * 4 + x", "o * 4 + x // 2 * 2") + USE),
-            "rolling_buffer: what block 'B' writes of 'B' in a turn of loop 'o' is no full box: ",
+            "rolling_buffer: what block 'B' writes of 'B' in an iteration of loop 'o' is not a full box: ",
         ),
         (
             loop_text(
                 MAKE.replace("                B[", "                T.where(o * 4 + x * 2 < 40)\n                B[")
                 + USE
             ),
-            "rolling_buffer: the condition o * 2 + x < 20 of block 'B' bounds no axis of it: in which turns an element is computed is not known",
+            "rolling_buffer: the condition o * 2 + x < 20 of block 'B' bounds no axis of it: in which iterations an element is computed is not known",
         ),
         (
             loop_text(
@@ -231,14 +231,14 @@ SUM = """        for y in range(4):
         ),
         (
             loop_text(MAKE.replace("range(6)", "range(4)") + USE.replace("B[v + 2]", "B[v]"), buffers=""),
-            "rolling_buffer: in no dimension of 'B' do turns of a loop around block 'B' and its readers share elements",
+            "rolling_buffer: in no dimension of 'B' do iterations of a loop around block 'B' and its readers share elements",
         ),
         (
             loop_text(
                 MAKE.replace("o * 4 + x", "o % 4 * 3 // 2 + x")
                 + USE.replace("B[v] + B[v + 2]", "B[v // 4 % 4 * 3 // 2 + v % 4]")
             ),
-            "rolling_buffer: in no dimension of 'B' do turns of a loop around block 'B' and its readers share elements",
+            "rolling_buffer: in no dimension of 'B' do iterations of a loop around block 'B' and its readers share elements",
         ),
         (
             loop_text(
@@ -250,7 +250,7 @@ SUM = """        for y in range(4):
                 + USE,
                 buffers="    E = T.alloc_buffer((1,))\n",
             ),
-            "rolling_buffer: what loop 'o' computes of 'B' may differ from turn to turn: axis 'vo' of block 'W' is no index of what it writes",
+            "rolling_buffer: what loop 'o' computes of 'B' may differ from iteration to iteration: axis 'vo' of block 'W' is not an index of what it writes",
         ),
         (
             # The last two of the six that a turn reads are written in the next one.
@@ -285,7 +285,7 @@ SUM = """        for y in range(4):
             loop_text(
                 MAKE.replace("B[v] =", 'T.evaluate(T.call_extern("int32", "f", 1))\n                B[v] =') + USE
             ),
-            "rolling_buffer: what loop 'o' computes of 'B' may differ from turn to turn: block 'B' does more than compute elements",
+            "rolling_buffer: what loop 'o' computes of 'B' may differ from iteration to iteration: block 'B' does more than compute elements",
         ),
         (
             loop_text(
@@ -325,7 +325,7 @@ def main(A: T.Buffer((34, 34), "float32"), C: T.Buffer((8, 4, 4), "float32")):
 
 def test_buffers() -> None:
     message = refused(CHAIN, rolled(block="C"))
-    assert "rolling_buffer: 'C' is no allocation of this function: its caller needs all of it" in message
+    assert "rolling_buffer: 'C' is not an allocation of this function: its caller needs all of it" in message
     assert "note: cache_write it first, and roll the copy" in message
     unread = CHAIN.replace("C[vi, vj] = B[vi, vj] +", "C[vi, vj] = A[vi, vj] +")
     assert "rolling_buffer: nothing reads 'B'" in refused(unread, rolled())
@@ -368,7 +368,7 @@ def main(A: T.Buffer((34, 3), "float32"), C: T.Buffer((32,), "float32")):
                 C[v] = B[v] + B[v + 2]
 """
     message = refused(spread, rolled())
-    assert "axis 'vk' of block 'B' is reduced over several turns" in message
+    assert "axis 'vk' of block 'B' is reduced over several iterations" in message
     tiles = """
 @T.prim_func
 def main(A: T.Buffer((34,), "float32"), C: T.Buffer((32,), "float32")):

@@ -194,7 +194,7 @@ def main(a: T.handle, c: T.handle):
         ),
         (
             lambda s, i: s.sample_compute_location(s.get_block("C"), -3),
-            "sample_compute_location: decision -3 is no place for block 'C', nor is any further out\nnote: possible are -1, 0, 1",
+            "sample_compute_location: decision -3 is not a place for block 'C', nor is any further out\nnote: possible are -1, 0, 1",
         ),
     ],
 )
@@ -208,7 +208,7 @@ def test_places_are_no_loops() -> None:
     with pytest.raises(ScheduleError) as error:
         sch.split(place, [None, 2])
     assert (
-        f"the handle {place!r} stands for the place 'root' that sample_compute_location drew, which is no loop"
+        f"the handle {place!r} stands for the place 'root' that sample_compute_location drew, which is not a loop"
         in str(error.value)
     )
     assert "note: only compute_at and reverse_compute_at take it" in str(error.value)
@@ -222,6 +222,6 @@ def test_refused_loops() -> None:
         sch.sample_perfect_tile(sch.get_loops("C")[0], 2)
     with pytest.raises(
         ScheduleError,
-        match="sample_partitioned_tile: loop 'i' has 4294967296 turns; tiles are drawn of fewer than 2147483648",
+        match="sample_partitioned_tile: loop 'i' has 4294967296 iterations; tiles are drawn of fewer than 2147483648",
     ):
         sch.sample_partitioned_tile(sch.get_loops("D")[0], 2)

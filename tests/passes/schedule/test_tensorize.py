@@ -169,7 +169,7 @@ def test_registry() -> None:
     with pytest.raises(ScheduleError, match="there is no tensor intrinsic 'nothing'"):
         TensorIntrin.get("nothing")
     assert TensorIntrin.get("nothing", allow_missing=True) is None
-    with pytest.raises(ScheduleError, match="tensor intrinsic 'x': a str is no prim_func"):
+    with pytest.raises(ScheduleError, match="tensor intrinsic 'x': a str is not a prim_func"):
         TensorIntrin.register("x", DESC, IMPL)
 
     def steps(s: Schedule) -> None:
@@ -205,7 +205,7 @@ def test_declarations_refused() -> None:
         in message(impl=other)
     )
     scalar = IMPL.replace("c: T.handle", "c: T.handle, n: T.int32")
-    assert "tensor intrinsic 'tile': parameter 'n' of 'tile_impl' is no buffer" in message(impl=scalar)
+    assert "tensor intrinsic 'tile': parameter 'n' of 'tile_impl' is not a buffer" in message(impl=scalar)
     symbolic = IMPL.replace("(4, 5)", "(sa, 5)")
     assert "tensor intrinsic 'tile': buffer 'C' of 'tile_impl' has a symbolic shape" in message(impl=symbolic)
     unused = DESC.replace("A[vi, vk] * B[vj, vk]", "A[vi, vk] * A[vi, vk]")
@@ -219,7 +219,7 @@ def test_statements_that_differ() -> None:
         return message(DESC.replace(old, new))
 
     found = desc("T.grid(4, 5, 8)", "T.grid(4, 5, 4)")
-    assert "tensorize: loop 'k_1' has 8 turns, where loop 'k' of the description has 4: it is not 'tile'" in found
+    assert "tensorize: loop 'k_1' has 8 iterations, where loop 'k' of the description has 4: it is not 'tile'" in found
     assert "the description has loop 'k' here" in found
     assert "what the store to 'C' is another value than in the description" in desc("A[vi, vk] * B", "A[vi, vk] - B")
     assert "axis 'vi_i' of block 'C_update' is spatial over 4" in desc('"SSR", [i, j, k]', '"RSR", [i, j, k]')
@@ -246,7 +246,7 @@ def test_statements_that_differ() -> None:
         "B[vj, vk]\n", "B[vj, vk]\n                C[vi, vj] = C[vi, vj]\n"
     )
     found = desc("for i, j, k in T.grid(4, 5, 8):", "for k, i, j in T.grid(8, 4, 5):")
-    assert "loop 'i_1' has 4 turns, where loop 'k' of the description has 8" in found
+    assert "loop 'i_1' has 4 iterations, where loop 'k' of the description has 8" in found
     found = desc("for i, j, k in T.grid(4, 5, 8):", "for i, j in T.grid(4, 5):\n          for k in T.unroll(8):")
     assert "loop 'k_1' is serial, where loop 'k' of the description is unrolled" in found
     found = desc('vi, vj, vk = T.axis.remap("SSR", [i, j, k])', 'vi, vj, vk, vl = T.axis.remap("SSRR", [i, j, k, k])')

@@ -157,11 +157,11 @@ def test_numbers_that_do_not_fit() -> None:
     for wrong, message in (
         (
             lambda: sch.split(i, [None, 1 << 40]),
-            "split: the turns of loop 'i' would be 1099511627776, more than 2147483647\nnote: it is counted in int32",
+            "split: the iterations of loop 'i' would be 1099511627776, more than 2147483647\nnote: it is counted in int32",
         ),
         (lambda: sch.split(i, [1 << 20, 1 << 20]), "would be 1099511627776, more than 2147483647"),
         (lambda: sch.split(i, [None, 1 << 64]), "'factors' must be a list of numbers or sampled values or None, not"),
-        (lambda: sch.annotate(block, "x", 1 << 64), "18446744073709551616 is no number that fits into int64"),
+        (lambda: sch.annotate(block, "x", 1 << 64), "18446744073709551616 is not a number that fits into int64"),
         (lambda: sch.annotate(block, "x", [float("inf")]), "'ann_val' must be a finite value, not [inf]"),
     ):
         with pytest.raises(ScheduleError) as error:
@@ -172,7 +172,7 @@ def test_numbers_that_do_not_fit() -> None:
     check_replays(MATMUL, sch)
     sch.annotate(i, "x", UnitAttr())
     with pytest.raises(
-        ScheduleError, match=r"annotate has no text: UnitAttr\(\) is no argument of a schedule primitive"
+        ScheduleError, match=r"annotate has no text: UnitAttr\(\) is not an argument of a schedule primitive"
     ):
         str(sch.trace)
 
@@ -203,7 +203,7 @@ def test_a_trace_of_another_program() -> None:
     [[["get_block"]], [["no_primitive", {}, []]], [["unroll", {"loop": {"rv": 3}}, []]], [3], [["unroll", [], []]]],
 )
 def test_data_that_is_no_trace(data: list[Any]) -> None:
-    with pytest.raises(ScheduleError, match="entry 0 of the data is no primitive of a trace"):
+    with pytest.raises(ScheduleError, match="entry 0 of the data is not a primitive of a trace"):
         Trace.from_json(data)
 
 
@@ -254,7 +254,7 @@ def test_sizes_that_no_loop_or_dimension_has() -> None:
         ),
         (
             lambda: wide.fuse(*wide.get_loops("D")),
-            "fuse: the turns of the fused loop would be 4294967296, more than 2147483647\nnote: it is counted in int32",
+            "fuse: the iterations of the fused loop would be 4294967296, more than 2147483647\nnote: it is counted in int32",
         ),
         (
             lambda: wide.transform_block_layout("D", lambda i, j: [i * 65536 + j]),

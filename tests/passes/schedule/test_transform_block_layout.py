@@ -76,7 +76,11 @@ def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32"), n: T.int32)
             steps_on("B", lambda i: (i,)),
             "transform_block_layout: the map takes 1 index, but block 'B' has 2 axes",
         ),
-        (CHAIN, steps_on("B", lambda i, j: (i, "j")), "transform_block_layout: the map gives 'j', which is no index"),
+        (
+            CHAIN,
+            steps_on("B", lambda i, j: (i, "j")),
+            "transform_block_layout: the map gives 'j', which is not an index",
+        ),
         (
             CHAIN,
             steps_on("B", lambda i, j: (i, i)),

@@ -219,8 +219,12 @@ SPLIT: Any = lambda i: [i // 4, i % 4]  # noqa: E731
             lay(lambda i: [(i + 1) // 8, (i + 1) % 8]),
             "it is padded where axis0 == 0 and axis1 < 1 or axis0 == 1 and axis1 >= 7",
         ),
-        (FILL, lay(SPLIT, pad_value=1.5), "transform_layout: pad_value 1.5 is no int32, which the elements of 'B' are"),
-        (FILL, lay(SPLIT, pad_value=1 << 31), "transform_layout: pad_value 2147483648 is no int32"),
+        (
+            FILL,
+            lay(SPLIT, pad_value=1.5),
+            "transform_layout: pad_value 1.5 is not of dtype int32, which the elements of 'B' are",
+        ),
+        (FILL, lay(SPLIT, pad_value=1 << 31), "transform_layout: pad_value 2147483648 is not of dtype int32"),
         (
             FILL,
             lay(SPLIT, pad_value=lambda i: i),
@@ -231,7 +235,7 @@ SPLIT: Any = lambda i: [i // 4, i % 4]  # noqa: E731
             lay(SPLIT, pad_value=lambda i, j: i + j),
             "transform_layout: pad_value i + j is of the dtype of indices, int32, but 'B' is of float32",
         ),
-        (FILL, lay(SPLIT, pad_value=lambda i, j: "x"), "transform_layout: pad_value 'x' is no int32"),
+        (FILL, lay(SPLIT, pad_value=lambda i, j: "x"), "transform_layout: pad_value 'x' is not of dtype int32"),
         (
             FILL,
             lay(lambda i: [i // 4, i]),

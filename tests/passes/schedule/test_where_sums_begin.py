@@ -37,10 +37,13 @@ def parted(steps: Callable[[Schedule, Any], object], name: str = "b_k1") -> Call
 LATE = "reduction axis 'vk' begins at 2 there, not at 0, where T.init() runs"
 
 FORBIDDEN: dict[str, tuple[Callable[[Schedule, Any], object], str]] = {
-    "rfactor": (lambda s, b: s.rfactor(s.get_loops(b)[-1], 0), f"rfactor: block 'b_k1' is no reduction block: {LATE}"),
+    "rfactor": (
+        lambda s, b: s.rfactor(s.get_loops(b)[-1], 0),
+        f"rfactor: block 'b_k1' is not a reduction block: {LATE}",
+    ),
     "decompose_reduction": (
         lambda s, b: s.decompose_reduction(b, s.get_loops(b)[-1]),
-        f"decompose_reduction: block 'b_k1' is no reduction block: {LATE}",
+        f"decompose_reduction: block 'b_k1' is not a reduction block: {LATE}",
     ),
     "cache_write": (
         lambda s, b: s.cache_write(b, 0, "local"),
@@ -52,7 +55,7 @@ FORBIDDEN: dict[str, tuple[Callable[[Schedule, Any], object], str]] = {
     ),
     "reindex": (
         lambda s, b: s.reindex(b, ("write", 0)),
-        f"reindex: block 'b_k1' is neither complete (axis 'vk' is no spatial axis) nor a reduction ({LATE})",
+        f"reindex: block 'b_k1' is neither complete (axis 'vk' is not a spatial axis) nor a reduction ({LATE})",
     ),
 }
 

@@ -155,7 +155,7 @@ def test_few_files_use_private_fields_of_xdsl() -> None:
         uses = private_uses(tree) - own
         if uses:
             users[where] = uses
-    # `ffi.lib._name` of llvmlite is no field of xDSL.
+    # `ffi.lib._name` of llvmlite is not a field of xDSL.
     users.pop("lowering/llvm/jit/codegen.py", None)
     assert len(users) <= 4 and all(where.startswith("support/") for where in users), users
 

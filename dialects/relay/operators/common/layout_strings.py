@@ -136,7 +136,7 @@ def layout(text: str) -> Layout:
     """Returns a layout that a relation has accepted."""
     found = parse_layout(text)
     if found is None:
-        raise ValueError(f"{text!r} is no layout")
+        raise ValueError(f"{text!r} is not a layout")
     return found
 
 
@@ -149,7 +149,7 @@ def checked_layout(rel: Relation, name: str, axes: str, default: str = "") -> La
     found = parse_layout(text)
     if found is None or sorted(found.axes) != sorted(axes):
         raise rel.fail(
-            f"{rel.operator.name}: {name}={text!r} is no layout of the axes {', '.join(axes)}",
+            f"{rel.operator.name}: {name}={text!r} is not a layout of the axes {', '.join(axes)}",
             f"write for example {axes}, or {axes}16{axes[1].lower()} with blocks of 16 of {axes[1]}",
         )
     return found
@@ -185,7 +185,9 @@ def laid_out(rel: Relation, sizes: Mapping[str, int], to: Layout, element: Attri
 def _transform_relation(rel: Relation) -> None:
     src = parse_layout(rel.attrs.src_layout)
     if src is None:
-        raise rel.fail(f"layout_transform: src_layout={rel.attrs.src_layout!r} is no layout, such as NCHW or NCHW16c")
+        raise rel.fail(
+            f"layout_transform: src_layout={rel.attrs.src_layout!r} is not a layout, such as NCHW or NCHW16c"
+        )
     dst = checked_layout(rel, "dst_layout", src.axes)
     sizes = logical_sizes(rel, 0, src)
     rel.set_result(laid_out(rel, sizes, dst, rel.tensor(0).element_type))

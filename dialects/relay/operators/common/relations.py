@@ -57,7 +57,7 @@ def dtype_attr(rel: Relation, name: str, default: str | Attribute) -> Attribute:
     try:
         return dtype_to_type(dtype)
     except MirError:
-        raise rel.fail(f"{rel.operator.name}: {name}={dtype!r} is no dtype") from None
+        raise rel.fail(f"{rel.operator.name}: {name}={dtype!r} is not a dtype") from None
 
 
 def show_argument(rel: Relation, index: int) -> str:

@@ -34,7 +34,7 @@ def compute_of(name: str) -> Compute:
 
     operator = get_operator(name)
     if operator is None or operator.compute is None:
-        raise ValueError(f"{name} is no operator with a TE compute")
+        raise ValueError(f"{name} is not an operator with a TE compute")
     return operator.compute
 
 

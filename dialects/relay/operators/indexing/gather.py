@@ -181,7 +181,7 @@ def same_but_axis(rel: Relation, a: int, b: int, x: Sequence[int], y: Sequence[i
     fits = len(x) == len(y) and all(same_dim(p, q) for n, (p, q) in enumerate(zip(x, y, strict=True)) if n != axis)
     if not fits:
         raise rel.fail(
-            f"{rel.operator.name}: {show_argument(rel, a)} and {show_argument(rel, b)} must have the same dimensions but"
+            f"{rel.operator.name}: {show_argument(rel, a)} and {show_argument(rel, b)} must have the same dimensions except"
             f" for axis {axis}",
             argument=b,
         )

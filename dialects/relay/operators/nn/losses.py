@@ -206,7 +206,7 @@ def _fifo_relation(rel: Relation) -> None:
     )
     if not fits or not at_most(new[axis], old[axis]):
         raise rel.fail(
-            f"{rel.operator.name}: {show_argument(rel, 0)} must have the shape of {show_argument(rel, 1)} but for axis {axis},"
+            f"{rel.operator.name}: {show_argument(rel, 0)} must have the shape of {show_argument(rel, 1)} except for axis {axis},"
             " along which it must not be longer",
             argument=0,
         )

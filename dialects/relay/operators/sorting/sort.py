@@ -338,7 +338,7 @@ def _einsum_relation(rel: Relation) -> None:
     parsed = _subscripts(rel.attrs.equation, [f.get_num_dims() for f in fields])
     if parsed is None or set(parsed[1]) - set("".join(parsed[0])):
         raise rel.fail(
-            f"einsum: {rel.attrs.equation!r} is no equation for {len(fields)} tensors of these ranks", argument=0
+            f"einsum: {rel.attrs.equation!r} is not an equation for {len(fields)} tensors of these ranks", argument=0
         )
     sizes: dict[str, int] = {}
     for letters, field in zip(parsed[0], fields, strict=True):

@@ -93,7 +93,7 @@ def part_under(block: tir.BlockOp, loops: list[tir.ForOp], primitive: str, prese
         if reason is not None:
             raise refuse(
                 block,
-                f"{primitive}: block '{name}' is no reduction block, so that its T.init() cannot move out of the inner loops: {reason}",
+                f"{primitive}: block '{name}' is not a reduction block, so that its T.init() cannot move out of the inner loops: {reason}",
                 "decompose_reduction first",
             )
     return part
@@ -151,7 +151,7 @@ def _require_bases(part: Part, primitive: str) -> None:
         if index.inner_extent != ONE and not constant:
             raise refuse(
                 block,
-                f"{primitive}: axis '{name.data}' of block '{block.block_name.data}' starts at {index.base!r}, which is no constant",
+                f"{primitive}: axis '{name.data}' of block '{block.block_name.data}' starts at {index.base!r}, which is not a constant",
             )
         if kind == "R" and block.find(tir.InitOp) is not None and index.base != part.analyzer.expr(low):
             raise refuse(

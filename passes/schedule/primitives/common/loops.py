@@ -25,14 +25,14 @@ from .clone_expression import clone_value
 def require_loop(op: Operation, primitive: str) -> tir.ForOp:
     """Returns the argument as a loop; raises when it is none."""
     if not isinstance(op, tir.ForOp):
-        raise refuse(op, f"{primitive}: {describe(op)} is no loop", "give a loop that get_loops returned")
+        raise refuse(op, f"{primitive}: {describe(op)} is not a loop", "give a loop that get_loops returned")
     return op
 
 
 def require_block(op: Operation, primitive: str) -> tir.BlockOp:
     """Returns the argument as a block; raises when it is none."""
     if not isinstance(op, tir.BlockOp):
-        raise refuse(op, f"{primitive}: {describe(op)} is no block", "give a block that get_block returned")
+        raise refuse(op, f"{primitive}: {describe(op)} is not a block", "give a block that get_block returned")
     return op
 
 
@@ -40,7 +40,7 @@ def require_complete(block: tir.BlockOp, primitive: str, note: str) -> None:
     """Raises unless a block is complete."""
     reason = why_not_complete(block)
     if reason is not None:
-        raise refuse(block, f"{primitive}: block '{block.block_name.data}' is no complete block: {reason}", note)
+        raise refuse(block, f"{primitive}: block '{block.block_name.data}' is not a complete block: {reason}", note)
 
 
 def require_complete_or_reduction(

@@ -234,10 +234,10 @@ def test_errors():
 @pytest.mark.parametrize(
     "strides, message",
     [
-        ('[[6, "1"]]', "tir.param_strides of 'f' is no list of lists of integers"),
-        ("[6, 1]", "tir.param_strides of 'f' is no list of lists of integers"),
-        ("6", "tir.param_strides of 'f' is no list of lists of integers"),
-        ("[[6, 1.5]]", "tir.param_strides of 'f' is no list of lists of integers"),
+        ('[[6, "1"]]', "tir.param_strides of 'f' is not a list of lists of integers"),
+        ("[6, 1]", "tir.param_strides of 'f' is not a list of lists of integers"),
+        ("6", "tir.param_strides of 'f' is not a list of lists of integers"),
+        ("[[6, 1.5]]", "tir.param_strides of 'f' is not a list of lists of integers"),
         ("[[], [], [6, 1]]", "tir.param_strides has 3 lists of strides, but 'f' has 2 parameters"),
         (
             "[[6, 0]]",

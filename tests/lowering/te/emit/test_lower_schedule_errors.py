@@ -255,7 +255,7 @@ CANNOT = [
         reader_in_its_producer,
         "stage 'C' is computed in loop 'i' of stage 'B', which comes before it: it makes what 'C' reads",
     ),
-    (fused_away, "stage 'B' is computed at axis 'i' of stage 'C', which is no loop of it"),
+    (fused_away, "stage 'B' is computed at axis 'i' of stage 'C', which is not a loop of it"),
     (output_in_a_group, "output 'C' is computed inside of another stage"),
     (foreign_prefetch, "tensor 'P' is prefetched, but neither computed before nor a parameter"),
     (inside_an_intrinsic, "stage 'B' is computed at a loop that was not made"),

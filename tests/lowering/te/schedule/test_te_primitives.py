@@ -115,7 +115,7 @@ def test_arguments_of_wrong_kinds(build: Callable[..., Any], message: str):
     ("args", "message"),
     [
         (("threadIdx.w",), "there is no thread 'threadIdx.w'"),
-        (((0, 4), 4), "the number 4 is no thread"),
+        (((0, 4), 4), "the number 4 is not a thread"),
         (
             ((0, 1, 2), "threadIdx.x"),
             "the range of a thread_axis is a number of threads or a pair: te.thread_axis((0, 32), …)",

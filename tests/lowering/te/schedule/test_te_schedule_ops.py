@@ -101,8 +101,8 @@ def test_where_a_schedule_stands():
         ((B.replace('"B"', '"D"'),), "the program has no tensor 'D'"),
         (('%n = "te.var_ref"() <{var_name = "n"}> : () -> i32',), "the program has no size 'n'"),
         ((B, AXIS.replace("place = 0", "place = 3")), "'B' has 1 axes in axis; there is no number 3"),
-        (('"tir.evaluate"(%n) : (i32) -> ()',), "'tir.evaluate' is no step of a schedule"),
-        (('%s = "tir.const"() <{value = "x"}> : () -> !tir.string',), "a string is no number"),
+        (('"tir.evaluate"(%n) : (i32) -> ()',), "'tir.evaluate' is not a step of a schedule"),
+        (('%s = "tir.const"() <{value = "x"}> : () -> !tir.string',), "a string is not a number"),
     ],
 )
 def test_schedules_that_do_not_fit(steps: tuple[str, ...], message: str):
@@ -151,7 +151,7 @@ def test_text_of_schedules_that_do_not_fit():
         ((B.replace('"B"', '"D"'),), "the schedule names a tensor 'D', which its function does not have"),
         (('%n = "te.var_ref"() <{var_name = "n"}> : () -> i32',), "the schedule names a size 'n', which its function does not have"),
         ((B, AXIS, '"te.schedule.pragma"(%b, %x) <{names = ["", "var"], literals = {pragma_type = []}}> : (!te.handle<"tensor">, !te.handle<"axis">) -> ()'), "an argument of a step cannot be written as text"),
-        (('%n = "tir.const"() <{value = 1 : i32}> : () -> i32', '"tir.evaluate"(%n) : (i32) -> ()'), "'tir.evaluate' is no step of a schedule"),
+        (('%n = "tir.const"() <{value = 1 : i32}> : () -> i32', '"tir.evaluate"(%n) : (i32) -> ()'), "'tir.evaluate' is not a step of a schedule"),
     ):  # fmt: skip
         with pytest.raises(MirError, match=message):
             print_mir(module_of(*steps))
@@ -164,14 +164,14 @@ def test_what_cannot_be_written_down():
     C = te.compute((n,), lambda i: A[i] + te.cast("float32", J[i]), name="C")
     s = te.create_schedule(C.op)
     s[C].bind(C.op.axis[0], te.thread_axis((0, n), "threadIdx.x"))
-    with pytest.raises(MirError, match=r"thread 'threadIdx.x' has a range that is no number"):
+    with pytest.raises(MirError, match=r"thread 'threadIdx.x' has a range that is not a number"):
         s.as_op([A.op, J.op, C.op])
     other = te.compute((n,), lambda i: A[i], name="other")
     s = te.create_schedule(C.op)
     with pytest.raises(MirError, match="axis 'i' belongs to no stage of this schedule"):
         s[C].vectorize(other.op.axis[0])
     s[C].split(C.op.axis[0], factor=te.call_extern("int32", "size", n))
-    with pytest.raises(MirError, match="an argument of split is no integer arithmetic"):
+    with pytest.raises(MirError, match="an argument of split is not integer arithmetic"):
         s.as_op([A.op, J.op, C.op])
 
 

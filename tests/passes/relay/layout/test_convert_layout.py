@@ -35,8 +35,8 @@ def converted(text: str, layouts: str) -> ModuleOp:
         ("nn.dense:NC", "nn.dense computes in one layout only"),
         ("nn.conv2d:NHWC", "nn.conv2d takes two layouts, of its data and its kernel, not 1"),
         ("nn.max_pool2d:NHWC,default", "nn.max_pool2d takes one layout, not 2"),
-        ("nn.conv2d:NHWC,OIH", "'OIH' is no layout for nn.conv2d"),
-        ("nn.conv2d:default,OIHW", "'default' is no layout for nn.conv2d"),
+        ("nn.conv2d:NHWC,OIH", "'OIH' is not a layout for nn.conv2d"),
+        ("nn.conv2d:default,OIHW", "'default' is not a layout for nn.conv2d"),
     ],
 )
 def test_refused(layouts: str, message: str) -> None:

@@ -39,7 +39,7 @@ def _positive(kind: type[int] | type[float]) -> Callable[[str], int | float]:
         except ValueError:
             value = 0
         if not 0 < value < 1e9:
-            raise argparse.ArgumentTypeError(f"'{text}' is no {'whole ' if kind is int else ''}number above 0")
+            raise argparse.ArgumentTypeError(f"'{text}' is not a {'whole ' if kind is int else ''}number above 0")
         return value
 
     return read

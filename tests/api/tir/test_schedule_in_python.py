@@ -79,7 +79,7 @@ def refusal(**options: str) -> str:
 def test_refusals_show_the_program() -> None:
     text = refusal()
     assert "parallel: loop 'k' drives axis 'vk' of block 'Y', which is not a spatial axis" in text
-    assert "rfactor loop 'k' to make its turns independent" in text and "('i', 'j')" in text
+    assert "rfactor loop 'k' to make its iterations independent" in text and "('i', 'j')" in text
     assert "    for i, j, k in T.grid(16, 16, 16):\n              ^" in text
     assert "in the program as it is here" not in refusal(error_render_level="fast")
     with pytest.raises(ValueError, match="error_render_level is one of detail, fast, none, not 'x'"):

@@ -98,7 +98,7 @@ def blob(
         (blob(shape=1 << 62), "has not 8 bytes"),
         (blob(size=4), "has not 8 bytes"),
         ("AAAA", "too short"),
-        ("%%%", "no valid base64"),
+        ("%%%", "not valid base64"),
         (7, "base64 string"),
     ],
 )
@@ -126,7 +126,7 @@ def with_metadata(section: str) -> str:
 @pytest.mark.parametrize(
     ("section", "message"),
     [
-        ("{1}", "the #[metadata] section is not a JSON"),
+        ("{1}", "the #[metadata] section is not JSON"),
         ("{}", 'a metadata section is a JSON object with a list "nodes"'),
         ('{"root": 7, "nodes": [{}]}', "there is no node 7"),
         ('{"root": 0, "nodes": [{"keys": ["a"], "data": []}]}', "the root node is not a map"),

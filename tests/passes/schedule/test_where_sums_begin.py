@@ -96,7 +96,7 @@ def test_first_part_begins_its_sums() -> None:
 def test_init_under_a_predicate() -> None:
     text = SUMS.replace("            with T.init", "            T.where(k >= 1)\n            with T.init")
     message = refused(text, lambda s: s.decompose_reduction("b", s.get_loops("b")[1]))
-    assert "no reduction block: its predicate, 1 <= k, may leave out the instance in which T.init() runs" in message
+    assert "not a reduction block: its predicate, 1 <= k, may leave out the instance in which T.init() runs" in message
     split = scheduled(
         SUMS,
         lambda s: s.decompose_reduction("b", s.split(s.get_loops("b")[1], [None, 2])[0]),

@@ -55,7 +55,7 @@ def subspace_divide(
 
     Without `simplify_trivial_iterators`, loops of extent 1 stay in the results. The indices must be an independent
     quasi-affine map of all loops; if they are not, they can still be divided when each uses loops of one nest only and
-    there is no predicate.
+    there is not a predicate.
     """
     found = detect_iter_map(
         analyzer, indices, input_iters, predicate, IterMapLevel.SURJECTIVE, simplify_trivial_iterators

@@ -61,7 +61,7 @@ def _add_input_and_output(parser: argparse.ArgumentParser, targets: list[str], d
 
     parser.add_argument("input_file", nargs="?", metavar="FILE", help="what to read; standard input without it")
     parser.add_argument(
-        "-f", "--frontend", choices=("mir", "mlir"), help="the input's format, when its name does not end in it"
+        "-f", "--frontend", choices=("mir", "mlir"), help="the input's format, if the file name's ending does not tell"
     )
     parser.add_argument(
         "-t",
@@ -75,7 +75,10 @@ def _add_input_and_output(parser: argparse.ArgumentParser, targets: list[str], d
     )
     parser.add_argument("--mcpu", "-mcpu", metavar="CPU", help="the CPU of -t llvm and asm; this machine's by default")
     parser.add_argument(
-        "--caches", default="", metavar="SIZES", help="sizes of its data caches, such as 32K,1M,16M, for schedules"
+        "--caches",
+        default="",
+        metavar="SIZES",
+        help="sizes of the CPU's data caches, such as 32K,1M,16M, for schedules",
     )
     add_strict_math(parser)
     add_allow_extern(parser)
@@ -86,14 +89,14 @@ def _add_input_and_output(parser: argparse.ArgumentParser, targets: list[str], d
     parser.add_argument(
         "--verify-diagnostics",
         action="store_true",
-        help="check that errors come where comments `// expected-error {{text}}` say, and nowhere else",
+        help="check that errors occur where comments `// expected-error {{text}}` expect them, and nowhere else",
     )
     parser.add_argument(
         "--parsing-diagnostics",
         action="store_true",
-        help="print what cannot be read to standard output and exit with 0",
+        help="print errors of reading to standard output and exit with 0",
     )
-    parser.add_argument("--allow-unregistered-dialect", action="store_true", help="read ops of dialects not known here")
+    parser.add_argument("--allow-unregistered-dialect", action="store_true", help="read ops of unknown dialects")
     parser.add_argument(
         "--no-implicit-module", action="store_true", help="refuse MLIR text that is not inside builtin.module"
     )
@@ -109,7 +112,7 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check-each",
         action="store_true",
-        help="interpret before and after each pass, naming the first that changes a result",
+        help="interpret before and after each pass, naming the first one that changes a result",
     )
     parser.add_argument(
         "--allow-unchecked",
@@ -143,14 +146,14 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         type=_names,
         default=(),
         metavar="PASS,…",
-        help="tell what these passes do, op by op with the source line and, of rules, the rule, to standard error",
+        help="print what these passes do, op by op, with the source line and the rewrite rule, to standard error",
     )
     parser.add_argument(
         "--explain",
         type=_names,
         default=(),
         metavar="PASS,…",
-        help="tell why these passes left alone what they did (fuse-ops: neighbours that are not fused; default-schedule: rules that a primitive refused)",
+        help="print why these passes changed nothing at some ops (fuse-ops: operators that are not fused; default-schedule: rules that a primitive refused), to standard error",
     )
     parser.add_argument(
         "--rule-stats",
@@ -160,7 +163,7 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check-rules",
         action="store_true",
-        help="check the rewrite rules of FILE instead of running passes: types, meaning, an end, none swallowed",
+        help="check the rewrite rules of FILE instead of running passes: types, meaning, termination, no rule hidden by another",
     )
     parser.add_argument(
         "--timing",
@@ -204,7 +207,7 @@ def add_allow_extern(parser: argparse.ArgumentParser) -> None:
         type=_c_names,
         default=(),
         metavar="NAME,…",
-        help="C functions that the program may call beside C's mathematics (docs/security.md)",
+        help="C functions that the program may call besides those of C's math library (docs/security.md)",
     )
 
 

@@ -92,7 +92,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "-f", "--frontend", choices=("mir", "mlir"), help="the file's format, when its name does not tell"
     )
-    parser.add_argument("--entry", metavar="NAME", help="the function to run; by default the only one, else main")
+    parser.add_argument("--entry", metavar="NAME", help="the function to run; by default the only one, otherwise main")
     parser.add_argument(
         "--input",
         action="append",
@@ -100,9 +100,18 @@ def argument_parser() -> argparse.ArgumentParser:
         metavar="NAME=FILE.npy | FILE.npz",
         help="a parameter's value, or the values of several by name; may be repeated",
     )
-    parser.add_argument("--random", type=whole_number, metavar="SEED", help="draw the parameters that are not given")
     parser.add_argument(
-        "--size", action="append", default=[], metavar="NAME=NUMBER", help="the value of a symbolic size"
+        "--random",
+        type=whole_number,
+        metavar="SEED",
+        help="draw the parameters that are not given; without it those of TIR, TE and func are zeros",
+    )
+    parser.add_argument(
+        "--size",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="the value of a symbolic size, or of an open dimension by parameter and axis: x.0=3",
     )
     parser.add_argument("--output", metavar="FILE.npz", help="write the results")
     parser.add_argument(
@@ -117,7 +126,10 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("-O", dest="opt_level", type=int, choices=range(4), default=3, help="optimization level (3)")
     parser.add_argument("--mcpu", "-mcpu", metavar="CPU", help="the CPU to compile for; this machine's by default")
     parser.add_argument(
-        "--caches", default="", metavar="SIZES", help="sizes of its data caches, such as 32K,1M,16M, for schedules"
+        "--caches",
+        default="",
+        metavar="SIZES",
+        help="sizes of the CPU's data caches, such as 32K,1M,16M, for schedules",
     )
     add_strict_math(parser)
     add_allow_extern(parser)
@@ -125,7 +137,7 @@ def argument_parser() -> argparse.ArgumentParser:
         "--no-cache",
         dest="cache",
         action="store_false",
-        help="compile again, whatever the cache on disk has, and keep nothing",
+        help="compile without reading or writing the cache on disk",
     )
     parser.add_argument(
         "--cache-info", action=CacheAction, nargs=0, help="show what the cache of compiled code holds, and exit"

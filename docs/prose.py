@@ -35,7 +35,7 @@ GLOSSARY: dict[str, str] = {
     r"\bbut for\b": "except for",
     r", else\b(?! if)": "otherwise",
     r"\bshall\b": "must",
-    r"\bis no (?!longer|more|less|later)": "is not a",
+    r"(?<!here )\bis no (?!longer|more|less|later)": "is not a",
     r"\bcome[s]? to stand\b|\bstands? (?:in|at|for|by|beside|between|before|behind|there|where)\b": "is, is stored in, represents",
     r"\bbehind\b": "after, following",
     r"\bis told\b|\bare told\b|\btells? of\b": "is reported, is listed",

@@ -54,8 +54,8 @@ def subspace_divide(
     """Divides `indices` over `input_iters`, of which `inner_iters` are the inner loops, under `predicate`.
 
     Without `simplify_trivial_iterators`, loops of extent 1 stay in the results. The indices must be an independent
-    quasi-affine map of all loops; if they are not, they can still be divided when each uses loops of one nest only and
-    there is not a predicate.
+    quasi-affine map of all loops; if they are not, they can still be divided when each uses loops of one nest only, and
+    the predicate is true.
     """
     found = detect_iter_map(
         analyzer, indices, input_iters, predicate, IterMapLevel.SURJECTIVE, simplify_trivial_iterators

@@ -1,11 +1,9 @@
 """Checks the project's prose: words of the glossary, first lines of docstrings.
 
-    python docs/prose.py                # fails where more places break a rule than did before
-    python docs/prose.py passes/tir     # lists the places in a folder or file
-    python docs/prose.py --update       # writes docs/prose.json after texts were improved
+    python docs/prose.py                # fails where a place breaks a rule, and lists it
+    python docs/prose.py passes/tir     # the same for a folder or file
 
-The rules are in CONTRIBUTING.md, under "Prose". `docs/prose.json` counts the places that were
-written before there was a check; the count may only fall.
+The rules are in CONTRIBUTING.md, under "Prose".
 """
 
 from __future__ import annotations
@@ -13,17 +11,14 @@ from __future__ import annotations
 import argparse
 import ast
 import io
-import json
 import re
 import sys
 import tokenize
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-KNOWN = Path(__file__).with_name("prose.json")
 FOLDERS = ("api", "benchmarks", "dialects", "driver", "examples", "fuzz", "lowering", "parser", "passes", "support")
 MAX_FIRST_LINE = 100
 
@@ -126,31 +121,17 @@ def files() -> list[Path]:
 
 
 def main() -> int:
-    """Lists the places that break a rule; returns 1 where a folder has more of them than `docs/prose.json` counts."""
+    """Lists the places that break a rule; returns 1 where there are any."""
     parser = argparse.ArgumentParser(prog="python docs/prose.py", description="Checks the project's prose.")
-    parser.add_argument("paths", nargs="*", type=Path, help="files and folders to list; without any, all are counted")
-    parser.add_argument("--update", action="store_true", help="write docs/prose.json; a count may only fall")
-    options = parser.parse_args()
-    if options.paths:
-        wanted = [path.resolve() for path in options.paths]
-        listed = [
-            each
-            for path in files()
-            if any(path == one or one in path.parents for one in wanted)
-            for each in findings(path)
-        ]
-        print(*listed, sep="\n")
-        return int(bool(listed))
-    counts = Counter(path.relative_to(ROOT).parts[0] for path in files() for _ in findings(path))
-    total, known = counts.total(), json.loads(KNOWN.read_text())["places"]
-    if total > known:
-        print(
-            f"{total} places break a rule of prose, {known} did before; `python docs/prose.py FOLDER` lists them:",
-            dict(counts),
-        )
-    elif options.update:
-        KNOWN.write_text(json.dumps({"places": total}) + "\n")
-    return int(total > known)
+    parser.add_argument(
+        "paths", nargs="*", type=Path, default=[ROOT], help="files and folders to check; all by default"
+    )
+    wanted = [path.resolve() for path in parser.parse_args().paths]
+    listed = [
+        each for path in files() if any(path == one or one in path.parents for one in wanted) for each in findings(path)
+    ]
+    print(*listed, sep="\n", end="\n" if listed else "")
+    return int(bool(listed))
 
 
 if __name__ == "__main__":

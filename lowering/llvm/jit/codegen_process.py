@@ -238,6 +238,9 @@ class _Pipeline:
     words: str
 
 
+_UNKNOWN_PROCESSOR = "64-bit code requested on a subtarget that doesn't support it"
+"""LLVM's message where it does not know an x86 processor's name: it takes it for a 32-bit one."""
+
 SAFER = (
     _Pipeline(3, False, "without vectorizing its loops"),
     _Pipeline(1, False, "as with -O 1"),
@@ -257,6 +260,12 @@ def compile_apart(request: Request, text: str) -> Made:
         try:
             made = _once(attempt, text)
         except Died as died:
+            if _UNKNOWN_PROCESSOR in str(died):
+                raise MirError(
+                    Diagnostic(f"this version of LLVM does not know the processor '{request.cpu}'").with_note(
+                        "name an older one of its family with -mcpu, such as znver4, or install a newer llvmlite"
+                    )
+                ) from None
             reason = reason or str(died)
             kept = kept or _kept(text)
             continue

@@ -75,6 +75,15 @@ def test_a_safer_pipeline_is_taken_and_told(serve: Serve, capfd: pytest.CaptureF
     )
 
 
+def test_a_processor_that_llvm_does_not_know() -> None:
+    with pytest.raises(MirError) as caught:
+        emit_assembly(TEXT, Target(cpu="znver9", triple="x86_64-unknown-linux-gnu"))
+    assert str(caught.value) == (
+        "error: this version of LLVM does not know the processor 'znver9'\n"
+        "note: name an older one of its family with -mcpu, such as znver4, or install a newer llvmlite"
+    )
+
+
 @pytest.mark.parametrize("level", [0, 1, 3])
 def test_no_pipeline_is_safe_enough(serve: Serve, tmp_path: Path, level: int) -> None:
     serve('os.write(2, b"LLVM ERROR: Cannot select: t5: v3bf16\\n")\nos.abort()')

@@ -38,6 +38,7 @@ from ...support.text import counted, nearest
 from ..relay.operator import from_attribute
 from .functions import FUNCTIONS, LAZY
 from .levels import LEVELS, level_of
+from .numbers import check_number
 
 
 @irdl_attr_definition
@@ -454,6 +455,9 @@ def verify_rewrite(rule: RewriteOp) -> None:
                     raise error_at(op, "a literal of a pattern is a number, True or False")
             case WhereOp():
                 _verify_condition(op)
+            case ConstantOp() if isinstance(op.value.owner, DataOp) and op.dtype and isinstance(op.dtype.owner, DataOp):
+                number, dtype = from_attribute(op.value.owner.value), from_attribute(op.dtype.owner.value)
+                check_number(op, number, dtype, rule.level.data, True)
             case _:
                 if not op.name.startswith("rule."):
                     raise error_at(op, f"a rule holds ops of its own dialect, not '{op.name}'")

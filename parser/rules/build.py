@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from xdsl.builder import Builder
 from xdsl.dialects.builtin import LocationAttr
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from ...dialects import rule
@@ -102,6 +102,12 @@ class _Rule:
     def error(self, at: int, message: str, *notes: str) -> MirError:
         return error_at(self.location(at), message, *notes)
 
+    def number(self, node: tree.Literal) -> Attribute:
+        """Returns a literal as an attribute."""
+        if isinstance(node.value, int) and not -(1 << 63) <= node.value < 1 << 64:
+            raise self.error(node.at, "this integer is too large", "a rule's integers have 64 bits")
+        return to_attribute(node.value)
+
     def insert(self, op: Operation, at: int) -> None:
         op.location = self.location(at)
         self.builder.insert(op)
@@ -131,7 +137,7 @@ class _Rule:
             case tree.Literal(value=bool() | int() | float()):
                 if name is not None:
                     raise self.error(node.at, "a literal cannot be named", f"write %{name}, and a condition on it")
-                return self.add(rule.LiteralOp(to_attribute(node.value)), node.at)
+                return self.add(rule.LiteralOp(self.number(node)), node.at)
             case tree.Tuple(brackets=False):
                 return self.match(node.at, ["relay.tuple"], [self.pattern(i) for i in node.items], {}, capture=name)
             case tree.Field():
@@ -218,6 +224,7 @@ class _Rule:
     def literal(self, node: tree.Node) -> AttrValue:
         match node:
             case tree.Literal():
+                self.number(node)
                 return node.value
             case tree.Tuple():
                 return tuple(self.literal(item) for item in node.items)
@@ -315,7 +322,7 @@ class _Rule:
                     raise self.error(node.at, f"${node.name} is not captured", f"attributes captured here: {known}")
                 return found
             case tree.Literal():
-                return self.add(rule.DataOp(to_attribute(node.value)), node.at)
+                return self.add(rule.DataOp(self.number(node)), node.at)
             case tree.Tuple():
                 return self.compute("tuple", [self.expression(item) for item in node.items], node.at)
             case tree.Operation():
@@ -394,7 +401,7 @@ class _Rule:
                 self.values[node.name] = value
                 return value
             case tree.Literal(value=bool() | int() | float()):
-                value = self.add(rule.DataOp(to_attribute(node.value)), node.at)
+                value = self.add(rule.DataOp(self.number(node)), node.at)
                 return self.add(rule.ConstantOp(value, capture=name), node.at)
             case tree.Tuple(brackets=False):
                 return self.add(

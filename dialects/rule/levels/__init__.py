@@ -49,6 +49,10 @@ class Level(Protocol):
         """Returns True if the two operands of an op may be exchanged."""
         ...
 
+    def of_one_dtype(self, op_name: str) -> tuple[tuple[int, ...], bool]:
+        """Returns which operands of an op must have the same dtype, and whether its result has it, too."""
+        ...
+
     def problem(self, op_name: str, arguments: int | None, attributes: Sequence[str]) -> str | None:
         """Returns an error in the argument count (None: unknown) or attribute names of a pattern, or None."""
         ...

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IntegerAttr, IntegerType, StringAttr
 from xdsl.ir import Attribute, Dialect, Operation, SSAValue
-from xdsl.irdl import IRDLOperation
-from xdsl.traits import Commutative, ConstantLike
+from xdsl.irdl import IRDLOperation, OperandDef, OptOperandDef, ResultDef, VarConstraint, VarOperandDef
+from xdsl.traits import Commutative, ConstantLike, SameOperandsAndResultType
 
 from ....support.diagnostics import error_at
 from ....support.text import nearest, nearest_or_all
@@ -70,10 +70,19 @@ class OtherLevel:
     def is_commutative(self, op_name: str) -> bool:
         return self.classes[op_name].has_trait(Commutative)
 
+    def of_one_dtype(self, op_name: str) -> tuple[tuple[int, ...], bool]:
+        definition = cast("type[IRDLOperation]", self.classes[op_name]).get_irdl_definition()
+        if any(isinstance(each, VarOperandDef | OptOperandDef) for _, each in definition.operands):
+            return (), False
+        if any(isinstance(trait, SameOperandsAndResultType) for trait in definition.traits.traits):
+            return tuple(range(len(definition.operands))), True
+        names = [_variable(each) for _, each in definition.operands]
+        shared = next((name for name in names if name is not None and names.count(name) > 1), None)
+        results = [_variable(each) for _, each in definition.results]
+        return tuple(place for place, name in enumerate(names) if shared and name == shared), results == [shared]
+
     def problem(self, op_name: str, arguments: int | None, attributes: Sequence[str]) -> str | None:
         definition = cast("type[IRDLOperation]", self.classes[op_name]).get_irdl_definition()
-        from xdsl.irdl import VarOperandDef
-
         fixed = not any(isinstance(operand, VarOperandDef) for _, operand in definition.operands)
         if arguments is not None and fixed and arguments != len(definition.operands):
             from ....support.text import counted
@@ -131,6 +140,17 @@ class OtherLevel:
 
     def fold(self, op: Operation, args: Sequence[Any]) -> Any:
         raise NoMatch
+
+
+def _variable(definition: OperandDef | ResultDef) -> str | None:
+    """Returns the name that a type has in an op's definition, if it has one."""
+    constraint: Any = definition.constr
+    while not isinstance(constraint, VarConstraint):
+        inner = getattr(constraint, "constraint", None) or getattr(constraint, "constr", None)
+        if inner is None:
+            return None
+        constraint = inner
+    return constraint.name
 
 
 def _value(attribute: Attribute | None) -> Any:

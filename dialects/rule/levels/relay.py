@@ -32,6 +32,21 @@ _INFIX = {
     "lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal",
     "and_": "logical_and", "or_": "logical_or", "not_": "logical_not",
 }  # fmt: skip
+_COMPARISONS = frozenset(_INFIX[function] for function in ("lt", "le", "gt", "ge", "eq", "ne"))
+# By name: a rule may be for operators whose topics are not imported otherwise.
+_ONE_DTYPE: Mapping[str, tuple[tuple[int, ...], bool]] = {
+    **dict.fromkeys(
+        [
+            "add", "subtract", "multiply", "divide", "trunc_divide", "floor_divide", "mod", "trunc_mod", "floor_mod",
+            "power", "maximum", "minimum", "left_shift", "right_shift", "bitwise_and", "bitwise_or", "bitwise_xor",
+            "logical_and", "logical_or", "logical_xor",
+        ],
+        ((0, 1), True),
+    ),
+    "where": ((1, 2), True),
+    "ewise_fma": ((0, 1, 2), True),
+}  # fmt: skip
+"""Which operands of an operator have one dtype, and whether its result has it."""
 _STRUCTURE = ("tuple", "tuple_get_item")
 
 
@@ -65,6 +80,12 @@ class RelayLevel:
     def is_commutative(self, op_name: str) -> bool:
         operator = get_operator(op_name.removeprefix("relay."))
         return operator is not None and operator.commutative
+
+    def of_one_dtype(self, op_name: str) -> tuple[tuple[int, ...], bool]:
+        name = op_name.removeprefix("relay.")
+        if name in _COMPARISONS:
+            return (0, 1), False
+        return _ONE_DTYPE.get(name, ((), False))
 
     def problem(self, op_name: str, arguments: int | None, attributes: Sequence[str]) -> str | None:
         operator = get_operator(op_name.removeprefix("relay."))

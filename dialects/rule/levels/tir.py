@@ -14,8 +14,8 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....support.text import counted
 from ...tir import TIR
-from ...tir.arithmetic import BinaryOp
-from ...tir.expr import CallOp, CastOp, ConstOp
+from ...tir.arithmetic import BinaryOp, CompareOp
+from ...tir.expr import CallOp, CastOp, ConstOp, SelectOp
 from ...tir.intrinsics import PURE, intrinsic_arity, intrinsic_type
 from ...tir.operators import Const, fold, wrap
 from ...tir.types import dtype_to_type, type_to_dtype, with_lanes_of
@@ -52,6 +52,12 @@ class TirLevel(OtherLevel):
 
     def operator(self, op_name: str) -> str | None:
         return _OPERATORS.get(op_name)
+
+    def of_one_dtype(self, op_name: str) -> tuple[tuple[int, ...], bool]:
+        op = self.classes[op_name]
+        if issubclass(op, BinaryOp):
+            return (0, 1), not issubclass(op, CompareOp)
+        return ((1, 2), True) if op is SelectOp else ((), False)
 
     def problem(self, op_name: str, arguments: int | None, attributes: Sequence[str]) -> str | None:
         """As the base class; of an intrinsic, `op_name` is the name after `T.`."""

@@ -8,17 +8,19 @@ same for every choice, and so is known when the steps are made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import rule as ir
 from ....dialects.relay.operator import from_attribute
-from ....dialects.rule.functions import FUNCTIONS, NoMatch, has_floats
+from ....dialects.rule.dtypes import dtype_source
+from ....dialects.rule.functions import FUNCTIONS, NoMatch, element_of, has_floats
 from ....dialects.rule.knowledge import QUESTIONS, ask
 from ....dialects.rule.levels import Level, level_of
+from ....dialects.rule.numbers import check_number
 from ....support.diagnostics import Diagnostic, MirError, error_at
 from . import steps
 from .steps import Classes, Reader, Slots, Step
@@ -89,6 +91,32 @@ def _is_exact(match: Match) -> bool:
     return not any(has_floats(value.type) for value in values)
 
 
+_Made: TypeAlias = ir.BuildOp | ir.ConstantOp | ir.FoldOp | ir.SelectOp
+
+
+def _source(op: ir.ConstantOp) -> SSAValue | None:
+    return dtype_source(op) if op.dtype is None else None
+
+
+def _in_order(ops: Sequence[_Made], sources: Mapping[_Made, SSAValue]) -> list[_Made]:
+    """Returns the ops of a replacement in order: each after its operands and the op whose dtype it takes."""
+    placed: dict[_Made, None] = {}
+    waiting: set[_Made] = set()
+    pending = list(reversed(ops))
+    while pending:
+        op = pending[-1]
+        source = sources.get(op)
+        needed = [value.owner for value in (*op.operands, *([] if source is None else [source]))]
+        missing = [each for each in needed if isinstance(each, _Made) and each not in placed and each not in waiting]
+        if missing and op not in placed:
+            waiting.add(op)
+            pending += reversed(missing)
+            continue
+        pending.pop()
+        placed[op] = None
+    return list(placed)
+
+
 class _Compiler:
     def __init__(self, rule: ir.RewriteOp, classes: Classes | None):
         self.rule, self.classes = rule, classes
@@ -116,9 +144,11 @@ class _Compiler:
         for op in ops:
             if isinstance(op, ir.WhereOp) or (isinstance(op, ir.ComputeOp) and self._for_conditions(op)):
                 self.condition(op)
-        makers = [
-            (op, self.maker(op)) for op in ops if isinstance(op, ir.BuildOp | ir.ConstantOp | ir.FoldOp | ir.SelectOp)
-        ]
+        new = [op for op in ops if isinstance(op, ir.BuildOp | ir.ConstantOp | ir.FoldOp | ir.SelectOp)]
+        sources: dict[_Made, SSAValue] = {
+            op: source for op in new if isinstance(op, ir.ConstantOp) and (source := _source(op)) is not None
+        }
+        makers = [(op, self.maker(op, sources.get(op))) for op in _in_order(new, sources)]
         matches = [op for op in block.ops if isinstance(op, (ir.MatchOp, ir.LiteralOp))]
         root_slots = tuple(self.slots[root] for root in roots)
         matched_slots = tuple(self.slots[op.results[0]] for op in matches if op.results[0] not in roots)
@@ -298,19 +328,26 @@ class _Compiler:
 
     # Replacements --------------------------------------------------------------------------------------------------
 
-    def maker(self, op: ir.BuildOp | ir.ConstantOp | ir.FoldOp | ir.SelectOp) -> Callable[[Slots, SSAValue], Any]:
-        """Returns a function that makes the op's value, stores it in its slot, and returns the new op, if any."""
+    def maker(self, op: _Made, typed_by: SSAValue | None) -> Callable[[Slots, SSAValue], Any]:
+        """Returns a function that makes the op's value, stores it in its slot, and returns the new op, if any.
+
+        A constant has the dtype of `typed_by`, otherwise that of the replaced value.
+        """
         slot = self.slots[op.result]
         match op:
             case ir.ConstantOp():
                 value, dtype = self.reader(op.value), None if op.dtype is None else self.reader(op.dtype)
+                is_literal = isinstance(op.value.owner, ir.DataOp)
+                beside = None if typed_by is None else self.slots[typed_by]
 
                 def constant(slots: Slots, like: SSAValue) -> Operation:
                     level = level_of(_owner_name(like))
+                    number = plain(value(slots), False)
+                    name = None if dtype is None else dtype(slots)
+                    type = like.type if beside is None else slots[beside].type
+                    check_number(op, number, element_of(type) if name is None else name, level.name, is_literal, like)
                     try:
-                        made = level.make_constant(
-                            plain(value(slots), False), None if dtype is None else dtype(slots), like.type
-                        )
+                        made = level.make_constant(number, name, type)
                     except MirError as error:
                         raise _at_rule(op, error) from error
                     slots[slot] = made.results[0]

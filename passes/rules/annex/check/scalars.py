@@ -110,8 +110,11 @@ class _Trial:
             match = program.match(root.op)
             if match is None:
                 raise NoMatch
-            for make in program.makers:
-                make(match.slots, root)
+            try:
+                for make in program.makers:
+                    make(match.slots, root)
+            except MirError as error:
+                return error.diagnostics[0]
         made: SSAValue = match.slots[program.results[0]]
         name = self.rule.sym_name.data
         if made.type != root.type:

@@ -29,6 +29,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .....dialects import rule as ir
 from .....dialects.relay.operator import from_attribute
+from .....dialects.rule.dtypes import dtype_source
 from .....dialects.rule.functions import FUNCTIONS
 from .....dialects.rule.levels import level_of
 from .....dialects.rule.levels.other import OtherLevel
@@ -144,9 +145,9 @@ class PatternWriter:
                 if not isinstance(op.value.owner, ir.DataOp):
                     raise refuse(op, "PDL cannot compute the value of a constant", "write the constant as a literal")
                 if op.dtype is None:
-                    # Of the replaced value's type, and so is what is used with it.
-                    self.types.unify(root, op.result)
-                    named.append(root)
+                    # Of the type of the value beside it, otherwise of the replaced one's, and so is what is used with it.
+                    self.types.unify(dtype_source(op) or root, op.result)
+                    named.append(op.result)
                 elif isinstance(op.dtype.owner, ir.DataOp):
                     self.types.fixed[op.result] = dtype_to_type(cast("str", from_attribute(op.dtype.owner.value)))
                     named.append(op.result)

@@ -246,8 +246,10 @@ class RuleDriver:
             if op.parent is None:
                 op.location = location
                 insert_op_before(op, anchor)
+            if self.once:
+                continue  # Nothing is rewritten again, so that no chain can be endless.
             self.lineage[op] = (generation, program, parent)
-            if not self.once and op.name in self.rules.by_root:
+            if op.name in self.rules.by_root:
                 self.push(op)
         if generation > self.longest:
             raise self.endless(program, match.roots[0], made)

@@ -65,7 +65,9 @@ class _Worker:
     process: ForkProcess
     pipe: Connection
     task: int | None = None
-    """What it is at."""
+    """The number of the task that it does."""
+    thread: threading.Thread | None = None
+    """Sends its tasks and receives its answers."""
 
 
 class Workers:
@@ -85,7 +87,8 @@ class Workers:
             for _ in range(count):
                 self._fork()
         for worker in self._workers:
-            threading.Thread(target=self._talk, args=(worker,), name="mirstack-worker", daemon=True).start()
+            worker.thread = threading.Thread(target=self._talk, args=(worker,), name="mirstack-worker", daemon=True)
+            worker.thread.start()
 
     def own_part(self) -> Iterator[int]:
         """Yields the numbers of tasks that are left to this process, until no task is left."""
@@ -188,4 +191,7 @@ class Workers:
         for worker in busy:
             worker.process.kill()
         for worker in self._workers:
+            # Two threads that wait for one process at the same time: for one of them it seems to run on.
+            if worker.thread is not None:
+                worker.thread.join()
             worker.process.join()

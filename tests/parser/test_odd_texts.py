@@ -20,7 +20,7 @@ REFUSED = {
     ),
     "attribute of a rule": (
         "rewrite @r for arith { addi(%x, 99999999999999999999, overflowFlags=$f) => %x }\n",
-        "1:1: error: integer value 99999999999999999999 is out of range for type i64",
+        "1:33: error: this integer is too large",
     ),
     "dtype": (TIR.format(dtype=f'"int{NINES}"', body="A[0] = A[1]"), "unknown dtype"),
     "dtype in other digits": (TIR.format(dtype='"int³²"', body="A[0] = A[1]"), "unknown dtype 'int³²'"),

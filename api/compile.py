@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
 
 from ..lowering.driver.preload import preload
 from ..lowering.driver.source import SourceText, TargetName, sources_of
@@ -67,6 +67,7 @@ def compile(
     strict_math: bool = False,
     observers: Iterable[Observer] = (),
     cache: bool = True,
+    shapes: Mapping[str, Sequence[int | str | None]] | None = None,
 ) -> Executable:
     """Compiles an entry of a `.mir` file or of a module (xDSL's or an `IRModule`), which is not changed.
 
@@ -77,7 +78,8 @@ def compile(
     for the order of sums (docs/rules.md). `allow_extern` names C functions that the program may call besides
     C's mathematics (docs/security.md). `observers` are called after each pass with the pass and the
     module that it ran on: each kernel is a module of its own. With `cache`, and without observers, compiled code is read from
-    the cache on disk, or stored there (`lowering.driver.cache`). Raises MirError for a program that cannot be compiled, or
+    the cache on disk, or stored there (`lowering.driver.cache`). `shapes` fixes open dimensions of parameters, `{"x": (1, 3, 224, 224)}`;
+    `None` or `"?"` leaves one open. Raises MirError for a program that cannot be compiled, or
     would not run here.
     """
     if target not in ("cpu", "interp"):
@@ -92,6 +94,7 @@ def compile(
     check(caches, "caches", "a text of sizes, such as '32K,1M,16M'", str)
     check(strict_math, "strict_math", "True or False", bool)
     check(cache, "cache", "True or False", bool)
+    fixed = _shapes(shapes)
     observers = tuple(items(observers, "observers", "functions of a pass and a module", cast("type", Callable)))
 
     from ..lowering.driver.compile import compile_source
@@ -110,7 +113,7 @@ def compile(
 
     def compiled() -> Executable:
         taken = read if isinstance(read, SourceText) else _copied(read)
-        return compile_source(taken, target, entry, options, observers, cache=cache)
+        return compile_source(taken, target, entry, options, observers, cache=cache, shapes=fixed)
 
     try:
         return in_deep_stack(compiled)
@@ -118,6 +121,22 @@ def compile(
         if target == "cpu":
             error.show_in(sources_of(read))
         raise
+
+
+def _shapes(shapes: Mapping[str, Sequence[int | str | None]] | None) -> dict[str, tuple[int, ...]]:
+    """Returns checked shapes with DYNAMIC_INDEX for dimensions that stay open."""
+    if shapes is None:
+        return {}
+    check(shapes, "shapes", "a dictionary of shapes by the names of parameters, such as {'x': (1, 3)}", Mapping)
+    found: dict[str, tuple[int, ...]] = {}
+    for name, shape in shapes.items():
+        check(name, "a name in shapes", "the name of a parameter", str)
+        sizes = items(shape, f"the shape of {name}", "sizes")
+        found[name] = tuple(
+            DYNAMIC_INDEX if size is None or size == "?" else integer(cast("int", size), f"a size of {name}", 0)
+            for size in sizes
+        )
+    return found
 
 
 def _copied(source: ModuleOp | IRModule) -> ModuleOp:

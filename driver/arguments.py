@@ -80,6 +80,7 @@ def _add_input_and_output(parser: argparse.ArgumentParser, targets: list[str], d
         metavar="SIZES",
         help="sizes of the CPU's data caches, such as 32K,1M,16M, for schedules",
     )
+    add_shape(parser)
     add_strict_math(parser)
     add_allow_extern(parser)
     parser.add_argument("-o", "--output-file", metavar="FILE", help="where to write; standard output without it")
@@ -171,6 +172,41 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print seconds, ops and bytes of text after each stage and pass, to standard error",
     )
+
+
+def add_shape(parser: argparse.ArgumentParser) -> None:
+    """Declares `--shape`."""
+    parser.add_argument(
+        "--shape",
+        action=_AddShape,
+        default={},
+        metavar="NAME=SIZE,…",
+        help="fix the open dimensions of a parameter of the entry: x=1,3,224,224, with ? for one that stays open; may be repeated",
+    )
+
+
+class _AddShape(argparse.Action):
+    """Adds `x=1,?,8` to a dictionary of shapes by names, with DYNAMIC_INDEX for `?`."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[object] | None,
+        option_string: str | None = None,
+    ) -> None:
+        from xdsl.dialects.builtin import DYNAMIC_INDEX
+
+        text = str(values)
+        name, _, sizes = text.partition("=")
+        shape = [DYNAMIC_INDEX if size.strip() == "?" else natural(size.strip()) for size in sizes.split(",")]
+        fixed = [size for size in shape if size is not None]
+        if not name or len(fixed) < len(shape):
+            raise argparse.ArgumentError(self, f"'{text[:40]}' is not NAME=SIZE,…, as in x=1,3,224,224 or x=?,8")
+        known: dict[str, tuple[int, ...]] = getattr(namespace, self.dest)
+        if name in known:
+            raise argparse.ArgumentError(self, f"the shape of {name} is given twice")
+        setattr(namespace, self.dest, {**known, name: tuple(fixed)})
 
 
 def add_strict_math(parser: argparse.ArgumentParser) -> None:

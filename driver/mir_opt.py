@@ -187,6 +187,11 @@ class MirOptMain(xDSLOptMain):
                     from ..lowering.driver.source import check_functions
 
                     check_functions(module)
+            if self.args.shape:
+                from ..lowering.driver.entry import find_entry
+                from ..passes.relay.functional.bind_shapes import bind_shapes
+
+                bind_shapes(module, find_entry(module), self.args.shape)
             if self.args.check_rules:
                 return self._check_rules(module, file_loc(source.name, chunk.first_line, 1))
             with self._listening(), self._counting():

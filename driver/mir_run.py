@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from ..support.deep_stack import in_deep_stack
 from ..support.diagnostics import MirError, Sources, render_all
 from ..support.stopwatch import process_start, timed, timing
-from .arguments import add_allow_extern, add_strict_math, suggest_options, whole_number
+from .arguments import add_allow_extern, add_shape, add_strict_math, suggest_options, whole_number
 from .errors import INVALID, OK, UsageError, guarded
 
 if TYPE_CHECKING:
@@ -113,6 +113,7 @@ def argument_parser() -> argparse.ArgumentParser:
         metavar="NAME=NUMBER",
         help="the value of a symbolic size, or of an open dimension by parameter and axis: x.0=3",
     )
+    add_shape(parser)
     parser.add_argument("--output", metavar="FILE.npz", help="write the results")
     parser.add_argument(
         "--expect", metavar="FILE.npz", help="compare the results with these; exit with 1 if they differ"
@@ -177,7 +178,7 @@ def compile_entry(args: argparse.Namespace) -> Executable:
         program = SourceText(source_text(source.text), source.name, source.directory)
     else:
         program = read_module(args.file, args.frontend)
-    return compile_source(program, args.target, args.entry, options, cache=args.cache)
+    return compile_source(program, args.target, args.entry, options, cache=args.cache, shapes=args.shape)
 
 
 def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:

@@ -1,7 +1,7 @@
 """Compiles a program to an executable: for `mirstack.compile`, `mirstack.build` and `mir-run`.
 
     SourceText or module → cache: a program of this text, these options and this machine?
-                         → parse, the entry and what it calls (`entry.py`)
+                         → parse, the entry with its shapes and what it calls (`entry.py`, `bind_shapes.py`)
                          → compile_program: build.py lowers, LLVM compiles
                          → load_program: linked, ready to be called (`loading`)
 
@@ -28,7 +28,11 @@ from .loading.executable import Executable
 from .source import SourceText, TargetName, check_functions
 
 if TYPE_CHECKING:
+    from ...passes.relay.functional.bind_shapes import Shapes
     from ..pipeline import Observer, Options
+
+NO_SHAPES: Shapes = {}
+"""Parameters keep the shapes that they are declared with."""
 
 
 def compile_source(
@@ -39,8 +43,11 @@ def compile_source(
     observers: Sequence[Observer] = (),
     *,
     cache: bool = True,
+    shapes: Shapes = NO_SHAPES,
 ) -> Executable:
     """Compiles the entry called `entry`, by default the only one or `main`; a module is used up.
+
+    `shapes` fixes open dimensions of its parameters.
 
     Raises MirError for what cannot be compiled, or would not run on this machine.
     """
@@ -48,22 +55,36 @@ def compile_source(
         # Refused here, whether or not the program has a schedule that asks for the sizes.
         named(options.cpu or "", options.threads, options.caches)
     if target == "interp":
-        return _interpreted(source, entry)
+        return _interpreted(source, entry, shapes)
     require_host(options.cpu)
-    return _native(source, entry, options, observers, cache)
+    return _native(source, entry, options, observers, cache, shapes)
 
 
-def _interpreted(source: SourceText | ModuleOp, entry: str | None) -> Executable:
+def _interpreted(source: SourceText | ModuleOp, entry: str | None, shapes: Shapes) -> Executable:
     from .loading.interpreted_executable import InterpretedExecutable
 
     module = source.parse() if isinstance(source, SourceText) else source
     apply_ready_schedules(module)
-    return InterpretedExecutable(module, find_entry(module, entry))
+    function = find_entry(module, entry)
+    _bind(module, function, shapes)
+    return InterpretedExecutable(module, function)
+
+
+def _bind(module: ModuleOp, entry: Operation, shapes: Shapes) -> None:
+    if shapes:
+        from ...passes.relay.functional.bind_shapes import bind_shapes
+
+        bind_shapes(module, entry, shapes)
 
 
 @no_collection()
 def _native(
-    source: SourceText | ModuleOp, entry: str | None, options: Options, observers: Sequence[Observer], cache: bool
+    source: SourceText | ModuleOp,
+    entry: str | None,
+    options: Options,
+    observers: Sequence[Observer],
+    cache: bool,
+    shapes: Shapes,
 ) -> Executable:
     """Returns the native executable of an entry: from the cache, or compiled and then cached."""
     from ..llvm.jit.codegen_process import start as start_codegen
@@ -77,7 +98,8 @@ def _native(
     store = Store.open() if cache and not observers else None
     context = None if store is None else context_key(options)
     with timed("look up"):
-        place = None if store is None or context is None else CachedProgram.of(source, context, entry, store)
+        start = (entry, shapes)
+        place = None if store is None or context is None else CachedProgram.of(source, context, start, store)
         known = None if place is None else place.load()
     if known is not None:
         return load_program(known, options)
@@ -96,6 +118,7 @@ def _native(
     # Before functions that are not reached are dropped, such as declarations of tensor intrinsics.
     apply_ready_schedules(source)
     function = find_entry(source, entry)
+    _bind(source, function, shapes)
     options = replace(options, entry=name_of(function))
     module = only_reachable(source, options.entry)
     check_functions(module, runs=True)

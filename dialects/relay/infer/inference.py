@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 from ....support.deep_stack import in_deep_stack
 from ....support.diagnostics import UNKNOWN_LOC, Diagnostic, MirError, error_at, source_position
 from ....support.edit import set_type
+from ....support.graph import components
 from ....support.locations import result_type_place
 from ....support.text import counted
 from ....support.walk import walk_ops
@@ -122,7 +123,7 @@ class Inference:
         for function in functions:
             self._declare(function)
         # Generic functions first: a call of one takes a copy of its type, which must be whole by then.
-        for function in sorted(functions, key=lambda f: not f.type_params.data):
+        for function in sorted(_callees_first(functions), key=lambda f: not f.type_params.data):
             self._current = function
             self._body(function, function.body.block, self._results[function])
         self._finish(functions)
@@ -494,3 +495,22 @@ class Inference:
 
     def _ref_write(self, op: ir.RefWriteOp) -> None:
         self.expect(op, "the value that ref_write stores", self._cell(op, op.ref), self.type_of(op.value))
+
+
+def _callees_first(functions: Sequence[ir.FuncOp]) -> Sequence[ir.FuncOp]:
+    """Returns the functions so that results are known before they are used, except in recursion.
+
+    A result that is not known yet takes the type of the parameter that it is passed to, `?` where its own dimension is a number.
+    """
+    if len(functions) < 2:
+        return functions
+    by_name = {function.sym_name.data: function for function in functions}
+    calls = {
+        name: dict.fromkeys(
+            callee
+            for op in walk_ops(function)
+            if isinstance(op, ir.CallGlobalOp) and (callee := op.callee.root_reference.data) in by_name
+        )
+        for name, function in by_name.items()
+    }
+    return [by_name[name] for component in components(calls) for name in component]

@@ -30,6 +30,9 @@ KIND, ARRAY = "program", "array"
 SMALL_BYTES = 64 << 10
 """Arrays up to this size are kept inside of their programs."""
 
+Entry = tuple[str | None, Mapping[str, Sequence[int]]]
+"""The name of the function that is called, None for the default one, and the shapes that its parameters are fixed to."""
+
 _ALIGNMENT = 64
 
 HASHED_TOGETHER = 1 << 20
@@ -39,9 +42,9 @@ _SIDE_FILE = re.compile(r'constants\s*=\s*"([^"\n]+)"')
 
 
 class CachedProgram:
-    """The cache entry of one source with some options; `entry` None means the default one."""
+    """The cache entry of one source with some options and an `Entry`."""
 
-    def __init__(self, store: Store, context: bytes, entry: str | None, text: str, boxes: Sequence[ArrayBox]):
+    def __init__(self, store: Store, context: bytes, entry: Entry, text: str, boxes: Sequence[ArrayBox]):
         self.store = store
         _hash(boxes)
         self._arrays = {box.digest: box for box in boxes}
@@ -49,7 +52,7 @@ class CachedProgram:
         self._key = digest(context, json.dumps(entry), text, arrays)
 
     @staticmethod
-    def of(source: SourceText | ModuleOp, context: bytes, entry: str | None, store: Store) -> CachedProgram | None:
+    def of(source: SourceText | ModuleOp, context: bytes, entry: Entry, store: Store) -> CachedProgram | None:
         """Returns the entry of a source, or None where it names what code from outside defines.
 
         The key of a module is its generic text, with the places in the source, which messages show. A `.mir` text is not parsed;
@@ -63,7 +66,7 @@ class CachedProgram:
         return None if names_one(text) else CachedProgram(store, context, entry, f"mlir {text}", boxes)
 
     @staticmethod
-    def _of_text(source: SourceText, context: bytes, entry: str | None, store: Store) -> CachedProgram | None:
+    def _of_text(source: SourceText, context: bytes, entry: Entry, store: Store) -> CachedProgram | None:
         from ....parser.relay.side_file import SideFile
 
         boxes: list[ArrayBox] = []

@@ -687,6 +687,10 @@ class RealizeOp(PlainOp):
         super().__init__(operands=[region, [] if condition is None else [condition]], properties=properties)
 
 
+PREFETCH = "prefetch"
+"""Annotation of a loop: the bytes by which memory is fetched ahead of the vectors that the loop loads."""
+
+
 @irdl_op_definition
 class PrefetchOp(PlainOp):
     """`T.prefetch(A, [(0, 16)])`: a hint that a region is wanted soon."""

@@ -57,6 +57,8 @@ class FunctionLowering(StdEmitter):
         self.anchors: list[tuple[Block, int]] = [(entry, 0)]
         """Where memory of constant size is taken: the function, or the innermost parallel loop's body (and its place in `frees`)."""
         self.in_parallel = False
+        self.prefetch = 0
+        """Bytes by which memory is fetched ahead of the vectors that are loaded; 0 where it is left to the processor."""
         self.returned: SSAValue | None = None
         self.mask: SSAValue | None = None
         """Which lanes of a vector load count, inside one side of a lane-by-lane choice."""

@@ -22,6 +22,7 @@ from ...dialects import tir, vector_ext
 from ...dialects.interned import i32_array, i64_array, integer, memref_type, vector_type
 from ...dialects.plain_op import SEGMENTS
 from ...dialects.tir.buffer import AccessOp, BufferOp, buffer_name
+from ...dialects.tir.stmt import PREFETCH
 from ...dialects.tir.types import element_of, lanes_of
 from ...support.diagnostics import error_at
 from ...support.edit import create_op
@@ -356,6 +357,8 @@ def _load_lanes(
         load = create_op(vector.LoadOp, (buffer.base, *position), (type_,), {}, f.location)
         if not registers:
             load.attributes[IN_MEMORY] = UNIT
+            if f.prefetch:
+                load.attributes[PREFETCH] = integer(f.prefetch, i64)
         return f.append(load).result
     return f.append(vector.MaskedLoadOp(buffer.base, position, mask, f.constant(0, type_))).result
 

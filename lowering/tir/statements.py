@@ -10,6 +10,7 @@ from ...dialects import tir
 from ...dialects.interned import i32_array
 from ...dialects.llvm_ext import LoopAnnotationAttr
 from ...dialects.plain_op import SEGMENTS
+from ...dialects.tir.stmt import PREFETCH
 from ...support.diagnostics import error_at
 from ...support.edit import create_op
 from ...support.operands import operands_of
@@ -43,6 +44,20 @@ def _loop_range(f: FunctionLowering, start: Index, extent: Index) -> Index:
 def lower_for(f: FunctionLowering, op: tir.ForOp) -> None:
     """Lowers a loop to one over `index`. Loops bound to GPU threads run serially."""
     start, extent = f.index(op.min), f.index(op.extent)
+    outer, f.prefetch = f.prefetch, _prefetch_distance(op) or f.prefetch
+    try:
+        _lower_loop(f, op, start, extent)
+    finally:
+        f.prefetch = outer
+
+
+def _prefetch_distance(op: tir.ForOp) -> int:
+    """Returns how many bytes ahead of its loads a loop asks for memory; 0 for none."""
+    distance = op.annotations.data.get(PREFETCH)
+    return distance.value.data if isinstance(distance, IntegerAttr) else 0
+
+
+def _lower_loop(f: FunctionLowering, op: tir.ForOp, start: Index, extent: Index) -> None:
     body = op.body.block
     if extent.value == 1:
         _enter_name(op, start)

@@ -33,6 +33,7 @@ from .contraction.fused_columns import find_run, merge_run, merging_pays
 from .contraction.grouped_convolution import find_groups, split_groups
 from .elementwise import schedule_elementwise
 from .loop_nests import block_of
+from .packed_weights import find_packed_products, schedule_packed_product
 from .reduction import few_rows, schedule_reduction, schedule_rows, shared_rows
 from .refusals import tolerating
 from .sliding_windows.sliding_windows import pays as windows_pay
@@ -50,7 +51,9 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target, s
     blocks = None if is_scheduled(function) else fresh_blocks(function)
     if blocks is None:
         return
-    blocks = inline_blocks(sch, blocks)
+    packed = find_packed_products(blocks)
+    stages = [block for each in packed for block in each.blocks]
+    blocks = [*stages, *inline_blocks(sch, [block for block in blocks if block not in stages])]
     if strict_math and any(map(reduces_floats, blocks)):
         for block in blocks:
             with tolerating("single blocks", block):
@@ -68,7 +71,10 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target, s
         # Half of that schedule is slower than none: the blocks are scheduled one by one.
         blocks = _start_again(sch, function, spare, length)
         function = spare
-    handles = [sch.handle(b) for b in blocks]
+    for each in packed:
+        with tolerating("products with packed weights", each.product):
+            schedule_packed_product(sch, each, target)
+    handles = [sch.handle(b) for b in blocks if b not in stages]
     for handle in handles:
         if sch.state.stands(handle):
             with tolerating("groups", block_of(sch, handle)):
@@ -85,7 +91,7 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target, s
                 with tolerating(rule, block_of(sch, handle)):
                     schedule(sch, handle, target)
     left = [b for b in child_blocks(function) if shape_of(b) is not None and _is_root_nest(b)]
-    group = _row_group(left)
+    group = [] if packed else _row_group(left)
     if group and not few_rows(group, target):
         with tolerating("reductions row by row", group[-1]):
             schedule_rows(sch, [sch.handle(b) for b in group], shared_rows(group), target, schedule_block)

@@ -44,6 +44,12 @@ CLASSES = (
         " nn.sparse_conv2d nn.bitserial_conv2d nn.bitserial_dense nn.bitpack dft stft collapse_sum_like collapse_sum_to",
     ),
     Class(
+        "Products with packed weights",
+        "Sums of products, as above; sums of a group are of numbers as they are stored, less the zero point times the sum of the data:"
+        " an infinity makes NaN.",
+        "nn.matmul_nbits",
+    ),
+    Class(
         "Winograd's convolutions",
         "Sums of products, as above, of transforms: a NaN or an infinity reaches whole tiles. The transforms of two dimensions leave out"
         " elements whose factor is 0; those of three multiply them.",

@@ -51,6 +51,7 @@ TOPICS = (
     "misc.vm",
     "nn.sparse_dense",
     "nn.bitserial",
+    "nn.matmul_nbits",
     "conv.gemm_convolution",
 )
 """Modules of this package; each registers the operators that it defines (`operator.define`)."""

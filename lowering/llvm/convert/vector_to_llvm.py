@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     Float32Type,
     Float64Type,
+    IntegerAttr,
     f32,
     i1,
     i32,
@@ -25,6 +26,7 @@ from xdsl.ir.affine import AffineMap
 
 from ....dialects import llvm_ext, vector_ext
 from ....dialects.interned import i32_array, vector_type
+from ....dialects.tir.stmt import PREFETCH
 from ....support.diagnostics import error_at
 from ....support.operands import operands_of
 from ....support.target import named
@@ -33,7 +35,7 @@ from .builder import GEP_ANYWHERE, NO_FASTMATH, NO_WRAP_SIGNED, WRAPS, Index
 from .converter import Converter, HandlerTable
 from .memref_descriptor import MemRefValue
 from .memref_to_llvm import from_memory, is_set, load_element, store_element, to_memory
-from .types import FLOAT_TYPES, element_of, is_memref, is_vector, lanes, with_element
+from .types import FLOAT_TYPES, PTR, element_of, is_memref, is_vector, lanes, with_element
 
 TABLE = HandlerTable()
 
@@ -108,11 +110,22 @@ def convert_load(c: Converter, op: vector.LoadOp) -> None:
         c.bind(result, c.shuffle(wide, wide, range(shape[-1])))
         return
     if len(shape) <= 1:
-        c.bind(result, load_element(c, ref.address(c, indices), c.type_of(result), ref.alignment))
+        address = ref.address(c, indices)
+        _prefetch(c, address, op.attributes.get(PREFETCH))
+        c.bind(result, load_element(c, address, c.type_of(result), ref.alignment))
         return
     row_type = vector_type(ref.element, shape[-1])
     rows = [load_element(c, _row_address(c, ref, indices, row), row_type, ref.alignment) for row in _rows(shape)]
     c.bind(result, c.concatenate(rows))
+
+
+def _prefetch(c: Converter, address: SSAValue, distance: Attribute | None) -> None:
+    """Fetches the cache line some bytes after an address, which may be beyond the memory's end."""
+    if isinstance(distance, IntegerAttr):
+        # An integer's address may be outside of the memory that a pointer belongs to.
+        there = c.i64(c.add(c.emit(llvm.PtrToIntOp, (address,), i64), distance.value.data))
+        read, kept, data = (c.constant(value, i32) for value in (0, 3, 1))
+        c.intrinsic("prefetch", (c.emit(llvm.IntToPtrOp, (there,), PTR), read, kept, data), None)
 
 
 @TABLE.on(vector.StoreOp)

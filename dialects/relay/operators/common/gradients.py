@@ -449,7 +449,7 @@ def _cross_entropy_with_logits(use: Backward) -> Sequence[Term]:
 WITHOUT: dict[str, tuple[str, ...]] = {
     "it computes on integers, or on the bits of numbers": (
         "annotation.cast_hint", "fixed_point_multiply", "fixed_point_multiply_per_axis", "nn.bitpack",
-        "nn.bitserial_conv2d", "nn.bitserial_dense", "qnn.*", "random.multinomial", "random.threefry_generate",
+        "nn.bitserial_conv2d", "nn.bitserial_dense", "nn.matmul_nbits", "qnn.*", "random.multinomial", "random.threefry_generate",
         "random.threefry_split", "reinterpret",
     ),
     "other operators are lowered to it": ("memory.*", "nn.contrib_*"),

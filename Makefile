@@ -46,7 +46,7 @@ unit: $(VENV)/.installed-test bytecode
 # Tests start many processes. Where PYTHONDONTWRITEBYTECODE is set each of them would compile the package anew.
 bytecode: $(VENV)/.installed-test
 	$(BIN)/python -m compileall -q -l .
-	$(BIN)/python -m compileall -q api benchmarks dialects driver fuzz lowering parser passes support
+	$(BIN)/python -m compileall -q api benchmarks dialects driver frontends fuzz lowering parser passes support
 
 $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)

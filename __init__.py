@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .api import ir as ir
     from .api import nd as nd
+    from .api import onnx as onnx
     from .api import relay as relay
     from .api import rules as rules
     from .api import script as script
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .api.build import build
     from .api.compile import compile, load, parse, preload
     from .api.executable import Executable
+    from .api.importers import from_onnx
     from .api.ir.module import IRModule
     from .api.lower import lower
     from .api.nd import cpu
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 IMPORTED_AT = time.time_ns()
 
 # Modules of `api` that can also be imported as `mirstack.NAME`.
-_MODULES = ("ir", "nd", "relay", "rules", "script", "te", "tir", "topi", "transform")
+_MODULES = ("ir", "nd", "onnx", "relay", "rules", "script", "te", "tir", "topi", "transform")
 
 # Those whose own import does not import xDSL: what they hold does, and patches it then.
 _LAZY = ("ir", "relay", "script", "tir")
@@ -48,6 +50,7 @@ _PUBLIC = {
     "build": "api.build:build",
     "compile": "api.compile:compile",
     "cpu": "api.nd:cpu",
+    "from_onnx": "api.importers:from_onnx",
     "load": "api.compile:load",
     "lower": "api.lower:lower",
     "parse": "api.compile:parse",
@@ -56,8 +59,8 @@ _PUBLIC = {
 }
 
 __all__ = [
-    "Executable", "IRModule", "MirError", "build", "compile", "cpu", "ir", "load", "lower", "nd", "parse", "preload", "relay", "rules", "script",
-    "te", "timing", "tir", "topi", "transform",
+    "Executable", "IRModule", "MirError", "build", "compile", "cpu", "from_onnx", "ir", "load", "lower", "nd", "onnx", "parse", "preload", "relay",
+    "rules", "script", "te", "timing", "tir", "topi", "transform",
 ]  # fmt: skip
 
 

@@ -19,7 +19,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("api", "benchmarks", "dialects", "driver", "examples", "fuzz", "lowering", "parser", "passes", "support")
+FOLDERS = (
+    "api",
+    "benchmarks",
+    "dialects",
+    "driver",
+    "examples",
+    "frontends",
+    "fuzz",
+    "lowering",
+    "parser",
+    "passes",
+    "support",
+)
 MAX_FIRST_LINE = 100
 
 GLOSSARY: dict[str, str] = {

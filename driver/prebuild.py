@@ -22,7 +22,7 @@ def prebuilt(root: Path = ROOT) -> Iterator[tuple[Path, str]]:
     """Yields the files to ship, with the contents of each."""
     for grammar in sorted((root / "parser").rglob("*.lark")):
         yield grammar.with_suffix(".json"), prebuilt_text(*prebuilt_table(grammar))
-    for rules in sorted((root / "passes").rglob("*.mir")):
+    for rules in sorted([*(root / "passes").rglob("*.mir"), *(root / "frontends").rglob("*.mir")]):
         yield rules.with_suffix(".json"), prebuilt_text(*prebuilt_index(rules))
 
 

@@ -35,6 +35,11 @@ def file_loc(file: str, line: int, column: int) -> FileLineColLoc:
     return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(column))
 
 
+def node_loc(file: str, node: str) -> NameLoc:
+    """Returns the location of a model's node, `model.onnx: node 'Conv_12'`; the model's for no name."""
+    return NameLoc(StringAttr(node), FileLineColLoc(StringAttr(file), IntAttr(0), IntAttr(0)))
+
+
 def source_position(location: Attribute | None) -> tuple[str, int, int] | None:
     """Returns (file, line, column) of the first file location in `location`, or None without one."""
     pending: list[Attribute | None] = [location]
@@ -53,6 +58,17 @@ def source_position(location: Attribute | None) -> tuple[str, int, int] | None:
             case _:
                 pass
     return None
+
+
+def place_of_node(location: Attribute | None) -> str | None:
+    """Returns `model.onnx: node 'Conv_12'` for the first node in `location`; None without one."""
+    if isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
+        return place_of_node(next(iter(location.locations), None))
+    match location:
+        case NameLoc(desc=StringAttr(data=node), location=FileLineColLoc(line=IntAttr(data=0)) as place):
+            return f"{place.filename.data}: node '{node}'" if node else place.filename.data
+        case _:
+            return None
 
 
 @dataclass(frozen=True)
@@ -157,9 +173,10 @@ def warn_at(where: Operation | SSAValue | LocationAttr | None, message: str, *no
 
 def render(diagnostic: Diagnostic, sources: Sources) -> str:
     """Returns the diagnostic as text: place, severity, message, source line, caret, then its notes."""
-    position = source_position(diagnostic.location)
-    if position is None:
-        lines = [visible(f"{diagnostic.severity}: {diagnostic.message}")]
+    position, node = source_position(diagnostic.location), place_of_node(diagnostic.location)
+    if position is None or node is not None:
+        place = "" if node is None else f"{node}: "
+        lines = [visible(f"{place}{diagnostic.severity}: {diagnostic.message}")]
     else:
         file, line, column = position
         lines = [visible(f"{file}:{line}:{column}: {diagnostic.severity}: {diagnostic.message}")]

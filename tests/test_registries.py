@@ -15,7 +15,7 @@ from mirstack.passes.rules.engine import shipped
 from mirstack.passes.schedule.engine import primitive
 
 ROOT = Path(mirstack.__file__).parent
-TOP_FOLDERS = ("api", "dialects", "driver", "fuzz", "lowering", "parser", "passes", "support")
+TOP_FOLDERS = ("api", "dialects", "driver", "frontends", "fuzz", "lowering", "parser", "passes", "support")
 PACKAGES = (
     "mirstack",
     "mirstack.api.ir",

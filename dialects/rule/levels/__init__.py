@@ -12,6 +12,7 @@ from ..functions import NoMatch, named_function
 
 LEVELS = (
     "relay", "tir", "te", "arith", "math", "index", "scf", "memref", "vector", "tensor", "linalg", "llvm", "cf", "func",
+    "onnx",
 )  # fmt: skip
 """The dialects that rules may be for."""
 
@@ -103,6 +104,10 @@ def named_level(name: str) -> Level:
         from .tir import TirLevel
 
         return TirLevel()
+    if name == "onnx":
+        from .onnx import OnnxLevel
+
+        return OnnxLevel()
     from .other import OtherLevel
 
     return OtherLevel(name)

@@ -23,7 +23,7 @@ from ....support.target import named
 from ...pipeline import Options, target_of
 from ...runtime import default_threads
 
-SOURCES = ("api", "dialects", "lowering", "parser", "passes", "support")
+SOURCES = ("api", "dialects", "frontends", "lowering", "parser", "passes", "support")
 """The folders that decide what is compiled, and how."""
 
 BUILT_ON = ("llvmlite", "xdsl", "numpy", "lark", "ml_dtypes")

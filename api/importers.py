@@ -1,0 +1,39 @@
+"""`mirstack.from_onnx`: models of other frameworks as modules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, cast
+
+from ..support.xdsl_patches import apply
+
+apply()
+
+if TYPE_CHECKING:
+    from .ir.module import IRModule
+
+Shapes = Mapping[str, "Sequence[int | str | None]"]
+"""Shapes by names of inputs; a dimension is a number, a name (equal names are equal sizes), or None for any size."""
+
+
+def from_onnx(model: str | PathLike[str] | Any, shapes: Shapes | None = None) -> IRModule:
+    """Imports an ONNX model, a file's path or a `ModelProto`; its graph is the function `main`.
+
+        mod = mirstack.from_onnx("resnet18.onnx", shapes={"x": (1, 3, 224, 224)})
+
+    Parameters are the inputs that are not initializers, under their names; several outputs are a tuple. `shapes` fixes dimensions that
+    the model leaves open. Needs the package onnx (`pip install 'mirstack[onnx]'`). Raises MirError for a file that cannot be read, and
+    with all nodes that cannot be imported.
+    """
+    from ..frontends.onnx.importer import import_model
+    from ..frontends.onnx.model import read_model
+    from ..support.deep_stack import in_deep_stack
+    from .ir.module import IRModule
+
+    if isinstance(model, str | PathLike):
+        name = str(fspath(cast("str", model)))
+        read = read_model(name)
+    else:
+        read, name = model, "model.onnx"
+    return IRModule.of_op(in_deep_stack(lambda: import_model(read, name, shapes)))

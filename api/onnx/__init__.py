@@ -1,0 +1,1 @@
+"""`mirstack.onnx`: ONNX' own interface to runtimes, in `mirstack.onnx.backend`."""

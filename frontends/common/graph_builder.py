@@ -1,0 +1,353 @@
+"""Builds a Relay function op by op: typed as it is built, with shape arithmetic evaluated on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from ...dialects.array import ArrayValueAttr
+from ...dialects.relay import ir
+from ...dialects.relay.emit import Emitter
+from ...dialects.relay.infer.result import infer_result
+from ...dialects.relay.operator import AttrValue, OperatorOp, get_operator, operator_class
+from ...dialects.tir.types import dtype_to_type, type_to_dtype
+from ...passes.relay.common.evaluation import evaluate_operator
+from ...passes.relay.common.rewriting import erase_unused
+from ...support.diagnostics import MirError, error_at
+from ...support.edit import erase_op, insert_op_before
+from .open_sizes import WORLDS, Extent, OpenSize, Sizes, extent, in_world
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+MOST_ELEMENTS = 4096
+"""Larger tensors are not evaluated while the function is built."""
+
+_COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
+
+
+class GraphBuilder(Emitter):
+    """Creates the body of a function, or a branch in it.
+
+    Each op is typed as it is created. An operator on small constants is evaluated at once, and one on sizes is followed
+    (`open_sizes.py`), so that `array` and `elements` know what a shape is; ops that nothing uses are erased at the end.
+
+        b = GraphBuilder()
+        x = b.parameter("x", "float32", ["batch", 3])
+        y = b.call("nn.relu", x)
+        b.reshape(y, b.call("concatenate", …))           // a static reshape wherever the sizes are known
+        module = b.finish_function("main", y)
+    """
+
+    def __init__(self, outer: GraphBuilder | None = None):
+        self.block = Block()
+        # Ops are inserted before this one, in whose place the terminator is put.
+        end = ir.TupleOp([])
+        self.block.add_op(end)
+        super().__init__(end)
+        self.names: list[str] = []
+        self.sizes: Sizes = Sizes() if outer is None else outer.sizes
+        self._extents: dict[SSAValue, tuple[Extent, ...]] = {} if outer is None else outer._extents
+        self._worlds: dict[SSAValue, list[Array]] = {} if outer is None else outer._worlds
+        if outer is not None:
+            self.location = outer.location
+
+    # Values --------------------------------------------------------------------------------------------------------
+
+    def parameter(self, name: str, dtype: str, shape: Sequence[int | str | None]) -> SSAValue:
+        """Creates a parameter; a dimension is a number, a name (equal names are equal sizes) or None."""
+        known = tuple(self._extent_of(size) for size in shape)
+        type = TensorType(dtype_to_type(dtype), [DYNAMIC_INDEX if isinstance(e, OpenSize) else e for e in known])
+        value = self.block.insert_arg(type, len(self.block.args))
+        value.name_hint = None
+        self.names.append(name)
+        self._extents[value] = known
+        return value
+
+    def _extent_of(self, size: int | str | None) -> Extent:
+        if isinstance(size, int):
+            return size
+        return self.sizes.fresh() if size is None else self.sizes.named(size)
+
+    def typed_parameter(self, name: str, type: Attribute) -> SSAValue:
+        """Creates a parameter of any type."""
+        self.names.append(name)
+        return self.block.insert_arg(type, len(self.block.args))
+
+    def array_constant(self, array: Array) -> SSAValue:
+        """Creates a constant of the array's own dtype, without a copy; it must not be written to later."""
+        attribute = ArrayValueAttr.of(array)
+        return self.insert(ir.ConstantOp(attribute, TensorType(dtype_to_type(dtype_name(array)), array.shape)))
+
+    def integers(self, values: Sequence[int] | int, dtype: str = "int64") -> SSAValue:
+        """Creates a constant of integers."""
+        return self.constant(values, dtype)
+
+    def call(self, name: str, *arguments: SSAValue, **attributes: AttrValue) -> SSAValue:
+        """Creates a use of an operator, or the constant that it computes from small constants."""
+        operator = get_operator(name)
+        if operator is None:
+            raise error_at(self.location, f"there is no operator {name}")
+        return self.add(operator_class(operator)(arguments, attributes))
+
+    def add(self, op: OperatorOp) -> SSAValue:
+        """Types and inserts a new operator, or the constant that it computes from small constants."""
+        op.location = self.location
+        if not isinstance(op.result.type, TensorType | TupleType):
+            infer_result(op)
+        folded = self._folded(op)
+        return self.insert(op) if folded is None else folded
+
+    def tuple_parts(self, value: SSAValue) -> list[SSAValue]:
+        """Returns the fields of a tuple."""
+        type = value.type
+        assert isinstance(type, TupleType)
+        return [self.field(value, index) for index in range(len(type.types.data))]
+
+    def field(self, value: SSAValue, index: int) -> SSAValue:
+        """Creates the access to a field of a tuple, typed."""
+        type = value.type
+        assert isinstance(type, TupleType)
+        return self.insert(ir.TupleGetItemOp(value, index, type.types.data[index]))
+
+    def tuple(self, fields: Sequence[SSAValue]) -> SSAValue:
+        """Creates a tuple, typed."""
+        from ...dialects.relay.types import tuple_of
+
+        return self.insert(ir.TupleOp(fields, tuple_of([field.type for field in fields])))
+
+    # Types ---------------------------------------------------------------------------------------------------------
+
+    def dtype(self, value: SSAValue) -> str:
+        """Returns a tensor's dtype, "float32"."""
+        return type_to_dtype(cast("TensorType[Attribute]", value.type).element_type)
+
+    def rank(self, value: SSAValue) -> int:
+        """Returns a tensor's number of dimensions."""
+        return len(cast("TensorType[Attribute]", value.type).get_shape())
+
+    def static_shape(self, value: SSAValue) -> tuple[int, ...] | None:
+        """Returns the shape; None if a dimension is known only at run time."""
+        shape = tuple(cast("TensorType[Attribute]", value.type).get_shape())
+        return None if DYNAMIC_INDEX in shape else shape
+
+    def extents(self, value: SSAValue) -> tuple[Extent, ...]:
+        """Returns a tensor's dimensions: numbers, and the same `OpenSize` for equal open ones."""
+        found = self._extents.get(value)
+        if found is None:
+            shape = tuple(cast("TensorType[Attribute]", value.type).get_shape())
+            if DYNAMIC_INDEX not in shape:
+                return shape
+            found = self._extents[value] = self._derived(value, shape)
+        return found
+
+    def _derived(self, value: SSAValue, shape: Sequence[int]) -> tuple[Extent, ...]:
+        """Evaluates the type of an operator's result in each world."""
+        owner, shapes = value.owner, list[Sequence[int]]()
+        if isinstance(owner, ir.LetOp):
+            return self.extents(owner.value)
+        index: int | None = None
+        if isinstance(owner, ir.TupleGetItemOp):
+            index, owner = owner.index.value.data, owner.tuple_value.owner
+        if isinstance(owner, OperatorOp):
+            for world in range(WORLDS):
+                found = self._type_in(owner, world)
+                if index is not None and isinstance(found, TupleType):
+                    found = found.types.data[index]
+                if not isinstance(found, TensorType) or DYNAMIC_INDEX in found.get_shape():
+                    break
+                shapes.append(found.get_shape())
+        if len(shapes) < WORLDS:
+            return tuple(self.sizes.fresh() if size == DYNAMIC_INDEX else size for size in shape)
+        sizes = zip(*shapes, strict=True)
+        return tuple(
+            extent(tuple(found)) if size == DYNAMIC_INDEX else size for size, found in zip(shape, sizes, strict=True)
+        )
+
+    def _type_in(self, op: OperatorOp, world: int) -> Attribute | None:
+        block = Block(arg_types=[self._argument_type(arg, world) for arg in op.args])
+        probe = type(op)(block.args, op.given())
+        try:
+            infer_result(probe)
+        except MirError:
+            return None
+        return probe.result.type
+
+    def _argument_type(self, value: SSAValue, world: int) -> Attribute:
+        if isinstance(value.type, TupleType) and isinstance(value.owner, ir.TupleOp):
+            from ...dialects.relay.types import tuple_of
+
+            return tuple_of([self._argument_type(field, world) for field in value.owner.fields])
+        if not isinstance(value.type, TensorType) or DYNAMIC_INDEX not in value.type.get_shape():
+            return value.type
+        shape = [in_world(size, world) for size in self.extents(value)]
+        return TensorType(value.type.element_type, shape)
+
+    # Values that are known -----------------------------------------------------------------------------------------
+
+    def array(self, value: SSAValue | None) -> Array | None:
+        """Returns a constant's elements; None for what is not a constant."""
+        if value is None or not isinstance(value.owner, ir.ConstantOp):
+            return None
+        return cast("Array", value.owner.value.array)
+
+    def elements(self, value: SSAValue) -> list[Extent] | None:
+        """Returns the elements of a small tensor of integers; None where they are not known.
+
+        Of `concatenate((shape_of(%x), [12, 64]))` with %x: Tensor[(?, 8), float32] these are [?, 8, 12, 64].
+        """
+        array = self.array(value)
+        if array is not None:
+            return [int(each) for each in array.reshape(-1)]
+        worlds = self._worlds.get(value)
+        if worlds is None:
+            return None
+        flat = np.stack([world.reshape(-1) for world in worlds], axis=1)
+        return [extent(tuple(int(each) for each in row)) for row in flat]
+
+    def _folded(self, op: OperatorOp) -> SSAValue | None:
+        """Evaluates an operator where its arguments are known; returns the constant, if it is one."""
+        operator = op.OPERATOR
+        if operator.stateful or not isinstance(op.result.type, TensorType) or _count(op.result.type) > MOST_ELEMENTS:
+            return None
+        if operator.name in ("shape_of", "ndarray_size"):
+            return self._size_of(op)
+        arguments = [self._in_worlds(argument) for argument in op.args]
+        if any(argument is None for argument in arguments):
+            return None
+        known = cast("list[list[Any]]", arguments)
+        if all(len(argument) == 1 for argument in known):
+            value = evaluate_operator(op, [argument[0] for argument in known])
+            return None if value is None else self.array_constant(value)
+        if operator.name in _COMPARISONS and not any(len(each) == 1 and np.all(np.less(each[0], 0)) for each in known):
+            return None
+        results = [evaluate_operator(op, [each[world % len(each)] for each in known]) for world in range(WORLDS)]
+        return self._note(op, results)
+
+    def _note(self, op: OperatorOp, results: Sequence[Any]) -> SSAValue | None:
+        if any(not isinstance(each, np.ndarray) or each.shape != results[0].shape for each in results):
+            return None
+        first = cast("Array", results[0])
+        if all(np.array_equal(first, each) for each in results[1:]):
+            return self.array_constant(first)
+        self._worlds[op.result] = [cast("Array", each) for each in results]
+        return None
+
+    def _size_of(self, op: OperatorOp) -> SSAValue | None:
+        source = op.args[0]
+        if not isinstance(source.type, TensorType):
+            return None
+        meaning = cast("Callable[..., Any]", op.OPERATOR.numpy)
+        shapes = [[in_world(size, world) for size in self.extents(source)] for world in range(WORLDS)]
+        # Only the shape counts: no memory is taken for the elements.
+        return self._note(op, [np.asarray(meaning(op.attrs(), np.broadcast_to(np.zeros(()), each))) for each in shapes])
+
+    def _in_worlds(self, value: SSAValue) -> list[Any] | None:
+        """Returns a known value: once if it is a constant, otherwise in each world."""
+        owner = value.owner
+        if isinstance(owner, ir.TupleOp):
+            fields = [self._in_worlds(field) for field in owner.fields]
+            if any(field is None for field in fields):
+                return None
+            known = cast("list[list[Any]]", fields)
+            worlds = max((len(each) for each in known), default=1)
+            return [tuple(each[world % len(each)] for each in known) for world in range(worlds)]
+        array = self.array(value)
+        if array is not None:
+            return [array] if array.size <= MOST_ELEMENTS else None
+        return self._worlds.get(value)
+
+    # Shapes that may be computed -----------------------------------------------------------------------------------
+
+    def shape_tensor(self, value: SSAValue, dtype: str = "int64") -> SSAValue:
+        """Returns a tensor's shape as a tensor; a constant where it is fixed."""
+        return self.call("shape_of", value, dtype=dtype)
+
+    def reshape(self, value: SSAValue, shape: SSAValue | Sequence[int]) -> SSAValue:
+        """Reshapes to a shape that may be computed; -1 is what is left, 0 is a dimension of size 0.
+
+        A dimension that is computed is named by Relay's 0 (copied) and -1 where that says the same; otherwise the shape is an
+        argument of `dyn.reshape`.
+        """
+        wanted: list[Extent] | None = list(shape) if not isinstance(shape, SSAValue) else self.elements(shape)
+        if wanted is not None:
+            static = self._static_shape(value, wanted)
+            if static is not None:
+                return (
+                    value
+                    if self.static_shape(value) == static
+                    else self.call("reshape", value, newshape=static[0], allowzero=static[1])
+                )
+        if not isinstance(shape, SSAValue):
+            shape = self.integers(shape)
+        return self.call("dyn.reshape", value, shape, allowzero=True)
+
+    def _static_shape(self, value: SSAValue, wanted: Sequence[Extent]) -> tuple[list[int], bool] | None:
+        """Returns Relay's attributes `newshape` and `allowzero` for a shape; None where they cannot say it."""
+        own = self.extents(value)
+        if all(isinstance(size, int) for size in wanted):
+            sizes = cast("list[int]", list(wanted))
+            if -1 in sizes and all(isinstance(size, int) for size in own) and 0 not in sizes:
+                rest = prod(size for size in sizes if size != -1)
+                sizes[sizes.index(-1)] = prod(cast("Sequence[int]", own)) // rest
+            return sizes, True
+        found: list[int] = []
+        inferred = 0
+        for place, size in enumerate(wanted):
+            if isinstance(size, int):
+                if size == 0:
+                    return None
+                found.append(size)
+                inferred += size == -1
+            elif place < len(own) and own[place] == size:
+                found.append(0)
+            else:
+                found.append(-1)
+                inferred += 1
+        return (found, False) if inferred <= 1 else None
+
+    def broadcast_to(self, value: SSAValue, shape: SSAValue | Sequence[int]) -> SSAValue:
+        """Broadcasts to a shape that may be computed."""
+        wanted: list[Extent] | None = list(shape) if not isinstance(shape, SSAValue) else self.elements(shape)
+        if wanted is not None and all(isinstance(size, int) for size in wanted):
+            return self.call("broadcast_to", value, shape=cast("list[int]", wanted))
+        if wanted is not None and tuple(wanted) == self.extents(value):
+            return value
+        assert isinstance(shape, SSAValue)
+        return self.call("dyn.broadcast_to", value, shape)
+
+    # Ends ----------------------------------------------------------------------------------------------------------
+
+    def finish(self, result: SSAValue) -> Block:
+        """Ends the body with its result; ops that nothing uses are erased."""
+        insert_op_before(ir.ReturnOp(result), self.before)
+        erase_op(self.before)
+        for op in reversed(list(self.block.ops)):
+            if not isinstance(op, ir.ReturnOp):
+                erase_unused(op)
+        return self.block
+
+    def finish_function(
+        self, name: str, result: SSAValue, attributes: Mapping[str, Attribute] | None = None
+    ) -> ir.FuncOp:
+        """Ends the body and returns it as a function."""
+        types = [value.type for value in self.block.args]
+        body = Region(self.finish(result))
+        return ir.FuncOp(name, self.names, types, ret_type=result.type, attrs=attributes, body=body)
+
+
+def dtype_name(array: Array) -> str:
+    """Returns the dtype of an array by Relay's name."""
+    return array.dtype.name
+
+
+def _count(type: TensorType[Attribute]) -> int:
+    shape = type.get_shape()
+    return MOST_ELEMENTS + 1 if DYNAMIC_INDEX in shape else prod(shape)

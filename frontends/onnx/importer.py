@@ -1,0 +1,432 @@
+"""Imports an ONNX graph as Relay, node by node.
+
+    node "relu_3": Relu(x) -> y        →        %3 = nn.relu(%2)       at the location  model.onnx: node 'relu_3'
+
+A node is converted by the rules of `operators/*.mir`, otherwise by the function registered for its operator, otherwise by the function
+that the model or ONNX' schema defines it as. A node that cannot be imported is noted, and its outputs are taken to be of the types that
+ONNX infers, so that one error lists all such nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+
+from ...support.diagnostics import Diagnostic, MirError, node_loc
+from ...support.garbage import no_collection
+from ..common.graph_builder import GraphBuilder
+from .model import require_onnx
+from .node import Node, Refused
+from .operator_rules import apply_rules
+from .protos import attribute_value, constant_array, element_dtype
+from .registry import find_converter
+from .values import EmptyOptional, SequenceValue, Value
+
+SHOWN_NODES = 50
+"""Of more nodes that cannot be imported, an error tells the number."""
+
+
+class Unsupported:
+    """Stands for an output of a refused node, where ONNX does not infer its type."""
+
+
+UNSUPPORTED = Unsupported()
+
+
+@no_collection()
+def import_model(
+    model: Any, name: str = "model.onnx", shapes: Mapping[str, Sequence[int | str | None]] | None = None
+) -> ModuleOp:
+    """Returns a `ModelProto` as a module whose `main` takes the inputs that are not initializers.
+
+    `name` is the file's name in locations; `shapes` replaces the shapes of inputs. Raises MirError with all nodes that cannot be
+    imported, or where `shapes` do not fit the inputs.
+    """
+    importer = ModelImporter(model, name)
+    return importer.run(shapes or {})
+
+
+class ModelImporter:
+    """Holds everything that the graphs of a model share: operator sets, functions, refused nodes."""
+
+    def __init__(self, model: Any, name: str):
+        self.model, self.file = model, name
+        self.opsets: dict[str, int] = {_domain(each.domain): each.version for each in model.opset_import}
+        self.functions: dict[tuple[str, str, str], Any] = {
+            (_domain(each.domain), each.name, getattr(each, "overload", "")): each for each in model.functions
+        }
+        self.refused: list[Diagnostic] = []
+        self._types: dict[str, Any] | None = None
+
+    def run(self, shapes: Mapping[str, Sequence[int | str | None]]) -> ModuleOp:
+        """Imports the main graph."""
+        graph = self.model.graph
+        builder = GraphBuilder()
+        importer = GraphImporter(self, builder, self.opsets)
+        known = {each.name for each in graph.initializer} | {each.values.name for each in graph.sparse_initializer}
+        inputs = [each for each in graph.input if each.name not in known]
+        self._check_shapes(shapes, [each.name for each in inputs])
+        for each in inputs:
+            importer.values[each.name] = self._parameter(builder, each, shapes.get(each.name))
+        importer.convert(graph)
+        if self.refused:
+            raise self._refusal()
+        results: list[SSAValue] = []
+        for each in graph.output:
+            found = importer.lookup(each.name)
+            if isinstance(found, SSAValue):
+                results.append(found)
+            elif isinstance(found, SequenceValue):
+                results += found.items
+            else:
+                raise MirError(
+                    Diagnostic(f"{self.file}: output '{each.name}' is not computed by any node", self.location(""))
+                )
+        builder.location = node_loc(self.file, "")
+        result = results[0] if len(results) == 1 else builder.tuple(results)
+        function = builder.finish_function("main", result)
+        function.location = node_loc(self.file, "")
+        return ModuleOp([function])
+
+    def location(self, node: str) -> Any:
+        """Returns the location of a node."""
+        return node_loc(self.file, node)
+
+    def refuse(self, node: str, op: str, reason: str, notes: Sequence[str]) -> None:
+        """Notes a node that cannot be imported."""
+        diagnostic = Diagnostic(f"{op}: {reason}", self.location(node))
+        for note in notes:
+            diagnostic = diagnostic.with_note(note)
+        self.refused.append(diagnostic)
+
+    def _refusal(self) -> MirError:
+        shown = self.refused[:SHOWN_NODES]
+        if len(self.refused) > len(shown):
+            shown.append(
+                Diagnostic(f"{len(self.refused) - len(shown)} more nodes cannot be imported", self.location(""))
+            )
+        return MirError(shown)
+
+    def _check_shapes(self, shapes: Mapping[str, Sequence[int | str | None]], inputs: Sequence[str]) -> None:
+        for name in shapes:
+            if name not in inputs:
+                from ...support.text import nearest_or_all
+
+                raise MirError(Diagnostic(f"{self.file} has no input '{name}'{nearest_or_all(name, inputs)}"))
+
+    def _parameter(self, builder: GraphBuilder, info: Any, shape: Sequence[int | str | None] | None) -> Value:
+        kind = info.type.WhichOneof("value")
+        if kind != "tensor_type":
+            raise MirError(
+                Diagnostic(
+                    f"input '{info.name}' is a {'sequence' if kind == 'sequence_type' else 'value'} that is not a tensor",
+                    self.location(""),
+                ).with_note("inputs must be tensors: the length of a sequence is known only at run time")
+            )
+        tensor = info.type.tensor_type
+        dtype = element_dtype(tensor.elem_type)
+        if dtype is None:
+            raise MirError(
+                Diagnostic(
+                    f"input '{info.name}' has elements of a type that tensors here cannot have", self.location("")
+                )
+            )
+        own: list[int | str | None] = [
+            each.dim_value if each.HasField("dim_value") else (each.dim_param or None) for each in tensor.shape.dim
+        ]
+        if not tensor.HasField("shape") and shape is None:
+            raise MirError(
+                Diagnostic(f"input '{info.name}' has no shape", self.location("")).with_note(
+                    f"give one: --shape {info.name}=1,3,224,224, or from_onnx(model, shapes={{'{info.name}': (1, 3, 224, 224)}})"
+                )
+            )
+        if shape is not None:
+            if tensor.HasField("shape") and len(shape) != len(own):
+                raise MirError(
+                    Diagnostic(
+                        f"input '{info.name}' has {len(own)} dimensions, and the given shape {len(shape)}",
+                        self.location(""),
+                    )
+                )
+            for axis, (given, size) in enumerate(zip(shape, own, strict=False)):
+                if isinstance(given, int) and isinstance(size, int) and given != size:
+                    raise MirError(
+                        Diagnostic(
+                            f"dimension {axis} of input '{info.name}' is {size} in the model, not {given}",
+                            self.location(""),
+                        )
+                    )
+            own = list(shape)
+        return builder.parameter(info.name, dtype, own)
+
+    def types(self) -> dict[str, Any]:
+        """Returns the types that ONNX infers, by names of values."""
+        if self._types is None:
+            onnx = require_onnx()
+            try:
+                inferred = onnx.shape_inference.infer_shapes(self.model)
+            except Exception:
+                inferred = self.model
+            self._types = {each.name: each.type for each in (*inferred.graph.value_info, *inferred.graph.output)}
+        return self._types
+
+
+class GraphImporter:
+    """Converts the nodes of a graph; one inside of a node may use names of the graph around it."""
+
+    def __init__(
+        self,
+        model: ModelImporter,
+        builder: GraphBuilder,
+        opsets: Mapping[str, int],
+        outer: GraphImporter | None = None,
+        attributes: Mapping[str, Any] | None = None,
+    ):
+        self.model, self.builder, self.opsets, self.outer = model, builder, opsets, outer
+        self.attributes = attributes if attributes is not None or outer is None else outer.attributes
+        """The attributes of the call of the function that is being inlined."""
+        self.values: dict[str, Value | Unsupported] = {}
+
+    def lookup(self, name: str) -> Value | Unsupported | None:
+        """Returns the value of a name, here or in a graph around."""
+        scope: GraphImporter | None = self
+        while scope is not None:
+            if name in scope.values:
+                return scope.values[name]
+            scope = scope.outer
+        return None
+
+    def convert(self, graph: Any) -> None:
+        """Converts the initializers and nodes of a `GraphProto`, in order."""
+        for tensor in graph.initializer:
+            self.values[tensor.name] = self._initializer(tensor)
+        for sparse in graph.sparse_initializer:
+            self.values[sparse.values.name] = self.builder.array_constant(constant_array(sparse))
+        for proto in graph.node:
+            self.convert_node(proto)
+
+    def subgraph(self, graph: Any, inputs: Sequence[Value] = (), builder: GraphBuilder | None = None) -> list[Value]:
+        """Converts a graph inside of a node, in `builder` (a branch) or in place; returns its outputs.
+
+        Raises Refused where an output cannot be computed.
+        """
+        inner = GraphImporter(self.model, builder or self.builder, self.opsets, self)
+        for info, value in zip(graph.input, inputs, strict=True):
+            inner.values[info.name] = value
+        inner.convert(graph)
+        found = [inner.lookup(each.name) for each in graph.output]
+        for value, each in zip(found, graph.output, strict=True):
+            if value is None or isinstance(value, Unsupported):
+                raise Refused(f"output '{each.name}' of the graph inside cannot be computed")
+        return [value for value in found if value is not None and not isinstance(value, Unsupported)]
+
+    def _initializer(self, tensor: Any) -> Value | Unsupported:
+        self.builder.location = self.model.location(tensor.name)
+        array = constant_array(tensor)
+        if array.dtype == object:
+            self.model.refuse(tensor.name, "initializer", "texts are not tensors here", ())
+            return UNSUPPORTED
+        return self.builder.array_constant(array)
+
+    # Nodes ---------------------------------------------------------------------------------------------------------
+
+    def convert_node(self, proto: Any) -> None:
+        """Converts a node and names its outputs."""
+        name = proto.name or next((each for each in proto.output if each), proto.op_type)
+        domain = _domain(proto.domain)
+        inputs: list[Value | None] = []
+        for each in proto.input:
+            found = self.lookup(each) if each else None
+            if each and found is None:
+                self.model.refuse(name, proto.op_type, f"input '{each}' is not computed by any node before", ())
+            if isinstance(found, Unsupported) or (each and found is None):
+                self._give_up(proto)
+                return
+            inputs.append(found)
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+        outer_location = self.builder.location
+        self.builder.location = self.model.location(name)
+        try:
+            node = Node(
+                self,
+                name,
+                proto.op_type,
+                domain,
+                self.opsets.get(domain, 1),
+                inputs,
+                self._attributes(proto),
+                list(proto.output),
+                proto,
+            )
+            outputs = self.convert_values(node)
+            for output, value in zip(proto.output, outputs, strict=False):
+                if output and value is not None:
+                    self.values[output] = value
+            missing = [each for each in list(proto.output)[len(outputs) :] if each]
+            if missing:
+                raise Refused(f"output '{missing[0]}' is not computed")
+        except Refused as refused:
+            self.model.refuse(name, proto.op_type, refused.reason, refused.notes)
+            self._give_up(proto)
+        except MirError as error:
+            first = error.diagnostics[0]
+            notes = [each.message for each in first.notes]
+            self.model.refuse(name, proto.op_type, first.message, notes)
+            self._give_up(proto)
+        finally:
+            self.builder.location = outer_location
+
+    def convert_values(self, node: Node) -> Sequence[Value | None]:
+        """Returns the outputs of a node. Raises Refused where it cannot be converted."""
+        ruled = apply_rules(node)
+        if ruled is not None:
+            return [ruled]
+        converter = find_converter(node.domain, node.op_type, node.opset)
+        if converter is not None:
+            found = converter(node)
+            return [found] if isinstance(found, SSAValue | SequenceValue | EmptyOptional) else found
+        return self._inlined(node)
+
+    def defaults(self, node: Node) -> Mapping[str, Any]:
+        """Returns the defaults of a node's attributes in ONNX' schema."""
+        return _defaults(node.op_type, node.opset, node.domain)
+
+    def _attributes(self, proto: Any) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for each in proto.attribute:
+            if each.ref_attr_name:
+                if self.attributes is not None and each.ref_attr_name in self.attributes:
+                    found[each.name] = self.attributes[each.ref_attr_name]
+                continue
+            found[each.name] = attribute_value(each)
+        return found
+
+    def _inlined(self, node: Node) -> Sequence[Value | None]:
+        """Converts a node by the function that defines its operator: the model's, otherwise ONNX' schema's."""
+        overload = getattr(node.proto, "overload", "")
+        function = self.model.functions.get((node.domain, node.op_type, overload))
+        if function is None:
+            function = _schema_function(node)
+        if function is None:
+            raise _unknown(node)
+        opsets = {**self.opsets, **{_domain(each.domain): each.version for each in function.opset_import}}
+        attributes = {each.name: attribute_value(each) for each in function.attribute_proto}
+        attributes.update(_defaults(node.op_type, node.opset, node.domain))
+        attributes.update(node.attributes)
+        inner = GraphImporter(self.model, self.builder, opsets, None, attributes)
+        for name, value in zip(function.input, node.inputs, strict=False):
+            if value is not None:
+                inner.values[name] = value
+        refused = len(self.model.refused)
+        for proto in function.node:
+            if any(each and inner.lookup(each) is None for each in proto.input) and _is_of_missing(
+                proto, function, node
+            ):
+                copy = type(proto)()
+                copy.CopyFrom(proto)
+                copy.input[:] = ["" if inner.lookup(each) is None else each for each in proto.input]
+                proto = copy
+            inner.convert_node(proto)
+        if len(self.model.refused) > refused:
+            reason = self.model.refused[refused].message
+            del self.model.refused[refused:]
+            raise Refused(f"in the function that defines it: {reason}")
+        found = [inner.lookup(each) for each in function.output]
+        return [None if isinstance(each, Unsupported) else each for each in found]
+
+    def _give_up(self, proto: Any) -> None:
+        """Names the outputs of a refused node, so that the nodes after it are checked, too.
+
+        They are parameters of the types that ONNX infers.
+        """
+        types = self.model.types() if self.outer is None and self.attributes is None else {}
+        for output in proto.output:
+            if not output:
+                continue
+            self.values[output] = UNSUPPORTED
+            type = types.get(output)
+            if type is None or type.WhichOneof("value") != "tensor_type" or not type.tensor_type.HasField("shape"):
+                continue
+            dtype = element_dtype(type.tensor_type.elem_type)
+            sizes = [
+                each.dim_value if each.HasField("dim_value") else (each.dim_param or None)
+                for each in type.tensor_type.shape.dim
+            ]
+            if dtype is not None:
+                self.values[output] = self.builder.parameter(f"refused {output}", dtype, sizes)
+
+
+def _is_of_missing(proto: Any, function: Any, node: Node) -> bool:
+    """Returns whether a node of a function takes an input of the function that its call leaves out."""
+    given = {name for name, value in zip(function.input, node.inputs, strict=False) if value is not None}
+    return any(each in function.input and each not in given for each in proto.input)
+
+
+def _unknown(node: Node) -> Refused:
+    from ...support.text import nearest
+    from .registry import converted_operators
+
+    full = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+    near = nearest(node.op_type, [name for domain, name in converted_operators() if domain == node.domain])
+    hint = "" if near is None else f"; did you mean {near}?"
+    return Refused(
+        f"there is no operator {full} in opset {node.opset}{hint}",
+        "an operator of your own is a function of a .mir file that is given along: --custom ops.mir",
+    )
+
+
+def _schema_function(node: Node) -> Any:
+    """Returns the function by which ONNX' schema defines an operator; None where it does not."""
+    onnx = require_onnx()
+    schema = _schema(node.op_type, node.opset, node.domain)
+    if schema is None:
+        return None
+    if schema.has_function:
+        versions = [version for version in schema.function_opset_versions if version <= node.opset]
+        if versions:
+            return onnx.FunctionProto.FromString(schema.get_function_with_opset_version(max(versions)))
+    if schema.has_context_dependent_function:
+        from .protos import type_proto
+
+        versions = [version for version in schema.context_dependent_function_opset_versions if version <= node.opset]
+        types = [
+            (type_proto(each) if isinstance(each, SSAValue) else onnx.TypeProto()).SerializeToString()
+            for each in node.inputs
+        ]
+        if versions:
+            text = schema.get_context_dependent_function_with_opset_version(
+                max(versions), node.proto.SerializeToString(), types
+            )
+            return onnx.FunctionProto.FromString(text) if text else None
+    return None
+
+
+@cache
+def _schema(op_type: str, opset: int, domain: str) -> Any:
+    onnx = require_onnx()
+    try:
+        return onnx.defs.get_schema(op_type, opset, domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+@cache
+def _defaults(op_type: str, opset: int, domain: str) -> Mapping[str, Any]:
+    schema = _schema(op_type, opset, domain)
+    if schema is None:
+        return {}
+    onnx = require_onnx()
+    return {
+        name: attribute_value(attribute.default_value)
+        for name, attribute in schema.attributes.items()
+        if attribute.default_value.type != onnx.AttributeProto.UNDEFINED
+    }
+
+
+def _domain(name: str) -> str:
+    return "" if name == "ai.onnx" else name

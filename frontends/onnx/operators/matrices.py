@@ -1,0 +1,1 @@
+"""Converts ONNX operators: matrices."""

@@ -39,7 +39,7 @@ IMPORTED_AT = time.time_ns()
 _MODULES = ("ir", "nd", "onnx", "relay", "rules", "script", "te", "tir", "topi", "transform")
 
 # Those whose own import does not import xDSL: what they hold does, and patches it then.
-_LAZY = ("ir", "relay", "script", "tir")
+_LAZY = ("Executable", "compile", "ir", "load", "parse", "preload", "relay", "script", "timing", "tir")
 
 # Where each public name lives: "module" for a module itself, "module:name" for something in it.
 _PUBLIC = {

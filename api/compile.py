@@ -7,9 +7,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp
-
 from ..lowering.driver.preload import preload
+from ..lowering.driver.program import DYNAMIC
 from ..lowering.driver.source import SourceText, TargetName, sources_of
 from ..support.arguments import check, integer, items
 from ..support.deep_stack import in_deep_stack
@@ -18,9 +17,10 @@ from ..support.garbage import no_collection
 from ..support.source_text import source_text, where_not_utf8
 from ..support.xdsl_patches import apply
 
-apply()
-
 if TYPE_CHECKING:
+    # A program from the cache needs no xDSL, whose import takes longer than all else.
+    from xdsl.dialects.builtin import ModuleOp
+
     from ..lowering.pipeline import Observer
     from .executable import Executable
     from .ir.module import IRModule
@@ -98,15 +98,14 @@ def compile(
     observers = tuple(items(observers, "observers", "functions of a pass and a module", cast("type", Callable)))
 
     from ..lowering.driver.compile import compile_source
-    from ..lowering.externs import names_of
-    from ..lowering.pipeline import Options
+    from ..lowering.options import Options
 
     options = Options(
         opt_level=opt_level,
         cpu=cpu,
         threads=threads,
         caches=caches,
-        allow_extern=names_of(allow_extern),
+        allow_extern=_extern_names(allow_extern),
         strict_math=strict_math,
     )
     read = SourceText.of_file(source) if isinstance(source, str | PathLike) else source
@@ -124,7 +123,7 @@ def compile(
 
 
 def _shapes(shapes: Mapping[str, Sequence[int | str | None]] | None) -> dict[str, tuple[int, ...]]:
-    """Returns checked shapes with DYNAMIC_INDEX for dimensions that stay open."""
+    """Returns checked shapes with DYNAMIC for dimensions that stay open."""
     if shapes is None:
         return {}
     check(shapes, "shapes", "a dictionary of shapes by the names of parameters, such as {'x': (1, 3)}", Mapping)
@@ -133,14 +132,26 @@ def _shapes(shapes: Mapping[str, Sequence[int | str | None]] | None) -> dict[str
         check(name, "a name in shapes", "the name of a parameter", str)
         sizes = items(shape, f"the shape of {name}", "sizes")
         found[name] = tuple(
-            DYNAMIC_INDEX if size is None or size == "?" else integer(cast("int", size), f"a size of {name}", 0)
+            DYNAMIC if size is None or size == "?" else integer(cast("int", size), f"a size of {name}", 0)
             for size in sizes
         )
     return found
 
 
+def _extern_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Returns the names of C functions that a program may call; usually none, which imports nothing."""
+    if names == ():
+        return ()
+    from ..lowering.externs import names_of
+
+    return names_of(names)
+
+
 def _copied(source: ModuleOp | IRModule) -> ModuleOp:
     """Returns a copy of a module to compile."""
+    apply()
+    from xdsl.dialects.builtin import ModuleOp
+
     if isinstance(source, ModuleOp):
         return source.clone()
     from ..passes.relay.functional.infer_type import ensure_types

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
+from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import FixedBitwidthType, IntegerType, VectorType
-from xdsl.ir import Attribute
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute
 
 MOST_BYTES = (1 << 63) - 1
 MOST_EXTENT = (1 << 31) - 1
@@ -18,6 +19,8 @@ def why_too_large(extents: Iterable[int], element: Attribute) -> str | None:
 
     (4000000000, 4000000000), float32 → "takes 64000000000000000000 bytes, more than 9223372036854775807"
     """
+    from xdsl.dialects.builtin import FixedBitwidthType, IntegerType, VectorType
+
     extents = tuple(extents)
     if (negative := min(extents, default=0)) < 0:
         return f"has the negative size {negative}"

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from xdsl.dialects.builtin import LocationAttr, ModuleOp
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.targets import get_all_targets
 from xdsl.utils.exceptions import ShrinkException
@@ -26,7 +26,7 @@ from ..passes.instruments import Instrument, Timing, VerifyEach
 from ..passes.pass_info import EXPLAINED, explanation
 from ..passes.registry import list_passes, pass_factories
 from ..support.deep_stack import in_deep_stack
-from ..support.diagnostics import UNKNOWN_LOC, Diagnostic, MirError, Sources, file_loc, render_all
+from ..support.diagnostics import Diagnostic, MirError, Sources, file_loc, render_all
 from ..support.source_text import text_bytes
 from ..support.trace import listening, to_stderr
 from .arguments import add_arguments

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from ..dialects import array as arrays
-from ..parser.relay.side_file import SideFile, read_npy
+from ..dialects.side_file import SideFile, read_npy
 from ..support.memory import why_no_memory
 from ..support.text import natural
 from .errors import UsageError, did_you_mean

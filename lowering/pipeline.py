@@ -10,44 +10,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from ..passes.registry import PASSES
-from ..support.target import foreign_triple, named
+from ..support.target import named
 from .mangle_symbols import linked_name
+from .options import DEFAULT, Options, target_of
 
-if TYPE_CHECKING:
-    from .llvm.jit.load import Target
+__all__ = [
+    "DEFAULT",
+    "Observer",
+    "Options",
+    "graph_passes",
+    "kernel_passes",
+    "lowering_passes",
+    "make",
+    "program_passes",
+    "target_of",
+]
 
 Observer = Callable[[ModulePass, ModuleOp], None]
 """Called after each pass, with the module as it is then: for timing, printing, checking."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """The options of compilation.
-
-    `cpu` is LLVM's `-mcpu`, None for this machine; `triple` likewise. `caches` are the sizes of the data caches where they differ from
-    the known ones (`support.target.named`). `allow_extern` are C functions that the program may call besides those that every program
-    may (`externs.py`). With `strict_math` floats are computed as the interpreter computes them, except for the order of sums
-    (docs/rules.md).
-    """
-
-    entry: str = "main"
-    opt_level: int = 3
-    cpu: str | None = None
-    triple: str | None = None
-    threads: int | None = None
-    caches: str = ""
-    allow_extern: tuple[str, ...] = ()
-    strict_math: bool = False
-
-
-DEFAULT = Options()
 
 
 def lowering_passes(options: Options) -> Iterator[ModulePass]:
@@ -165,11 +150,3 @@ def make(name: str, **options: object) -> ModulePass:
 
 
 _PASSES = {entry.name: entry for entry in PASSES}
-
-
-def target_of(options: Options) -> Target:
-    """Returns the target of the code generator for these options."""
-    from .llvm.jit.load import Target
-
-    triple = options.triple or foreign_triple(options.cpu)
-    return Target(triple=triple, cpu=options.cpu, opt_level=options.opt_level)

@@ -25,11 +25,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn, Protocol
 
-from xdsl.dialects.builtin import LocationAttr, ModuleOp
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
-from ..support.diagnostics import UNKNOWN_LOC, Diagnostic, MirError, error_at, file_loc, location_of
+from ..support.diagnostics import Diagnostic, MirError, error_at, file_loc, location_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,39 +9,38 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from xdsl.dialects.builtin import (
-    UNKNOWN_LOC,
-    ArrayAttr,
-    CallSiteLoc,
-    FileLineColLoc,
-    FusedLoc,
-    IntAttr,
-    LocationAttr,
-    NameLoc,
-    StringAttr,
-)
-from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
 from .text import visible
+
+if TYPE_CHECKING:
+    # What runs programs from the cache refers to these errors, and needs none of xDSL's IR.
+    from xdsl.dialects.builtin import FileLineColLoc, LocationAttr, NameLoc
+    from xdsl.ir import Attribute, Operation, SSAValue
 
 Severity = Literal["error", "warning", "remark", "note"]
 
 
 def file_loc(file: str, line: int, column: int) -> FileLineColLoc:
     """Returns the location of line `line`, column `column` (both from 1) of `file`."""
+    from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
+
     return FileLineColLoc(StringAttr(file), IntAttr(line), IntAttr(column))
 
 
 def node_loc(file: str, node: str) -> NameLoc:
     """Returns the location of a model's node, `model.onnx: node 'Conv_12'`; the model's for no name."""
+    from xdsl.dialects.builtin import FileLineColLoc, IntAttr, NameLoc, StringAttr
+
     return NameLoc(StringAttr(node), FileLineColLoc(StringAttr(file), IntAttr(0), IntAttr(0)))
 
 
 def source_position(location: Attribute | None) -> tuple[str, int, int] | None:
     """Returns (file, line, column) of the first file location in `location`, or None without one."""
+    from xdsl.dialects.builtin import ArrayAttr, CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
+
     pending: list[Attribute | None] = [location]
     while pending:
         loc = pending.pop()
@@ -62,6 +61,8 @@ def source_position(location: Attribute | None) -> tuple[str, int, int] | None:
 
 def place_of_node(location: Attribute | None) -> str | None:
     """Returns `model.onnx: node 'Conv_12'` for the first node in `location`; None without one."""
+    from xdsl.dialects.builtin import ArrayAttr, FileLineColLoc, FusedLoc, IntAttr, NameLoc, StringAttr
+
     if isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
         return place_of_node(next(iter(location.locations), None))
     match location:
@@ -71,18 +72,25 @@ def place_of_node(location: Attribute | None) -> str | None:
             return None
 
 
+def unknown_location() -> LocationAttr:
+    """Returns the location of what was written nowhere."""
+    from xdsl.dialects.builtin import UNKNOWN_LOC
+
+    return UNKNOWN_LOC
+
+
 @dataclass(frozen=True)
 class Diagnostic:
     """One message at one place. `message` starts in lower case and has no final period."""
 
     message: str
-    location: LocationAttr = UNKNOWN_LOC
+    location: LocationAttr = field(default_factory=unknown_location)
     notes: tuple[Diagnostic, ...] = ()
     severity: Severity = "error"
 
-    def with_note(self, message: str, location: LocationAttr = UNKNOWN_LOC) -> Diagnostic:
+    def with_note(self, message: str, location: LocationAttr | None = None) -> Diagnostic:
         """Returns this diagnostic with one more note after it."""
-        note = Diagnostic(message, location, severity="note")
+        note = Diagnostic(message, location or unknown_location(), severity="note")
         return Diagnostic(self.message, self.location, (*self.notes, note), self.severity)
 
 
@@ -111,6 +119,9 @@ def error_at(where: Operation | SSAValue | LocationAttr | None, message: str, *n
 
 def location_of(where: Operation | SSAValue | LocationAttr | None) -> LocationAttr:
     """Returns the location of an op, of a value's defining op or block argument, or the location itself."""
+    from xdsl.dialects.builtin import UNKNOWN_LOC
+    from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+
     match where:
         case None:
             return UNKNOWN_LOC

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import LocationAttr
+from .diagnostics import Diagnostic, MirError, file_loc, unknown_location
 
-from .diagnostics import UNKNOWN_LOC, Diagnostic, MirError, file_loc
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import LocationAttr
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -45,9 +47,11 @@ def characters(text: str) -> str:
     return text
 
 
-def _surrogate(character: str, location: LocationAttr = UNKNOWN_LOC) -> Diagnostic:
+def _surrogate(character: str, location: LocationAttr | None = None) -> Diagnostic:
     message = f"U+{ord(character):04X} is not a character by itself"
-    return Diagnostic(message, location).with_note("it is half of a pair of UTF-16; write the character")
+    return Diagnostic(message, location or unknown_location()).with_note(
+        "it is half of a pair of UTF-16; write the character"
+    )
 
 
 def text_bytes(text: str) -> bytes:

@@ -125,7 +125,7 @@ class SchedulesFuzzer:
 
     @staticmethod
     def _apply(module: ModuleOp) -> None:
-        from ...lowering.driver.compile import apply_ready_schedules
+        from ...lowering.driver.reachable import apply_ready_schedules
 
         apply_ready_schedules(module)
 

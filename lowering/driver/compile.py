@@ -10,26 +10,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
-from xdsl.ir import Operation
-
-from ...dialects.array import ArrayBox, ArrayValueAttr
 from ...support.diagnostics import Sources
 from ...support.garbage import no_collection
 from ...support.stopwatch import current_span, timed
 from ...support.target import named, require_host
-from ...support.walk import walk_ops
-from .entry import entry_kind, find_entry, functions_of, name_of
-from .loading.executable import Executable
+from ...support.xdsl_patches import apply
 from .source import SourceText, TargetName, check_functions
 
 if TYPE_CHECKING:
+    # A program from the cache needs no xDSL, whose import takes longer than all else: the rest is imported where one is compiled.
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.ir import Operation
+
+    from ...dialects.array_box import ArrayBox
     from ...passes.relay.functional.bind_shapes import Shapes
     from ..pipeline import Observer, Options
+    from .loading.executable import Executable
 
 NO_SHAPES: Shapes = {}
 """Parameters keep the shapes that they are declared with."""
@@ -61,7 +61,10 @@ def compile_source(
 
 
 def _interpreted(source: SourceText | ModuleOp, entry: str | None, shapes: Shapes) -> Executable:
+    apply()
+    from .entry import find_entry
     from .loading.interpreted_executable import InterpretedExecutable
+    from .reachable import apply_ready_schedules
 
     module = source.parse() if isinstance(source, SourceText) else source
     apply_ready_schedules(module)
@@ -106,7 +109,10 @@ def _native(
 
     # It starts up while Python reads and lowers.
     start_codegen()
+    apply()
     from .compile_program import compile_program
+    from .entry import entry_kind, find_entry, name_of
+    from .reachable import apply_ready_schedules, only_reachable, side_weights
 
     warnings = len(Sources.current().warnings)
     weights: list[ArrayBox] = []
@@ -114,7 +120,7 @@ def _native(
         with timed("parse"):
             source = source.parse()
         # Weights that were read for this program alone. The module is a cycle, which only a collection frees.
-        weights = _side_weights(source)
+        weights = side_weights(source)
     # Before functions that are not reached are dropped, such as declarations of tensor intrinsics.
     apply_ready_schedules(source)
     function = find_entry(source, entry)
@@ -143,53 +149,3 @@ def _native(
         # A measurement includes the writing.
         wait_for_writing()
     return executable
-
-
-def _side_weights(module: ModuleOp) -> list[ArrayBox]:
-    """Returns the arrays of a module that a side file has."""
-    values = (
-        attr.data for op in walk_ops(module) for attr in op.properties.values() if isinstance(attr, ArrayValueAttr)
-    )
-    return list({id(box): box for box in values if box.origin is not None}.values())
-
-
-def apply_ready_schedules(module: ModuleOp) -> None:
-    """Applies the scripts of TIR functions, in place; they may name functions that the entry does not."""
-    if any(op.name == "schedule.script" for op in module.ops):
-        from xdsl.context import Context
-
-        from ...passes.schedule.apply_schedule import ApplySchedule
-
-        ApplySchedule(mark=True, ready=True).apply(Context(), module)
-
-
-def only_reachable(module: ModuleOp, entry: str) -> ModuleOp:
-    """Moves the functions that the entry may call, and all other ops, to one flat module."""
-    functions = functions_of(module, lower=True)
-    wanted = {entry}
-    pending = [entry]
-    while pending:
-        for name in _callees(functions[pending.pop()]):
-            if name in functions and name not in wanted:
-                wanted.add(name)
-                pending.append(name)
-    result = ModuleOp([], attributes=dict(module.attributes))
-    every = set(functions.values())
-    left = functions.keys() - wanted
-    kept = [op for op in module.ops if op not in every and not isinstance(op, ModuleOp) and not _schedules(op, left)]
-    for op in (*kept, *(functions[name] for name in functions if name in wanted)):
-        op.detach()
-        result.body.block.add_op(op)
-    return result
-
-
-def _schedules(op: Operation, functions: Collection[str]) -> bool:
-    """Returns whether the op schedules one of these functions."""
-    target = op.properties.get("target") if op.name in ("te.schedule", "schedule.script") else None
-    return isinstance(target, SymbolRefAttr) and target.root_reference.data in functions
-
-
-def _callees(function: Operation) -> list[str]:
-    """Returns the functions that a function refers to."""
-    properties = (attr for op in walk_ops(function) for attr in op.properties.values())
-    return [attr.root_reference.data for attr in properties if isinstance(attr, SymbolRefAttr)]

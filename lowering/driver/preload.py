@@ -6,6 +6,7 @@ import sys
 from importlib import import_module
 
 from ...support.garbage import no_collection
+from ...support.xdsl_patches import apply
 
 PRELOADED = (
     "parser.source",
@@ -38,6 +39,7 @@ PRELOADED = (
     "support.memory",
     "lowering.driver.compile",
     "lowering.driver.compile_program",
+    "lowering.driver.reachable",
     "lowering.driver.loading.load_program",
     "lowering.driver.loading.relay_executable",
     "lowering.driver.loading.kernel_executable",
@@ -48,6 +50,7 @@ PRELOADED = (
 @no_collection()
 def preload() -> None:
     """Imports all that parsing and compiling need, otherwise imported at first use (0.6 s, once)."""
+    apply()
     from ...dialects.relay.operator import get_operator
     from ...passes.schedule.engine import primitive
     from ..pipeline import Options, lowering_passes

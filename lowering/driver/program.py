@@ -7,18 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from xdsl.dialects.builtin import TensorType, TupleType
-from xdsl.ir import Attribute
+from ...dialects.array_box import ArrayBox
 
-from ...dialects.array import ArrayBox
-from ..tir.signature import BufferParam, HandleParam, KernelSignature, Param, ScalarParam, Size
+if TYPE_CHECKING:
+    from xdsl.ir import Attribute
+
+    from ..tir.signature import KernelSignature, Param, Size
+
+DYNAMIC = -(1 << 63)
+"""An extent that is known at run time: xDSL's `DYNAMIC_INDEX`, which a program from the cache does without."""
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor's shape, with `DYNAMIC_INDEX` (-1) for extents known at run time, and TVM's dtype."""
+    """A tensor's shape, with `DYNAMIC` for extents known at run time, and TVM's dtype."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -30,6 +34,8 @@ Tree: TypeAlias = "Tensor | tuple[Tree, ...]"
 
 def tree_of(type: Attribute) -> Tree | None:
     """Returns a Relay type that holds nothing but tensors; None for another."""
+    from xdsl.dialects.builtin import TensorType, TupleType
+
     if isinstance(type, TupleType):
         fields = [tree_of(field) for field in type.types.data]
         known = tuple(field for field in fields if field is not None)
@@ -121,6 +127,8 @@ class KernelProgram:
     @staticmethod
     def of_json(data: Mapping[str, Any], objects: Sequence[bytes]) -> KernelProgram:
         """Reads a program that `to_json` wrote. Raises KeyError, TypeError or ValueError for other data."""
+        from ..tir.signature import KernelSignature
+
         return KernelProgram(
             str(data["entry"]),
             KERNEL_KINDS[KERNEL_KINDS.index(data["kind"])],
@@ -153,6 +161,8 @@ def of_tree_json(data: Any) -> Tree:
 
 
 def _param_of_json(data: Mapping[str, Any]) -> Param:
+    from ..tir.signature import BufferParam, HandleParam, ScalarParam
+
     name = str(data["name"])
     if "shape" in data:
         strides = data["strides"]

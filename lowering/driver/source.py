@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from weakref import WeakKeyDictionary
-
-from xdsl.dialects.builtin import ModuleOp
 
 from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError, Sources
 from ...support.garbage import no_collection
 from ...support.source_text import source_text
-from ...support.verify import verify
+from ...support.xdsl_patches import apply
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
 
 TargetName = Literal["cpu", "interp"]
 """What runs a program: native code, or the interpreters."""
@@ -52,7 +53,9 @@ class SourceText:
     @no_collection()
     def parse(self) -> ModuleOp:
         """Returns the verified module. Raises MirError with everything that is wrong in the text."""
+        apply()
         from ...parser import parse_mir
+        from ...support.verify import verify
 
         sources = Sources()
         sources.add(self.name, self.text)
@@ -79,6 +82,9 @@ def sources_of(source: object) -> Sources:
     sources = Sources()
     if isinstance(source, SourceText):
         sources.add(source.name, source.text)
+        return sources
+    from xdsl.dialects.builtin import ModuleOp
+
     return _PARSED.get(source, sources) if isinstance(source, ModuleOp) else sources
 
 

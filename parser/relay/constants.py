@@ -10,10 +10,10 @@ from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Attribute
 
 from ...dialects.array import ArrayValueAttr
+from ...dialects.side_file import SideFile
 from ...dialects.tir.types import dtype_to_type
 from .metadata import Metadata
 from .reader import suggest
-from .side_file import SideFile
 
 if TYPE_CHECKING:
     import numpy as np

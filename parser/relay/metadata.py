@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 
 from ...dialects.relay.operator import AttrValue
-from .json_values import as_dict, as_list
+from ...support.json_values import as_dict, as_list
 from .ndarray import decode
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import ArrayAttr, LocationAttr, ModuleOp, StringAttr, TensorType, TupleType, i1
+from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, LocationAttr, ModuleOp, StringAttr, TensorType, TupleType, i1
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 
 from ....support.deep_stack import in_deep_stack
-from ....support.diagnostics import UNKNOWN_LOC, Diagnostic, MirError, error_at, source_position
+from ....support.diagnostics import Diagnostic, MirError, error_at, source_position
 from ....support.edit import set_type
 from ....support.graph import components
 from ....support.locations import result_type_place

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntAttr, LocationAttr, TensorType, TupleType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, UNKNOWN_LOC, ArrayAttr, IntAttr, LocationAttr, TensorType, TupleType
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 
-from ....support.diagnostics import UNKNOWN_LOC, Diagnostic, MirError
+from ....support.diagnostics import Diagnostic, MirError
 from ...tir.types import type_to_dtype
 from ..text import type_text
 from ..types import UNKNOWN, AdtType, FuncType, RefType, TypeVarType, UnknownType, substitute

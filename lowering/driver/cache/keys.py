@@ -20,7 +20,7 @@ from pathlib import Path
 from .... import IMPORTED_AT
 from ....support.source_text import text_bytes
 from ....support.target import named
-from ...pipeline import Options, target_of
+from ...options import Options, target_of
 from ...runtime import default_threads
 
 SOURCES = ("api", "dialects", "frontends", "lowering", "parser", "passes", "support")

@@ -13,17 +13,18 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import ModuleOp
-
-from ....dialects.array import ArrayBox, numpy_dtype
+from ....dialects.array_box import ArrayBox, numpy_dtype
 from ....support.external_names import names_one
 from ....support.stopwatch import current_span, in_background, timed
 from ..program import KernelProgram, Program, RelayProgram
 from ..source import SourceText
 from .keys import digest
 from .store import Buffer, Store
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
 
 KIND, ARRAY = "program", "array"
 
@@ -67,7 +68,7 @@ class CachedProgram:
 
     @staticmethod
     def _of_text(source: SourceText, context: bytes, entry: Entry, store: Store) -> CachedProgram | None:
-        from ....parser.relay.side_file import SideFile
+        from ....dialects.side_file import SideFile
 
         boxes: list[ArrayBox] = []
         listed: list[str] = []

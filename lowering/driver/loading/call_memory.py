@@ -12,7 +12,6 @@ from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
-from xdsl.dialects.builtin import DYNAMIC_INDEX
 
 from ...llvm.jit.call import address_of
 from ...relay.functions.calling_convention import (
@@ -27,6 +26,7 @@ from ...relay.functions.calling_convention import (
     WORD,
 )
 from ...relay.memory.memory_plan import ALIGNMENT, align
+from ..program import DYNAMIC
 from .executable import Array
 
 if TYPE_CHECKING:
@@ -176,10 +176,10 @@ class DynamicOutput:
 
     def read(self, place: Array) -> Array:
         """Returns a copy of the tensor, whose memory is about to be freed."""
-        count = 1 + self.shape.count(DYNAMIC_INDEX)
+        count = 1 + self.shape.count(DYNAMIC)
         data, *sizes = (ctypes.c_uint64 * count).from_address(int(place[0]))
         extents = iter(sizes)
-        shape = tuple(next(extents) if e == DYNAMIC_INDEX else e for e in self.shape)
+        shape = tuple(next(extents) if e == DYNAMIC else e for e in self.shape)
         last = self._last
         if last.shape != shape:
             last = self._last = Output(shape, self.dtype)
@@ -190,7 +190,7 @@ class DynamicOutput:
 
 def output_of(shape: tuple[int, ...], dtype: np.dtype[np.generic]) -> Output | DynamicOutput:
     """Returns the output of this type."""
-    return DynamicOutput(shape, dtype) if DYNAMIC_INDEX in shape else Output(shape, dtype)
+    return DynamicOutput(shape, dtype) if DYNAMIC in shape else Output(shape, dtype)
 
 
 def stack_limit() -> int:

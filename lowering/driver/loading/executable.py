@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
-from ....dialects.array import laid_out, numpy_dtype, storage_of
+from ....dialects.array_box import laid_out, numpy_dtype, storage_of
 from ....support.text import counted, did_you_mean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ..entry import Arguments
+    from .arguments import Arguments
 
 Array: TypeAlias = "NDArray[Any]"
 Kind = Literal["relay", "te", "tir", "func"]

@@ -15,7 +15,8 @@ from ....support.deep_stack import in_deep_stack
 from ....support.diagnostics import error_at
 from ....support.walk import all_ops
 from ...tir.signature import BufferParam, KernelSignature, ScalarParam
-from ..entry import Arguments, entry_kind, find_entry, name_of, places_of, relay_params
+from ..entry import entry_kind, find_entry, name_of, places_of, relay_params
+from .arguments import Arguments
 from .executable import Array, Executable, Param, as_array, as_scalar, check_array, wrong_count
 from .kernel_executable import C_TYPES, bind_sizes, check_overlap, param_of, unpassed_scalar
 

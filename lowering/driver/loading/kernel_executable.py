@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
-from ....dialects.array import numpy_dtype
+from ....dialects.array_box import numpy_dtype
 from ....support.diagnostics import MirError
 from ...llvm.jit.call import address_of, diagnostic_of
 from ...llvm.jit.load import CompiledModule

@@ -11,7 +11,7 @@ from ..program import Program, RelayProgram
 from .executable import Executable
 
 if TYPE_CHECKING:
-    from ...pipeline import Options
+    from ...options import Options
 
 
 def load_program(program: Program, options: Options) -> Executable:

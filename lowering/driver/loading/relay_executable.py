@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ....dialects.array import ArrayBox, numpy_dtype
+from ....dialects.array_box import ArrayBox, numpy_dtype
 from ....dialects.extents import MOST_EXTENT
 from ....support.diagnostics import MirError
 from ....support.text import counted
@@ -17,8 +17,8 @@ from ...llvm.jit.call import address_of, diagnostic_of
 from ...llvm.jit.load import CompiledModule
 from ...relay.functions.calling_convention import DEPTH, ENTRY, FINISH, PREPARE, SIZES, WORD, no_memory_for
 from ...runtime import use_threads
-from ..entry import Arguments, flatten_tree, rebuild
 from ..program import RelayProgram
+from .arguments import Arguments, flatten_tree, rebuild
 from .call_memory import Context, DynamicOutput, Output, Prepared, output_of
 from .direct_call import DirectCall, direct_call
 from .executable import Array, Executable, Param, as_array, check_array, wrong_count

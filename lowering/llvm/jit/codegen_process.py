@@ -24,7 +24,6 @@ from ....support.diagnostics import Diagnostic, MirError
 from ....support.settings import say, say_once, whole_number
 from ....support.source_text import text_bytes
 from ....support.stopwatch import current_span
-from ...mangle_symbols import source_name
 from .codegen import ANSWER, READY, REQUEST, Made, Refused, Request, compiled, received
 
 SECONDS = 600
@@ -352,6 +351,8 @@ _DEFINITION = re.compile(r'^define [^@\n]*@(?:"([^"\n]+)"|([-\w.$]+))\(', re.MUL
 
 def _functions(text: str) -> str:
     """Returns the functions of a text, as messages name them, without those that every program has."""
+    from ...mangle_symbols import source_name
+
     names = [source_name(quoted or plain) for quoted, plain in _DEFINITION.findall(text)]
     own = [name for name in names if not name.startswith("mirstack_")]
     more = f" and {len(own) - 1} more" if len(own) > 1 else ""

@@ -14,11 +14,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from mirstack.dialects import side_file
 from mirstack.dialects.array import ArrayValueAttr
 from mirstack.dialects.relay import ir
 from mirstack.dialects.relay.infer import infer_types
 from mirstack.parser import parse_mir, print_mir
-from mirstack.parser.relay import side_file
 from mirstack.parser.relay.ndarray import decode, encode
 from mirstack.support.diagnostics import MirError
 from mirstack.support.walk import walk_ops

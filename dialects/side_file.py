@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 from weakref import WeakValueDictionary
 
-from ...dialects.array import numpy_dtype
-from .json_values import as_dict, as_list
+from ..support.json_values import as_dict, as_list
+from .array_box import numpy_dtype
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,0 +1,42 @@
+"""Defines the options of compilation, and the target of the code generator for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..support.target import foreign_triple
+
+if TYPE_CHECKING:
+    from .llvm.jit.load import Target
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of compilation.
+
+    `cpu` is LLVM's `-mcpu`, None for this machine; `triple` likewise. `caches` are the sizes of the data caches where they differ from
+    the known ones (`support.target.named`). `allow_extern` are C functions that the program may call besides those that every program
+    may (`externs.py`). With `strict_math` floats are computed as the interpreter computes them, except for the order of sums
+    (docs/rules.md).
+    """
+
+    entry: str = "main"
+    opt_level: int = 3
+    cpu: str | None = None
+    triple: str | None = None
+    threads: int | None = None
+    caches: str = ""
+    allow_extern: tuple[str, ...] = ()
+    strict_math: bool = False
+
+
+DEFAULT = Options()
+
+
+def target_of(options: Options) -> Target:
+    """Returns the target of the code generator for these options."""
+    from .llvm.jit.load import Target
+
+    triple = options.triple or foreign_triple(options.cpu)
+    return Target(triple=triple, cpu=options.cpu, opt_level=options.opt_level)

@@ -95,6 +95,11 @@ class ArrayBox:
         return hashlib.sha256(f"{self.dtype}{self.shape}".encode() + self.contents).digest()[:16]
 
     @property
+    def is_hashed(self) -> bool:
+        """Returns whether the contents have been hashed."""
+        return self._contents is not None
+
+    @property
     def contents(self) -> bytes:
         """Returns the SHA-256 of the data, the fastest good hash: processors have instructions for it."""
         if self._contents is None:

@@ -90,22 +90,35 @@ def _native(
     shapes: Shapes,
 ) -> Executable:
     """Returns the native executable of an entry: from the cache, or compiled and then cached."""
-    from ..llvm.jit.codegen_process import start as start_codegen
+    from .cache.store import Store
+
+    store = Store.open() if cache and not observers else None
+    side = None
+    if store is not None and isinstance(source, SourceText):
+        from .cache.side_arrays import SideArrays
+
+        # Weights are read and hashed while the rest is imported.
+        side = SideArrays(source)
+    from ..llvm.jit.load import keep_shipped
     from .cache.keys import context_key
     from .cache.programs import CachedProgram, wait_for_writing
-    from .cache.store import Store
     from .loading.load_program import load_program
 
+    if store is not None:
+        keep_shipped(store)
     # So that what was compiled is found, and no thread keeps this process from being forked.
     wait_for_writing()
-    store = Store.open() if cache and not observers else None
     context = None if store is None else context_key(options)
     with timed("look up"):
         start = (entry, shapes)
-        place = None if store is None or context is None else CachedProgram.of(source, context, start, store)
+        place = None if store is None or context is None else CachedProgram.of(source, context, start, store, side)
+        if side is not None:
+            side.join()
         known = None if place is None else place.load()
     if known is not None:
         return load_program(known, options)
+
+    from ..llvm.jit.codegen_process import start as start_codegen
 
     # It starts up while Python reads and lowers.
     start_codegen()

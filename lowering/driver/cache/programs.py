@@ -8,19 +8,19 @@ large ones each in a file named by its digest, which programs share.
 from __future__ import annotations
 
 import json
-import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ....dialects.array_box import ArrayBox, numpy_dtype
 from ....support.external_names import names_one
+from ....support.parallel import in_threads
 from ....support.stopwatch import current_span, in_background, timed
 from ..program import KernelProgram, Program, RelayProgram
 from ..source import SourceText
 from .keys import digest
+from .side_arrays import SideArrays
 from .store import Buffer, Store
 
 if TYPE_CHECKING:
@@ -39,8 +39,6 @@ _ALIGNMENT = 64
 HASHED_TOGETHER = 1 << 20
 """Bytes of arrays from which on it pays to hash them in several threads."""
 
-_SIDE_FILE = re.compile(r'constants\s*=\s*"([^"\n]+)"')
-
 
 class CachedProgram:
     """The cache entry of one source with some options and an `Entry`."""
@@ -53,37 +51,24 @@ class CachedProgram:
         self._key = digest(context, json.dumps(entry), text, arrays)
 
     @staticmethod
-    def of(source: SourceText | ModuleOp, context: bytes, entry: Entry, store: Store) -> CachedProgram | None:
+    def of(
+        source: SourceText | ModuleOp, context: bytes, entry: Entry, store: Store, weights: SideArrays | None = None
+    ) -> CachedProgram | None:
         """Returns the entry of a source, or None where it names what code from outside defines.
 
         The key of a module is its generic text, with the places in the source, which messages show. A `.mir` text is not parsed;
-        it has no entry where a side file that it may name cannot be read.
+        it has no entry where a side file that it may name cannot be read. `weights` are those files' arrays, where reading has begun.
         """
         if isinstance(source, SourceText):
-            return None if names_one(source.text) else CachedProgram._of_text(source, context, entry, store)
+            found = (weights or SideArrays(source)).join()
+            if found is None or names_one(source.text):
+                return None
+            listed, boxes = found
+            return CachedProgram(store, context, entry, "\n".join(["mir", source.name, *listed, source.text]), boxes)
         from .module_text import module_text
 
         text, boxes = module_text(source)
         return None if names_one(text) else CachedProgram(store, context, entry, f"mlir {text}", boxes)
-
-    @staticmethod
-    def _of_text(source: SourceText, context: bytes, entry: Entry, store: Store) -> CachedProgram | None:
-        from ....dialects.side_file import SideFile
-
-        boxes: list[ArrayBox] = []
-        listed: list[str] = []
-        for side in sorted(set(_SIDE_FILE.findall(source.text))):
-            path = None if source.directory is None else source.directory / side
-            if path is None or not path.is_file():
-                continue
-            try:
-                file = SideFile(path)
-                names = list(file.names())
-                boxes += [ArrayBox(file.array(each)) for each in names]
-            except (OSError, ValueError):
-                return None
-            listed.append(json.dumps([side, names]))
-        return CachedProgram(store, context, entry, "\n".join(["mir", source.name, *listed, source.text]), boxes)
 
     def load(self) -> Program | None:
         """Returns the program; None where it, or an array that it needs, is not there."""
@@ -156,10 +141,9 @@ def wait_for_writing() -> None:
 
 def _hash(boxes: Sequence[ArrayBox]) -> None:
     """Computes digests, of large arrays in several threads: hashing does not hold the interpreter's lock."""
-    large = [box for box in boxes if box.array.nbytes >= HASHED_TOGETHER]
-    if len(large) > 1:
-        with ThreadPoolExecutor() as pool:
-            list(pool.map(attrgetter("digest"), large))
+    in_threads(
+        attrgetter("digest"), [box for box in boxes if box.array.nbytes >= HASHED_TOGETHER and not box.is_hashed]
+    )
 
 
 def _constants(
@@ -167,8 +151,8 @@ def _constants(
 ) -> list[ArrayBox] | None:
     import numpy as np
 
-    boxes: list[ArrayBox] = []
-    for dtype, shape, name, *place in listed:
+    def box_of(about: Sequence[Any]) -> ArrayBox | None:
+        dtype, shape, name, *place = about
         key = bytes.fromhex(name)
         box = None if place else arrays.get(key)
         if box is None:
@@ -176,8 +160,12 @@ def _constants(
             if data is None:
                 return None
             box = ArrayBox(np.frombuffer(data, numpy_dtype(dtype)).reshape(shape))
-        boxes.append(box)
-    return boxes
+        return box
+
+    # Reading and checking a file does not hold the interpreter's lock.
+    boxes = in_threads(box_of, listed) if any(len(about) == 3 for about in listed) else list(map(box_of, listed))
+    found = [box for box in boxes if box is not None]
+    return found if len(found) == len(boxes) else None
 
 
 class _Segments:

@@ -8,18 +8,20 @@ other processes (`codegen_process`), and links in this one.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false, reportUnknownArgumentType=false
 from __future__ import annotations
 
+import hashlib
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Protocol
 
+import llvmlite
 import llvmlite.binding as llvm
 
 from ....support.diagnostics import Diagnostic, MirError
 from ....support.target import assumed_cpu
 from . import codegen
-from .codegen_process import as_error, compile_apart, compile_inside
 
 _LOCK = threading.Lock()
 _LIBRARY_NUMBERS = itertools.count()
@@ -101,22 +103,31 @@ def parse(text: str) -> llvm.ModuleRef:
     try:
         return codegen.parse(text)
     except codegen.Refused as refused:
+        from .codegen_process import as_error
+
         raise as_error(refused) from None
 
 
 def emit_object(text: str, target: Target = HOST) -> bytes:
     """Compiles IR text to an object file for `target`; it links into this process unless foreign."""
-    return compile_apart(_request("object", target, target.is_host), text).data
+    return _compiled_apart(_request("object", target, target.is_host), text)
 
 
 def emit_assembly(text: str, target: Target = HOST) -> str:
     """Compiles IR text to optimized assembly text."""
-    return compile_apart(_request("assembly", target, False), text).data.decode()
+    return _compiled_apart(_request("assembly", target, False), text).decode()
 
 
 def emit_optimized_ir(text: str, target: Target = HOST) -> str:
     """Returns IR text after LLVM's optimizations."""
-    return compile_apart(_request("ir", target, False), text).data.decode()
+    return _compiled_apart(_request("ir", target, False), text).decode()
+
+
+def _compiled_apart(request: codegen.Request, text: str) -> bytes:
+    # Imported where something is compiled, which a program from the cache is not.
+    from .codegen_process import compile_apart
+
+    return compile_apart(request, text).data
 
 
 LINKS = 64
@@ -238,7 +249,34 @@ def process_symbol(name: str) -> int | None:
     return int(address) if address else None
 
 
+class ObjectStore(Protocol):
+    """Keeps bytes on disk, by a kind and a key (`lowering/driver/cache/store.py`)."""
+
+    def read(self, kind: str, key: bytes) -> memoryview | None: ...
+    def write(self, kind: str, key: bytes, parts: Sequence[bytes]) -> None: ...
+
+
+_SHIPPED_KIND = "runtime"
+_shipped_store: ObjectStore | None = None
+
+
+def keep_shipped(store: ObjectStore) -> None:
+    """Keeps the machine code of the package's own IR text in a store from now on."""
+    global _shipped_store
+    _shipped_store = store
+
+
 def compile_shipped(text: str, *, symbols: Mapping[str, int] | None = None) -> CompiledModule:
-    """Compiles the package's own IR text in this process, without starting another and without optimizing."""
-    request = _request("object", Target(opt_level=0), True)
-    return link_objects([compile_inside(request, text).data], symbols=symbols)
+    """Compiles the package's own IR text in this process, without optimizing, or reads its code."""
+    target, store = Target(opt_level=0), _shipped_store
+    versions = f"{llvmlite.__version__} {llvm.llvm_version_info}"
+    key = hashlib.sha256(f"{versions}\n{target.describe()}\n{text}".encode()).digest()
+    known = None if store is None else store.read(_SHIPPED_KIND, key)
+    if known is not None:
+        return link_objects([bytes(known)], symbols=symbols)
+    from .codegen_process import compile_inside
+
+    data = compile_inside(_request("object", target, True), text).data
+    if store is not None:
+        store.write(_SHIPPED_KIND, key, [data])
+    return link_objects([data], symbols=symbols)

@@ -15,12 +15,13 @@ from ...dialects.relay import ir
 from ...dialects.relay.emit import Emitter
 from ...dialects.relay.infer.result import infer_result
 from ...dialects.relay.operator import AttrValue, OperatorOp, get_operator, operator_class
+from ...dialects.relay.operators.shape.reshape import NewShapeError, new_shape
 from ...dialects.tir.types import dtype_to_type, type_to_dtype
 from ...passes.relay.common.evaluation import evaluate_operator
 from ...passes.relay.common.rewriting import erase_unused
 from ...support.diagnostics import MirError, error_at
 from ...support.edit import erase_op, insert_op_before
-from .open_sizes import WORLDS, Extent, OpenSize, Sizes, extent, in_world
+from .open_sizes import WORLDS, Extent, OpenSize, Sizes, extent, in_world, product
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,7 +87,7 @@ class GraphBuilder(Emitter):
         attribute = ArrayValueAttr.of(array)
         return self.insert(ir.ConstantOp(attribute, TensorType(dtype_to_type(dtype_name(array)), array.shape)))
 
-    def integers(self, values: Sequence[int] | int, dtype: str = "int64") -> SSAValue:
+    def integers(self, values: Sequence[int] | Sequence[Sequence[int]] | int, dtype: str = "int64") -> SSAValue:
         """Creates a constant of integers."""
         return self.constant(values, dtype)
 
@@ -270,58 +271,100 @@ class GraphBuilder(Emitter):
         """Returns a tensor's shape as a tensor; a constant where it is fixed."""
         return self.call("shape_of", value, dtype=dtype)
 
-    def reshape(self, value: SSAValue, shape: SSAValue | Sequence[int]) -> SSAValue:
+    def sized(self, value: SSAValue, extents: Sequence[Extent]) -> SSAValue:
+        """Notes the dimensions of a value whose type does not say them; returns the value.
+
+        Of the result of `dyn.reshape` to (seq, 12, 64) the type has only the rank.
+        """
+        shape = tuple(cast("TensorType[Attribute]", value.type).get_shape())
+        if DYNAMIC_INDEX in shape and len(shape) == len(extents):
+            self._extents[value] = tuple(
+                known if size == DYNAMIC_INDEX else size for size, known in zip(shape, extents, strict=True)
+            )
+        return value
+
+    def size(self, value: SSAValue, axis: int, dtype: str = "int64") -> SSAValue:
+        """Returns a dimension as a tensor of rank 0; a constant where it is fixed."""
+        size = self.extents(value)[axis]
+        if isinstance(size, int):
+            return self.constant(size, dtype)
+        return self.call("take", self.shape_tensor(value, dtype), self.integers(axis), axis=0)
+
+    def sizes_tensor(self, sizes: Sequence[int | SSAValue]) -> SSAValue:
+        """Returns a tensor of numbers and tensors of rank 0 (int64), as a shape has them."""
+        if all(isinstance(size, int) for size in sizes):
+            return self.integers(cast("Sequence[int]", sizes))
+        parts = [self.integers([size]) if isinstance(size, int) else self.reshape(size, [1]) for size in sizes]
+        return self.call("concatenate", self.tuple(parts), axis=0)
+
+    def reshape(self, value: SSAValue, shape: SSAValue | Sequence[Extent], allowzero: bool = True) -> SSAValue:
         """Reshapes to a shape that may be computed; -1 is what is left, 0 is a dimension of size 0.
 
-        A dimension that is computed is named by Relay's 0 (copied) and -1 where that says the same; otherwise the shape is an
-        argument of `dyn.reshape`.
+        Without `allowzero`, 0 is the dimension at the same place. A dimension that is computed is named by Relay's 0 (copied), -1,
+        -3 (a product of two) and -4 (a part) where they say the same; otherwise the shape is an argument of `dyn.reshape`.
         """
         wanted: list[Extent] | None = list(shape) if not isinstance(shape, SSAValue) else self.elements(shape)
-        if wanted is not None:
-            static = self._static_shape(value, wanted)
-            if static is not None:
-                return (
-                    value
-                    if self.static_shape(value) == static
-                    else self.call("reshape", value, newshape=static[0], allowzero=static[1])
-                )
-        if not isinstance(shape, SSAValue):
-            shape = self.integers(shape)
-        return self.call("dyn.reshape", value, shape, allowzero=True)
-
-    def _static_shape(self, value: SSAValue, wanted: Sequence[Extent]) -> tuple[list[int], bool] | None:
-        """Returns Relay's attributes `newshape` and `allowzero` for a shape; None where they cannot say it."""
         own = self.extents(value)
+        if wanted is not None:
+            if not allowzero:
+                wanted = [own[at] if size == 0 and at < len(own) else size for at, size in enumerate(wanted)]
+                allowzero = 0 in wanted or not isinstance(shape, SSAValue)
+            static = self._static_shape(own, wanted)
+            if static is not None:
+                if tuple(static[0]) == self.static_shape(value):
+                    return value
+                return self.call("reshape", value, newshape=static[0], allowzero=static[1])
+            if self._all_left(own, wanted) is None:
+                wanted = None
+        if not isinstance(shape, SSAValue):
+            shape = self.integers([size if isinstance(size, int) else -1 for size in shape])
+        result = self.call("dyn.reshape", value, shape, allowzero=allowzero)
+        return result if wanted is None else self.sized(result, self._all_left(own, wanted) or wanted)
+
+    def _all_left(self, own: Sequence[Extent], wanted: Sequence[Extent]) -> list[Extent] | None:
+        """Returns a shape whose -1 is replaced by what is left; None where that does not divide."""
+        if -1 not in wanted:
+            return list(wanted)
+        found: list[int] = []
+        for world in range(WORLDS):
+            part = prod(in_world(size, world) for size in wanted if size != -1)
+            whole = prod(in_world(size, world) for size in own)
+            if not part or whole % part:
+                return None
+            found.append(whole // part)
+        return [extent(tuple(found)) if size == -1 else size for size in wanted]
+
+    def _static_shape(self, own: Sequence[Extent], wanted: Sequence[Extent]) -> tuple[list[int], bool] | None:
+        """Returns Relay's attributes `newshape` and `allowzero` for a shape; None where they cannot say it."""
         if all(isinstance(size, int) for size in wanted):
             sizes = cast("list[int]", list(wanted))
             if -1 in sizes and all(isinstance(size, int) for size in own) and 0 not in sizes:
                 rest = prod(size for size in sizes if size != -1)
                 sizes[sizes.index(-1)] = prod(cast("Sequence[int]", own)) // rest
             return sizes, True
-        found: list[int] = []
-        inferred = 0
-        for place, size in enumerate(wanted):
-            if isinstance(size, int):
-                if size == 0:
-                    return None
-                found.append(size)
-                inferred += size == -1
-            elif place < len(own) and own[place] == size:
-                found.append(0)
-            else:
-                found.append(-1)
-                inferred += 1
-        return (found, False) if inferred <= 1 else None
+        if 0 in wanted:
+            return None
+        full = self._all_left(own, wanted)
+        if full is None:
+            copied = _copied(own, wanted)
+            return (copied, False) if copied.count(-1) <= 1 else None
+        for newshape in (_copied(own, wanted), _regrouped(own, wanted)):
+            if _says(newshape, own, full):
+                return newshape, False
+        return None
 
     def broadcast_to(self, value: SSAValue, shape: SSAValue | Sequence[int]) -> SSAValue:
         """Broadcasts to a shape that may be computed."""
         wanted: list[Extent] | None = list(shape) if not isinstance(shape, SSAValue) else self.elements(shape)
         if wanted is not None and all(isinstance(size, int) for size in wanted):
+            if tuple(wanted) == self.extents(value):
+                return value
             return self.call("broadcast_to", value, shape=cast("list[int]", wanted))
         if wanted is not None and tuple(wanted) == self.extents(value):
             return value
         assert isinstance(shape, SSAValue)
-        return self.call("dyn.broadcast_to", value, shape)
+        result = self.call("dyn.broadcast_to", value, shape)
+        return result if wanted is None else self.sized(result, wanted)
 
     # Ends ----------------------------------------------------------------------------------------------------------
 
@@ -341,6 +384,47 @@ class GraphBuilder(Emitter):
         types = [value.type for value in self.block.args]
         body = Region(self.finish(result))
         return ir.FuncOp(name, self.names, types, ret_type=result.type, attrs=attributes, body=body)
+
+
+def _copied(own: Sequence[Extent], wanted: Sequence[Extent]) -> list[int]:
+    """Returns Relay's `newshape`: open dimensions are copied from the same place, or left over."""
+    return [
+        size if isinstance(size, int) else 0 if at < len(own) and own[at] == size else -1
+        for at, size in enumerate(wanted)
+    ]
+
+
+def _regrouped(own: Sequence[Extent], wanted: Sequence[Extent]) -> list[int]:
+    """Returns Relay's `newshape`: open dimensions are copied, merged in pairs, split in two, or left over."""
+    found: list[int] = []
+    source = at = 0
+    while at < len(wanted):
+        size = wanted[at]
+        if source < len(own) and own[source] == size:
+            found.append(0)
+        elif source + 1 < len(own) and product(own[source], own[source + 1]) == size:
+            found.append(-3)
+            source += 1
+        elif source < len(own) and at + 1 < len(wanted) and product(size, wanted[at + 1]) == own[source]:
+            found += [-4, *(part if isinstance(part, int) else -1 for part in wanted[at : at + 2])]
+            at += 1
+        else:
+            found.append(size if isinstance(size, int) else -1)
+        source += 1
+        at += 1
+    return found
+
+
+def _says(newshape: Sequence[int], own: Sequence[Extent], wanted: Sequence[Extent]) -> bool:
+    """Returns whether Relay's `newshape` is this shape in every world."""
+    for world in range(WORLDS):
+        try:
+            found = new_shape([in_world(size, world) for size in own], newshape)
+        except NewShapeError:
+            return False
+        if found != [in_world(size, world) for size in wanted]:
+            return False
+    return True
 
 
 def dtype_name(array: Array) -> str:

@@ -14,8 +14,10 @@ each operator. Polynomials that agree at random points are equal with near certa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from math import prod
+from typing import TypeAlias, overload
 
 WORLDS = 4
 """Two of large sizes, one where every size is 1, one of small sizes."""
@@ -66,3 +68,24 @@ def extent(worlds: tuple[int, ...]) -> Extent:
 def in_world(size: Extent, world: int) -> int:
     """Returns the number of a dimension in a world."""
     return size if isinstance(size, int) else size.worlds[world]
+
+
+@overload
+def computed(function: Callable[[int], int], first: Extent, /) -> Extent: ...
+@overload
+def computed(function: Callable[[int, int], int], first: Extent, second: Extent, /) -> Extent: ...
+@overload
+def computed(function: Callable[[int, int, int], int], first: Extent, second: Extent, third: Extent, /) -> Extent: ...
+def computed(function: Callable[..., int], *sizes: Extent) -> Extent:
+    """Returns what a function computes from dimensions, in every world."""
+    return extent(tuple(function(*(in_world(size, world) for size in sizes)) for world in range(WORLDS)))
+
+
+def total(*sizes: Extent) -> Extent:
+    """Returns the sum of dimensions."""
+    return extent(tuple(sum(in_world(size, world) for size in sizes) for world in range(WORLDS)))
+
+
+def product(*sizes: Extent) -> Extent:
+    """Returns the product of dimensions."""
+    return extent(tuple(prod(in_world(size, world) for size in sizes) for world in range(WORLDS)))

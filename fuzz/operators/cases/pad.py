@@ -103,7 +103,7 @@ def _depth_places(x: np.ndarray, b: int) -> np.ndarray:
 def _depths(draw: Any, to_depth: bool) -> Any:
     b, layout = draw(st.integers(1, 3)), draw(st.sampled_from(("NCHW", "NHWC")))
     shape = (1, 2, 2 * b, b) if to_depth else (1, 2 * b * b, 2, 3)
-    attrs = {"block_size": b, "layout": layout, **({} if to_depth else {"mode": draw(st.sampled_from(("DCR", "CRD")))})}
+    attrs = {"block_size": b, "layout": layout, "mode": draw(st.sampled_from(("DCR", "CRD")))}
     x = values(shape, "float32", draw(seeds))
     return attrs, [x if layout == "NCHW" else np.ascontiguousarray(x.transpose(0, 2, 3, 1))]
 
@@ -115,7 +115,12 @@ def _in_nchw(a: Any, x: np.ndarray, function: Any) -> np.ndarray:
 
 
 def _space_to_depth(a: Any, x: np.ndarray) -> np.ndarray:
-    return _in_nchw(a, x, lambda y: np.concatenate(list(_depth_places(y, a.block_size)[0])[:], 0)[None])
+    def function(y: np.ndarray) -> np.ndarray:
+        places = _depth_places(y, a.block_size)[0]
+        ordered = places.swapaxes(0, 1) if a.mode == "CRD" else places
+        return ordered.reshape(1, -1, *ordered.shape[2:])
+
+    return _in_nchw(a, x, function)
 
 
 def _depth_to_space(a: Any, x: np.ndarray) -> np.ndarray:

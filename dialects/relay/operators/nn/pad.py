@@ -338,7 +338,8 @@ def _space_to_depth(attrs: Attrs, x: Array) -> Array:
     of, b = layout(attrs.layout), attrs.block_size
     x = of.to_logical(x, "NCHW")
     n, c, h, w = x.shape
-    x = x.reshape(n, c, h // b, b, w // b, b).transpose(0, 3, 5, 1, 2, 4)
+    order = (0, 1, 3, 5, 2, 4) if attrs.mode == "CRD" else (0, 3, 5, 1, 2, 4)
+    x = x.reshape(n, c, h // b, b, w // b, b).transpose(order)
     return of.from_logical(x.reshape(n, c * b * b, h // b, w // b), "NCHW")
 
 
@@ -369,7 +370,10 @@ def _te_depth(attrs: Attrs, x: Tensor, to_depth: bool) -> Tensor:
     def body(*i: Any) -> Any:
         at = of.logical_indices(i)
         if to_depth:
-            row, column, channel = unflatten(at["C"], (b, b, channels))
+            if attrs.mode == "CRD":
+                channel, row, column = unflatten(at["C"], (channels, b, b))
+            else:
+                row, column, channel = unflatten(at["C"], (b, b, channels))
             source = {"C": channel, "H": at["H"] * b + row, "W": at["W"] * b + column}
         else:
             place = te.floormod(at["H"], b) * b + te.floormod(at["W"], b)
@@ -389,7 +393,7 @@ define(
     numpy=_space_to_depth,
     compute=lambda attrs, xs, out: [_te_depth(attrs, xs[0], True)],
     attributes=(attr("block_size", kind="int"), attr("layout", "NCHW"), attr("mode", "")),
-    doc="Moves the places within blocks of the image into the channels.",
+    doc="Moves the places within blocks of the image into the channels; mode CRD: the place is the inner part of the channel.",
     source=TVM_NN.format("space_to_depth"),
 )  # fmt: skip
 

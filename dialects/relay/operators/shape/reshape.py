@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ....te.builder import Expr, Tensor
 
 
-class _DoesNotFit(Exception):
-    """Why a new shape does not fit; becomes the error of whoever asked."""
+class NewShapeError(Exception):
+    """Tells why a new shape does not fit; becomes the error of whoever asked."""
 
 
 def _product(dims: Sequence[Any]) -> Any:
@@ -44,7 +44,7 @@ def _quotient(total: Any, part: Any) -> Any:
         return ANY
     if isinstance(total, int) and isinstance(part, int):
         if part == 0 or total % part:
-            raise _DoesNotFit(f"{total} elements cannot be split into parts of {part}")
+            raise NewShapeError(f"{total} elements cannot be split into parts of {part}")
         return total // part
     return total if is_one(part) else te.floordiv(total, part)
 
@@ -65,7 +65,7 @@ def new_shape(old: Sequence[Any], newshape: Sequence[int], allow_zero: bool = Fa
     def take() -> Any:
         nonlocal source
         if source >= len(old):
-            raise _DoesNotFit(f"newshape={list(newshape)} refers to more dimensions than the {len(old)} there are")
+            raise NewShapeError(f"newshape={list(newshape)} refers to more dimensions than the {len(old)} there are")
         taken.append(source)
         source += 1
         return old[source - 1]
@@ -81,7 +81,7 @@ def new_shape(old: Sequence[Any], newshape: Sequence[int], allow_zero: bool = Fa
             result.append(take())
         elif value == -1:
             if inferred is not None:
-                raise _DoesNotFit(f"newshape={list(newshape)} has two -1; one dimension can be inferred")
+                raise NewShapeError(f"newshape={list(newshape)} has two -1; one dimension can be inferred")
             inferred = len(result)
             result.append(ANY)
             source += 1
@@ -93,15 +93,17 @@ def new_shape(old: Sequence[Any], newshape: Sequence[int], allow_zero: bool = Fa
             parts = list(newshape[position : position + 2])
             position += 2
             if len(parts) != 2 or parts.count(-1) == 2 or any(p < -1 or p == 0 for p in parts):
-                raise _DoesNotFit(f"newshape={list(newshape)}: -4 is followed by two dimensions, one of them may be -1")
+                raise NewShapeError(
+                    f"newshape={list(newshape)}: -4 is followed by two dimensions, one of them may be -1"
+                )
             whole = take()
             if -1 in parts:
                 parts[parts.index(-1)] = _quotient(whole, parts[1 - parts.index(-1)])
             elif isinstance(whole, int) and not _any(whole) and whole != parts[0] * parts[1]:
-                raise _DoesNotFit(f"a dimension of {whole} cannot be split into {parts[0]} times {parts[1]}")
+                raise NewShapeError(f"a dimension of {whole} cannot be split into {parts[0]} times {parts[1]}")
             result += parts
         else:
-            raise _DoesNotFit(f"newshape={list(newshape)}: {value} has no meaning")
+            raise NewShapeError(f"newshape={list(newshape)}: {value} has no meaning")
     if inferred is not None:
         left = [dim for number, dim in enumerate(old) if number not in taken]
         result[inferred] = _quotient(_product(left), _product(given))
@@ -130,7 +132,7 @@ def _reshape_relation(resolve: Resolve) -> Callable[[Relation], None]:
         old = shape_of(data)
         try:
             new = resolve(old, rel.attrs.newshape, rel.attrs.allowzero)
-        except _DoesNotFit as reason:
+        except NewShapeError as reason:
             raise rel.fail(f"{rel.operator.name}: {show_argument(rel, 0)}: {reason}") from None
         if not same_dim(size_of(old), size_of(new)):
             raise rel.fail(

@@ -1,1 +1,225 @@
-"""Converts ONNX operators: conversion."""
+"""Converts ONNX operators that make tensors or change dtypes: Constant, Cast, Shape, Range, Dropout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from ....dialects.tir.types import FLOAT_LIMITS
+from ...common.graph_builder import GraphBuilder
+from ..node import Node
+from ..protos import element_dtype
+from ..registry import operator
+from ..values import Value
+
+SATURATED = ("e4m3_float8", "e5m2_float8")
+"""The dtypes that `saturate` is about: a float outside of their range becomes the nearest limit."""
+
+WRAPPED = ("int4", "uint4", "int2", "uint2")
+"""The dtypes of which a float outside of their range keeps its lowest bits."""
+
+
+# Constants -------------------------------------------------------------------------------------------------------------
+
+
+@operator("Constant")
+def constant(node: Node) -> SSAValue:
+    """Converts `Constant`, whose value is a tensor, dense or sparse, a number or a list of numbers."""
+    for name, dtype in _VALUES.items():
+        if name in node.attributes:
+            value = node.attributes[name]
+            return node.builder.array_constant(np.asarray(value, dtype))
+    if "value_string" in node.attributes or "value_strings" in node.attributes:
+        raise node.refuse("texts are not tensors here")
+    raise node.refuse("it has no value")
+
+
+_VALUES = {
+    "value": None, "sparse_value": None, "value_float": "float32", "value_floats": "float32", "value_int": "int64",
+    "value_ints": "int64",
+}  # fmt: skip
+"""Attributes of `Constant`, and the dtypes of their tensors."""
+
+
+@operator("ConstantOfShape")
+def constant_of_shape(node: Node) -> SSAValue:
+    """Converts `ConstantOfShape`: a tensor of one value, 0 of float32 unless given."""
+    value = np.asarray(node.attr("value", np.zeros(1, "float32"))).reshape(())
+    return filled(node.builder, node.builder.array_constant(value), node[0])
+
+
+def filled(builder: GraphBuilder, value: SSAValue, shape: SSAValue) -> SSAValue:
+    """Returns a tensor filled with a value of rank 0, of a shape that may be computed."""
+    known = builder.elements(shape)
+    sizes = [size for size in known or () if isinstance(size, int)]
+    if known is not None and len(sizes) == len(known):
+        return builder.call("full", value, shape=sizes, dtype=builder.dtype(value))
+    return builder.call("dyn.full", value, shape, dtype=builder.dtype(value))
+
+
+@operator("Identity")
+def identity(node: Node) -> Value:
+    """Converts `Identity`: the input itself, which may be a sequence."""
+    found = node.inputs[0]
+    return node[0] if found is None else found
+
+
+# Dtypes ----------------------------------------------------------------------------------------------------------------
+
+
+@operator("Cast")
+def cast(node: Node) -> SSAValue:
+    """Converts `Cast`; before opset 6 `to` is the dtype's name."""
+    to: Any = node.attr("to")
+    return converted(node, node[0], _dtype(node, to))
+
+
+@operator("CastLike")
+def cast_like(node: Node) -> SSAValue:
+    """Converts `CastLike`, whose dtype is that of the second input."""
+    return converted(node, node[0], node.dtype(1))
+
+
+def converted(node: Node, data: SSAValue, dtype: str) -> SSAValue:
+    """Returns `data` as `dtype`, by the node's attributes `saturate` and `round_mode`."""
+    source = node.builder.dtype(data)
+    if source == dtype:
+        return data
+    if dtype in SATURATED and int(node.attr("saturate", 1)):
+        most = FLOAT_LIMITS[dtype]
+        if source in SATURATED or source == "float16":
+            data = node.call("cast", data, dtype="float32")
+        data = node.call("clip", data, a_min=-most, a_max=most)
+    if dtype in WRAPPED and "float" in source:
+        data = node.call("cast", data, dtype="int32")
+    return node.call("cast", data, dtype=dtype)
+
+
+@operator("BitCast")
+def bit_cast(node: Node) -> SSAValue:
+    """Converts `BitCast`, which keeps the bits of each element."""
+    return node.call("reinterpret", node[0], dtype=_dtype(node, node.attr("to")))
+
+
+def _dtype(node: Node, to: Any) -> str:
+    """Returns the dtype of an attribute that holds ONNX' number of an element type, or its name."""
+    from ..model import require_onnx
+
+    number = require_onnx().TensorProto.DataType.Value(to) if isinstance(to, str) else int(to)
+    dtype = element_dtype(number)
+    if dtype is None:
+        name = require_onnx().TensorProto.DataType.Name(number)
+        raise node.refuse(f"there are no tensors of {name} here")
+    return dtype
+
+
+# Shapes ----------------------------------------------------------------------------------------------------------------
+
+
+@operator("Shape")
+def shape(node: Node) -> SSAValue:
+    """Converts `Shape`, of the dimensions from `start` to `end`; negative ones count from the last."""
+    rank = node.rank(0)
+    found = node.builder.shape_tensor(node[0])
+    start, end = (_clamped(int(node.attr(name, default)), rank) for name, default in (("start", 0), ("end", rank)))
+    if (start, end) == (0, rank):
+        return found
+    return node.call("strided_slice", found, begin=[start], end=[max(start, end)], strides=[1])
+
+
+def _clamped(place: int, rank: int) -> int:
+    return min(max(place + rank if place < 0 else place, 0), rank)
+
+
+@operator("Size")
+def size(node: Node) -> SSAValue:
+    """Converts `Size`, the number of elements."""
+    return node.call("ndarray_size", node[0], dtype="int64")
+
+
+@operator("Range")
+def arange(node: Node) -> SSAValue:
+    """Converts `Range`: the numbers from a first one to below a limit."""
+    arrays = [node.builder.array(node[index]) for index in range(3)]
+    dtype = node.dtype(0)
+    start, limit, step = (None if array is None else array.reshape(())[()] for array in arrays)
+    if start is not None and limit is not None and step is not None:
+        if step == 0:
+            raise node.refuse("the step is 0")
+        return node.builder.array_constant(_numbers(start, limit, step))
+    scalars = [node.builder.reshape(node[index], []) for index in range(3)]
+    return node.call("arange", *scalars, dtype=dtype)
+
+
+def _numbers(start: Any, limit: Any, step: Any) -> Any:
+    count = max(int(np.ceil((float(limit) - float(start)) / float(step))), 0)
+    return (start + np.arange(count).astype(start.dtype) * step).astype(start.dtype)
+
+
+@operator("EyeLike")
+def eye_like(node: Node) -> SSAValue:
+    """Converts `EyeLike`: ones on the diagonal `k` of a matrix of the input's shape, zeros elsewhere."""
+    builder, k = node.builder, int(node.attr("k", 0))
+    to = node.attr("dtype")
+    dtype = node.dtype(0) if to is None else _dtype(node, to)
+    if node.rank(0) != 2:
+        raise node.refuse(f"the input is of rank {node.rank(0)}, not a matrix")
+    static = builder.static_shape(node[0])
+    if static is not None:
+        return builder.constant(np.eye(static[0], static[1], k), dtype)
+    sizes = builder.shape_tensor(node[0])
+    rows, columns = (_count_to(builder, sizes, axis) for axis in (0, 1))
+    rows = builder.call("add", builder.reshape(rows, [-1, 1]), builder.integers(k))
+    return builder.call("cast", builder.call("equal", rows, columns), dtype=dtype)
+
+
+def _count_to(builder: GraphBuilder, sizes: SSAValue, axis: int) -> SSAValue:
+    """Returns the integers from 0 to below an element of a tensor."""
+    limit = builder.reshape(builder.call("strided_slice", sizes, begin=[axis], end=[axis + 1], strides=[1]), [])
+    return builder.call("arange", builder.integers(0), limit, builder.integers(1), dtype="int64")
+
+
+# Random numbers --------------------------------------------------------------------------------------------------------
+
+
+@operator("Dropout")
+def dropout(node: Node) -> list[Value | None]:
+    """Converts `Dropout` for inference: the input, and a mask of which nothing is left out."""
+    training = node.array(2, "training_mode")
+    ratio = node.array(1, "the ratio") if training is not None and training.any() else None
+    if training is not None and training.any() and (ratio is None or float(ratio.reshape(()))):
+        raise node.refuse(
+            "in training mode it leaves out elements at random", "a compiled function returns the same for equal inputs"
+        )
+    if len(node.outputs) < 2 or not node.outputs[1]:
+        return [node[0]]
+    builder = node.builder
+    # Before opset 10 the mask has the dtype of the data.
+    kept = builder.constant(True, "bool" if node.opset >= 10 else node.dtype(0))
+    static = builder.static_shape(node[0])
+    sizes = builder.integers(list(static)) if static is not None else builder.shape_tensor(node[0])
+    return [node[0], filled(builder, kept, sizes)]
+
+
+@operator("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
+def random(node: Node) -> SSAValue:
+    """Refuses operators whose result differs from run to run."""
+    raise node.refuse(
+        "it draws numbers at random",
+        "a compiled function returns the same for equal inputs; pass the numbers as an input",
+    )
+
+
+# Texts -----------------------------------------------------------------------------------------------------------------
+
+
+@operator("StringConcat", "StringNormalizer", "StringSplit", "RegexFullMatch", "TfIdfVectorizer", "ImageDecoder")
+def text(node: Node) -> SSAValue:
+    """Refuses operators of texts and of encoded images."""
+    if node.op_type == "ImageDecoder":
+        raise node.refuse("images in files' formats are not decoded here: pass the pixels as an input")
+    if node.op_type == "TfIdfVectorizer" and all(isinstance(each, SSAValue) for each in node.inputs):
+        raise node.refuse("n-grams are not counted here")
+    raise node.refuse("texts are not tensors here")

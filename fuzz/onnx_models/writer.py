@@ -185,14 +185,14 @@ class ModelWriter:
         )
 
 
-class Graph(str):
+class GraphText(str):
     """The text of a graph as an attribute."""
 
     __slots__ = ()
 
 
 def _attribute(value: object) -> str:
-    if isinstance(value, Graph):
+    if isinstance(value, GraphText):
         return value
     if isinstance(value, str):
         return f'"{value}"'
@@ -721,6 +721,6 @@ def _if(w: ModelWriter, op: str) -> list[Drawn]:
     condition = w.pick(lambda value: value.dtype == "bool" and value.rank == 0)
     x = w.float()
     bodies = (("then", "Relu"), ("otherwise", "Neg"))
-    branches = [Graph(f"{name} () => (r) {{ r = {body} ({x.name}) }}") for name, body in bodies]
+    branches = [GraphText(f"{name} () => (r) {{ r = {body} ({x.name}) }}") for name, body in bodies]
     name = w.node(op, [condition], then_branch=branches[0], else_branch=branches[1])[0]
     return [Drawn(name, x.dtype, x.shape, x.exact, x.magnitude)]

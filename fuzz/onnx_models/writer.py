@@ -34,7 +34,7 @@ MOST_ELEMENTS = 600
 
 
 @dataclass(frozen=True)
-class Drawn:
+class GraphValue:
     """A value of the graph: its name, dtype and shape; `open` dimensions are known only at run time."""
 
     name: str
@@ -65,7 +65,7 @@ class ModelWriter:
     def __init__(self, rng: random.Random):
         self.rng = rng
         self.opset = rng.choice(OPSETS)
-        self.values: list[Drawn] = []
+        self.values: list[GraphValue] = []
         self.inputs: dict[str, np.ndarray] = {}
         self.drawn: Counter[str] = Counter()
         self._heads: list[str] = []
@@ -113,19 +113,19 @@ class ModelWriter:
         dims = [self._named.setdefault(size, f"N{size}") if self.rng.random() < 0.35 else str(size) for size in shape]
         self.inputs[name] = self.array(dtype, shape)
         self._heads.append(f"{self._type(dtype, dims)} {name}")
-        self.values.append(Drawn(name, dtype, shape))
+        self.values.append(GraphValue(name, dtype, shape))
 
     def _type(self, dtype: str, dims: Sequence[str]) -> str:
         return f"{NAMES[dtype]}[{','.join(dims)}]" if dims else f"{NAMES[dtype]}"
 
-    def pick(self, accepts: Callable[[Drawn], bool] = lambda value: True) -> Drawn:
+    def pick(self, accepts: Callable[[GraphValue], bool] = lambda value: True) -> GraphValue:
         """Draws a value that is accepted, late ones more often. Raises NoUse."""
         fitting = [value for value in self.values if accepts(value)]
         if not fitting:
             raise NoUse
         return fitting[-1] if self.rng.random() < 0.4 else self.rng.choice(fitting)
 
-    def float(self, least: int = 0, most: int = 9, exact: bool = False) -> Drawn:
+    def float(self, least: int = 0, most: int = 9, exact: bool = False) -> GraphValue:
         """Draws a value of float32 or float64 with a rank in this range."""
         return self.pick(
             lambda value: (
@@ -133,7 +133,7 @@ class ModelWriter:
             )
         )
 
-    def weight(self, dtype: str, shape: Sequence[int], array: np.ndarray | None = None) -> Drawn:
+    def weight(self, dtype: str, shape: Sequence[int], array: np.ndarray | None = None) -> GraphValue:
         """Creates an initializer."""
         array = self.array(dtype, shape) if array is None else array
         name = f"w{len(self._weights)}"
@@ -141,13 +141,13 @@ class ModelWriter:
             str(int(each)) if array.dtype.kind in "iub" else repr(float(each)) for each in array.reshape(-1)
         )
         self._weights.append(f"{self._type(dtype, [str(size) for size in shape])} {name} = {{{numbers}}}")
-        return Drawn(name, dtype, tuple(shape))
+        return GraphValue(name, dtype, tuple(shape))
 
-    def ints(self, numbers: Sequence[int]) -> Drawn:
+    def ints(self, numbers: Sequence[int]) -> GraphValue:
         """Creates an initializer of int64."""
         return self.weight("int64", (len(numbers),), np.array(numbers, "int64"))
 
-    def node(self, op: str, inputs: Sequence[Drawn | None], outputs: int = 1, **attributes: object) -> list[str]:
+    def node(self, op: str, inputs: Sequence[GraphValue | None], outputs: int = 1, **attributes: object) -> list[str]:
         """Writes a node and returns the names of its outputs."""
         names = [f"v{len(self._lines)}_{place}" if outputs > 1 else f"v{len(self._lines)}" for place in range(outputs)]
         given = ", ".join(f"{name} = {_attribute(value)}" for name, value in attributes.items() if value is not None)
@@ -156,15 +156,15 @@ class ModelWriter:
         return names
 
     def result(
-        self, op: str, inputs: Sequence[Drawn | None], dtype: str, shape: Sequence[int], *, exact: bool = False,
+        self, op: str, inputs: Sequence[GraphValue | None], dtype: str, shape: Sequence[int], *, exact: bool = False,
         magnitude: float = 4.0, **attributes: object,
-    ) -> list[Drawn]:  # fmt: skip
+    ) -> list[GraphValue]:  # fmt: skip
         """Writes a node of one output, of this type. Raises NoUse for a result that is too large."""
         if prod(shape) > MOST_ELEMENTS or prod(shape) == 0:
             raise NoUse
         exact = exact and magnitude < 2000
         name = self.node(op, inputs, 1, **attributes)[0]
-        return [Drawn(name, dtype, tuple(shape), exact, magnitude)]
+        return [GraphValue(name, dtype, tuple(shape), exact, magnitude)]
 
     # The model -----------------------------------------------------------------------------------------------------
 
@@ -201,12 +201,12 @@ def _attribute(value: object) -> str:
     return repr(float(value)) if isinstance(value, float) else str(value)
 
 
-Operator = Callable[[ModelWriter], "list[Drawn]"]
+Operator = Callable[[ModelWriter], "list[GraphValue]"]
 OPERATORS: dict[str, Operator] = {}
 
 
-def _define(*names: str) -> Callable[[Callable[[ModelWriter, str], list[Drawn]]], None]:
-    def register(draw: Callable[[ModelWriter, str], list[Drawn]]) -> None:
+def _define(*names: str) -> Callable[[Callable[[ModelWriter, str], list[GraphValue]]], None]:
+    def register(draw: Callable[[ModelWriter, str], list[GraphValue]]) -> None:
         for name in names:
             OPERATORS[name] = lambda w, name=name: draw(w, name)
 
@@ -217,7 +217,7 @@ def _define(*names: str) -> Callable[[Callable[[ModelWriter, str], list[Drawn]]]
 
 
 @_define("Relu", "Neg", "Abs")
-def _exact_unary(w: ModelWriter, op: str) -> list[Drawn]:
+def _exact_unary(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.float()
     return w.result(op, [x], x.dtype, x.shape, exact=x.exact, magnitude=x.magnitude)
 
@@ -226,7 +226,7 @@ def _exact_unary(w: ModelWriter, op: str) -> list[Drawn]:
     "Sigmoid", "Tanh", "Softplus", "Erf", "Elu", "Selu", "HardSigmoid", "LeakyRelu", "Softsign", "ThresholdedRelu", "Sin", "Cos", "Atan",
     "HardSwish", "Mish", "Celu", "Gelu", "Sqrt", "Exp", "Log", "Reciprocal",
 )  # fmt: skip
-def _unary(w: ModelWriter, op: str) -> list[Drawn]:
+def _unary(w: ModelWriter, op: str) -> list[GraphValue]:
     least = {"ThresholdedRelu": 10, "HardSwish": 14, "Mish": 18, "Celu": 12, "Gelu": 20}
     if w.opset < least.get(op, 1):
         raise NoUse
@@ -247,7 +247,7 @@ def _unary(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("Round", "Floor", "Ceil", "Sign")
-def _rounding(w: ModelWriter, op: str) -> list[Drawn]:
+def _rounding(w: ModelWriter, op: str) -> list[GraphValue]:
     if op == "Round" and w.opset < 11:
         raise NoUse
     x = w.float(exact=True)
@@ -255,7 +255,7 @@ def _rounding(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("Add", "Sub", "Mul", "Max", "Min", "Div", "Pow")
-def _binary(w: ModelWriter, op: str) -> list[Drawn]:
+def _binary(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.dtype in ("float32", "float64", "int64", "int32"))
     y = _partner(w, x)
     if op == "Pow":
@@ -281,13 +281,13 @@ def _binary(w: ModelWriter, op: str) -> list[Drawn]:
     pair = [x, y] if w.rng.random() < 0.5 else [y, x]
     shape = np.broadcast_shapes(x.shape, y.shape)
     made = w.result(op, pair, x.dtype, shape, exact=x.exact and y.exact, magnitude=magnitude)
-    return made if x.is_float else [Drawn(made[0].name, x.dtype, tuple(shape), True, magnitude)]
+    return made if x.is_float else [GraphValue(made[0].name, x.dtype, tuple(shape), True, magnitude)]
 
 
-def _partner(w: ModelWriter, x: Drawn) -> Drawn:
+def _partner(w: ModelWriter, x: GraphValue) -> GraphValue:
     """Draws a value that broadcasts with `x`, otherwise an initializer that does."""
 
-    def fits(value: Drawn) -> bool:
+    def fits(value: GraphValue) -> bool:
         try:
             return value.dtype == x.dtype and bool(np.broadcast_shapes(value.shape, x.shape) or True)
         except ValueError:
@@ -300,7 +300,7 @@ def _partner(w: ModelWriter, x: Drawn) -> Drawn:
 
 
 @_define("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual")
-def _comparison(w: ModelWriter, op: str) -> list[Drawn]:
+def _comparison(w: ModelWriter, op: str) -> list[GraphValue]:
     if w.opset < {"Equal": 11, "LessOrEqual": 12, "GreaterOrEqual": 12}.get(op, 9):
         raise NoUse
     x = w.pick(lambda value: value.dtype in ("float32", "float64", "int64", "int32") and value.exact)
@@ -311,7 +311,7 @@ def _comparison(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("And", "Or", "Xor", "Not")
-def _logical(w: ModelWriter, op: str) -> list[Drawn]:
+def _logical(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.dtype == "bool")
     others = [] if op == "Not" else [_partner(w, x)]
     shape = np.broadcast_shapes(x.shape, *(each.shape for each in others))
@@ -319,7 +319,7 @@ def _logical(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("Where")
-def _where(w: ModelWriter, op: str) -> list[Drawn]:
+def _where(w: ModelWriter, op: str) -> list[GraphValue]:
     condition = w.pick(lambda value: value.dtype == "bool")
     x = w.pick(lambda value: value.dtype in ("float32", "int64") and value.shape == condition.shape)
     y = _partner(w, x)
@@ -330,7 +330,7 @@ def _where(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("Cast")
-def _cast(w: ModelWriter, op: str) -> list[Drawn]:
+def _cast(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.exact and value.magnitude < 100)
     to = w.rng.choice(("float32", "float64", "int32", "int64", "float16", "bool"))
     number = {"float32": 1, "int32": 6, "int64": 7, "bool": 9, "float16": 10, "float64": 11}[to]
@@ -338,7 +338,7 @@ def _cast(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("Clip")
-def _clip(w: ModelWriter, op: str) -> list[Drawn]:
+def _clip(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.dtype == "float32")
     low, high = -1.25, 2.5
     if w.opset < 11:
@@ -361,7 +361,7 @@ def _clip(w: ModelWriter, op: str) -> list[Drawn]:
     "ReduceLogSumExp",
     "ReduceProd",
 )
-def _reduce(w: ModelWriter, op: str) -> list[Drawn]:
+def _reduce(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.float(1)
     axes = sorted(w.rng.sample(range(x.rank), w.rng.randint(1, x.rank)))
     keep = w.rng.random() < 0.5
@@ -381,7 +381,7 @@ def _reduce(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("ArgMax", "ArgMin")
-def _arg(w: ModelWriter, op: str) -> list[Drawn]:
+def _arg(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.float(1, exact=True)
     axis, keep = w.rng.randrange(x.rank), w.rng.random() < 0.5
     shape = [1 if place == axis else size for place, size in enumerate(x.shape) if keep or place != axis]
@@ -392,13 +392,13 @@ def _arg(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("Softmax", "LogSoftmax")
-def _softmax(w: ModelWriter, op: str) -> list[Drawn]:
+def _softmax(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.float(1)
     return w.result(op, [x], x.dtype, x.shape, axis=w.rng.randrange(x.rank))
 
 
 @_define("CumSum")
-def _cumsum(w: ModelWriter, op: str) -> list[Drawn]:
+def _cumsum(w: ModelWriter, op: str) -> list[GraphValue]:
     if w.opset < 11:
         raise NoUse
     x = w.float(1)
@@ -409,7 +409,7 @@ def _cumsum(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("TopK")
-def _topk(w: ModelWriter, op: str) -> list[Drawn]:
+def _topk(w: ModelWriter, op: str) -> list[GraphValue]:
     if w.opset < 10:
         raise NoUse
     x = w.pick(lambda value: value.dtype == "float32" and value.rank >= 1 and value.exact)
@@ -419,31 +419,36 @@ def _topk(w: ModelWriter, op: str) -> list[Drawn]:
     largest = {"largest": w.rng.randint(0, 1)} if w.opset >= 11 else {}
     names = w.node(op, [x, w.ints([k])], 2, axis=axis, **largest)
     # Which of equal elements is taken is not the same in all runtimes.
-    return [Drawn(names[0], x.dtype, shape, True, x.magnitude)]
+    return [GraphValue(names[0], x.dtype, shape, True, x.magnitude)]
 
 
 # Moving elements -------------------------------------------------------------------------------------------------------
 
 
 def _moved(
-    w: ModelWriter, op: str, x: Drawn, inputs: Sequence[Drawn | None], shape: Sequence[int], **attributes: object
-) -> list[Drawn]:
+    w: ModelWriter,
+    op: str,
+    x: GraphValue,
+    inputs: Sequence[GraphValue | None],
+    shape: Sequence[int],
+    **attributes: object,
+) -> list[GraphValue]:
     return w.result(op, inputs, x.dtype, shape, exact=x.exact, magnitude=x.magnitude, **attributes)
 
 
-def _any(w: ModelWriter, least: int = 0) -> Drawn:
+def _any(w: ModelWriter, least: int = 0) -> GraphValue:
     return w.pick(lambda value: value.rank >= least and value.dtype in ("float32", "float64", "int64", "int32", "bool"))
 
 
 @_define("Transpose")
-def _transpose(w: ModelWriter, op: str) -> list[Drawn]:
+def _transpose(w: ModelWriter, op: str) -> list[GraphValue]:
     x = _any(w, 1)
     axes = w.rng.sample(range(x.rank), x.rank)
     return _moved(w, op, x, [x], [x.shape[axis] for axis in axes], perm=axes)
 
 
 @_define("Reshape")
-def _reshape(w: ModelWriter, op: str) -> list[Drawn]:
+def _reshape(w: ModelWriter, op: str) -> list[GraphValue]:
     x = _any(w, 1)
     shape = list(x.shape)
     if len(shape) > 1 and w.rng.random() < 0.6:
@@ -458,7 +463,7 @@ def _reshape(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("ReshapeByShape")
-def _reshape_by_shape(w: ModelWriter, op: str) -> list[Drawn]:
+def _reshape_by_shape(w: ModelWriter, op: str) -> list[GraphValue]:
     """Shape → Gather → Concat → Reshape, as exporters write it."""
     x = _any(w, 2)
     keep = w.rng.randrange(x.rank)
@@ -469,14 +474,14 @@ def _reshape_by_shape(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("Flatten")
-def _flatten(w: ModelWriter, op: str) -> list[Drawn]:
+def _flatten(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.float(1)
     axis = w.rng.randint(0, x.rank)
     return _moved(w, op, x, [x], [prod(x.shape[:axis]), prod(x.shape[axis:])], axis=axis)
 
 
 @_define("Unsqueeze", "Squeeze")
-def _squeeze(w: ModelWriter, op: str) -> list[Drawn]:
+def _squeeze(w: ModelWriter, op: str) -> list[GraphValue]:
     x = _any(w, 1)
     if op == "Squeeze":
         axes = [axis for axis, size in enumerate(x.shape) if size == 1]
@@ -492,11 +497,11 @@ def _squeeze(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("Concat")
-def _concat(w: ModelWriter, op: str) -> list[Drawn]:
+def _concat(w: ModelWriter, op: str) -> list[GraphValue]:
     x = _any(w, 1)
     axis = w.rng.randrange(x.rank)
 
-    def fits(value: Drawn) -> bool:
+    def fits(value: GraphValue) -> bool:
         others = [size for place, size in enumerate(value.shape) if place != axis]
         return (
             value.dtype == x.dtype
@@ -508,11 +513,11 @@ def _concat(w: ModelWriter, op: str) -> list[Drawn]:
     shape = [sum(part.shape[axis] for part in parts) if place == axis else size for place, size in enumerate(x.shape)]
     made = _moved(w, op, x, parts, shape, axis=axis)[0]
     exact = all(part.exact for part in parts)
-    return [Drawn(made.name, made.dtype, made.shape, exact, max(part.magnitude for part in parts))]
+    return [GraphValue(made.name, made.dtype, made.shape, exact, max(part.magnitude for part in parts))]
 
 
 @_define("Slice")
-def _slice(w: ModelWriter, op: str) -> list[Drawn]:
+def _slice(w: ModelWriter, op: str) -> list[GraphValue]:
     x = _any(w, 1)
     axis = w.rng.randrange(x.rank)
     size = x.shape[axis]
@@ -527,7 +532,7 @@ def _slice(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("Gather")
-def _gather(w: ModelWriter, op: str) -> list[Drawn]:
+def _gather(w: ModelWriter, op: str) -> list[GraphValue]:
     x = _any(w, 1)
     axis = w.rng.randrange(x.rank)
     least = -x.shape[axis] if w.opset >= 11 else 0
@@ -539,7 +544,7 @@ def _gather(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("Expand")
-def _expand(w: ModelWriter, op: str) -> list[Drawn]:
+def _expand(w: ModelWriter, op: str) -> list[GraphValue]:
     x = _any(w, 1)
     shape = [w.rng.randint(1, 4) if size == 1 else size for size in x.shape]
     shape = [w.rng.randint(1, 3), *shape] if w.rng.random() < 0.4 else shape
@@ -547,14 +552,14 @@ def _expand(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("Tile")
-def _tile(w: ModelWriter, op: str) -> list[Drawn]:
+def _tile(w: ModelWriter, op: str) -> list[GraphValue]:
     x = _any(w, 1)
     times = [w.rng.randint(1, 2) for _ in x.shape]
     return _moved(w, op, x, [x, w.ints(times)], [size * count for size, count in zip(x.shape, times, strict=True)])
 
 
 @_define("Pad")
-def _pad(w: ModelWriter, op: str) -> list[Drawn]:
+def _pad(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.dtype == "float32" and value.rank >= 1)
     mode = w.rng.choice(("constant", "constant", "edge", "reflect"))
     most = [2 if mode != "reflect" else min(2, size - 1) for size in x.shape]
@@ -566,7 +571,7 @@ def _pad(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("Split")
-def _split(w: ModelWriter, op: str) -> list[Drawn]:
+def _split(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.float(1)
     axis = w.rng.randrange(x.rank)
     if x.shape[axis] < 2:
@@ -576,11 +581,11 @@ def _split(w: ModelWriter, op: str) -> list[Drawn]:
     given = {} if w.opset >= 13 else {"split": sizes}
     names = w.node(op, [x, w.ints(sizes)] if w.opset >= 13 else [x], 2, axis=axis, **given)
     shapes = [tuple(part if place == axis else size for place, size in enumerate(x.shape)) for part in sizes]
-    return [Drawn(name, x.dtype, shape, x.exact, x.magnitude) for name, shape in zip(names, shapes, strict=True)]
+    return [GraphValue(name, x.dtype, shape, x.exact, x.magnitude) for name, shape in zip(names, shapes, strict=True)]
 
 
 @_define("Trilu")
-def _trilu(w: ModelWriter, op: str) -> list[Drawn]:
+def _trilu(w: ModelWriter, op: str) -> list[GraphValue]:
     if w.opset < 14:
         raise NoUse
     x = w.float(2)
@@ -591,7 +596,7 @@ def _trilu(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("MatMul")
-def _matmul(w: ModelWriter, op: str) -> list[Drawn]:
+def _matmul(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.float(1, 4)
     columns = w.rng.randint(1, 5)
     batch = x.shape[:-2] if w.rng.random() < 0.5 else ()
@@ -608,7 +613,7 @@ def _matmul(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("Gemm")
-def _gemm(w: ModelWriter, op: str) -> list[Drawn]:
+def _gemm(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.float(2, 2)
     transposed, columns = w.rng.randint(0, 1), w.rng.randint(1, 6)
     y = w.weight(x.dtype, (columns, x.shape[1]) if transposed else (x.shape[1], columns))
@@ -617,7 +622,7 @@ def _gemm(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("Conv")
-def _conv(w: ModelWriter, op: str) -> list[Drawn]:
+def _conv(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.dtype == "float32" and value.rank in (3, 4))
     spatial = x.shape[2:]
     kernel = [w.rng.randint(1, 3) for _ in spatial]
@@ -637,7 +642,7 @@ def _conv(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("MaxPool", "AveragePool")
-def _pool(w: ModelWriter, op: str) -> list[Drawn]:
+def _pool(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.dtype == "float32" and value.rank in (3, 4))
     kernel = [w.rng.randint(1, min(3, size)) for size in x.shape[2:]]
     shape = [*x.shape[:2], *(size - taps + 1 for size, taps in zip(x.shape[2:], kernel, strict=True))]
@@ -647,14 +652,14 @@ def _pool(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("GlobalAveragePool", "GlobalMaxPool")
-def _global_pool(w: ModelWriter, op: str) -> list[Drawn]:
+def _global_pool(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.dtype == "float32" and value.rank in (3, 4))
     exact = x.exact and op == "GlobalMaxPool"
     return w.result(op, [x], "float32", [*x.shape[:2], *(1 for _ in x.shape[2:])], exact=exact, magnitude=x.magnitude)
 
 
 @_define("BatchNormalization", "InstanceNormalization", "LayerNormalization")
-def _normalization(w: ModelWriter, op: str) -> list[Drawn]:
+def _normalization(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.dtype == "float32" and value.rank >= 3)
     if op == "LayerNormalization":
         if w.opset < 17:
@@ -670,7 +675,7 @@ def _normalization(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("Resize")
-def _resize(w: ModelWriter, op: str) -> list[Drawn]:
+def _resize(w: ModelWriter, op: str) -> list[GraphValue]:
     if w.opset < 13:
         raise NoUse  # Before, neither `roi` nor `scales` could be left out.
     x = w.pick(lambda value: value.dtype == "float32" and value.rank == 4)
@@ -693,7 +698,7 @@ def _resize(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("OneHot")
-def _one_hot(w: ModelWriter, op: str) -> list[Drawn]:
+def _one_hot(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.dtype == "int64" and value.rank in (1, 2))
     ends = w.weight("float32", (2,), np.array([0.0, 1.0], "float32"))
     return w.result(
@@ -702,13 +707,13 @@ def _one_hot(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("DepthToSpace")
-def _depth_to_space(w: ModelWriter, op: str) -> list[Drawn]:
+def _depth_to_space(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.dtype == "float32" and value.rank == 4 and value.shape[1] % 4 == 0)
     return _moved(w, op, x, [x], [x.shape[0], x.shape[1] // 4, x.shape[2] * 2, x.shape[3] * 2], blocksize=2)
 
 
 @_define("Einsum")
-def _einsum(w: ModelWriter, op: str) -> list[Drawn]:
+def _einsum(w: ModelWriter, op: str) -> list[GraphValue]:
     if w.opset < 12:
         raise NoUse
     x = w.pick(lambda value: value.dtype == "float32" and value.rank == 2)
@@ -717,10 +722,10 @@ def _einsum(w: ModelWriter, op: str) -> list[Drawn]:
 
 
 @_define("If")
-def _if(w: ModelWriter, op: str) -> list[Drawn]:
+def _if(w: ModelWriter, op: str) -> list[GraphValue]:
     condition = w.pick(lambda value: value.dtype == "bool" and value.rank == 0)
     x = w.float()
     bodies = (("then", "Relu"), ("otherwise", "Neg"))
     branches = [GraphText(f"{name} () => (r) {{ r = {body} ({x.name}) }}") for name, body in bodies]
     name = w.node(op, [condition], then_branch=branches[0], else_branch=branches[1])[0]
-    return [Drawn(name, x.dtype, x.shape, x.exact, x.magnitude)]
+    return [GraphValue(name, x.dtype, x.shape, x.exact, x.magnitude)]

@@ -68,7 +68,6 @@ def compile(
     observers: Iterable[Observer] = (),
     cache: bool = True,
     shapes: Mapping[str, Sequence[int | str | None]] | None = None,
-    specialize: bool = True,
 ) -> Executable:
     """Compiles an entry of a `.mir` file or of a module (xDSL's or an `IRModule`), which is not changed.
 
@@ -80,8 +79,7 @@ def compile(
     C's mathematics (docs/security.md). `observers` are called after each pass with the pass and the
     module that it ran on: each kernel is a module of its own. With `cache`, and without observers, compiled code is read from
     the cache on disk, or stored there (`lowering.driver.cache`). `shapes` fixes open dimensions of parameters, `{"x": (1, 3, 224, 224)}`;
-    `None` or `"?"` leaves one open. With `specialize`, sizes of open dimensions that calls often have get code of their own, which a process
-    beside compiles (docs/compile-time.md, "Open sizes"). Raises MirError for a program that cannot be compiled, or
+    `None` or `"?"` leaves one open. Raises MirError for a program that cannot be compiled, or
     would not run here.
     """
     if target not in ("cpu", "interp"):
@@ -96,7 +94,6 @@ def compile(
     check(caches, "caches", "a text of sizes, such as '32K,1M,16M'", str)
     check(strict_math, "strict_math", "True or False", bool)
     check(cache, "cache", "True or False", bool)
-    check(specialize, "specialize", "True or False", bool)
     fixed = _shapes(shapes)
     observers = tuple(items(observers, "observers", "functions of a pass and a module", cast("type", Callable)))
 
@@ -115,9 +112,7 @@ def compile(
 
     def compiled() -> Executable:
         taken = read if isinstance(read, SourceText) else _copied(read)
-        return compile_source(
-            taken, target, entry, options, observers, cache=cache, shapes=fixed, specialize=specialize
-        )
+        return compile_source(taken, target, entry, options, observers, cache=cache, shapes=fixed)
 
     try:
         return in_deep_stack(compiled)

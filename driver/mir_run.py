@@ -141,12 +141,6 @@ def argument_parser() -> argparse.ArgumentParser:
         help="compile without reading or writing the cache on disk",
     )
     parser.add_argument(
-        "--no-specialize",
-        dest="specialize",
-        action="store_false",
-        help="with --repeat, do not compile code for the sizes of open dimensions beside the runs",
-    )
-    parser.add_argument(
         "--cache-info", action=CacheAction, nargs=0, help="show what the cache of compiled code holds, and exit"
     )
     parser.add_argument(
@@ -184,11 +178,7 @@ def compile_entry(args: argparse.Namespace) -> Executable:
         program = SourceText(source_text(source.text), source.name, source.directory)
     else:
         program = read_module(args.file, args.frontend)
-    # One run has no use for what would be ready after it.
-    specialize = args.specialize and args.repeat > 1
-    return compile_source(
-        program, args.target, args.entry, options, cache=args.cache, shapes=args.shape, specialize=specialize
-    )
+    return compile_source(program, args.target, args.entry, options, cache=args.cache, shapes=args.shape)
 
 
 def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:

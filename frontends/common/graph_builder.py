@@ -104,10 +104,7 @@ class GraphBuilder(Emitter):
         if not isinstance(op.result.type, TensorType | TupleType):
             infer_result(op)
         folded = self._folded(op)
-        if folded is None:
-            return self.insert(op)
-        op.erase()  # It must not count as a use of its arguments.
-        return folded
+        return self.insert(op) if folded is None else folded
 
     def tuple_parts(self, value: SSAValue) -> list[SSAValue]:
         """Returns the fields of a tuple."""
@@ -344,7 +341,7 @@ class GraphBuilder(Emitter):
             if -1 in sizes and all(isinstance(size, int) for size in own) and 0 not in sizes:
                 rest = prod(size for size in sizes if size != -1)
                 sizes[sizes.index(-1)] = prod(cast("Sequence[int]", own)) // rest
-            return sizes, 0 in sizes
+            return sizes, True
         if 0 in wanted:
             return None
         full = self._all_left(own, wanted)

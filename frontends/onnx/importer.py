@@ -135,7 +135,9 @@ class ModelImporter:
                     f"input '{info.name}' has elements of a type that tensors here cannot have", self.location("")
                 )
             )
-        own: list[int | str | None] = [_size(each) for each in tensor.shape.dim]
+        own: list[int | str | None] = [
+            each.dim_value if each.HasField("dim_value") else (each.dim_param or None) for each in tensor.shape.dim
+        ]
         if not tensor.HasField("shape") and shape is None:
             raise MirError(
                 Diagnostic(f"input '{info.name}' has no shape", self.location("")).with_note(
@@ -351,7 +353,10 @@ class GraphImporter:
             if type is None or type.WhichOneof("value") != "tensor_type" or not type.tensor_type.HasField("shape"):
                 continue
             dtype = element_dtype(type.tensor_type.elem_type)
-            sizes = [_size(each) for each in type.tensor_type.shape.dim]
+            sizes = [
+                each.dim_value if each.HasField("dim_value") else (each.dim_param or None)
+                for each in type.tensor_type.shape.dim
+            ]
             if dtype is not None:
                 self.values[output] = self.builder.parameter(f"refused {output}", dtype, sizes)
 
@@ -421,16 +426,6 @@ def _defaults(op_type: str, opset: int, domain: str) -> Mapping[str, Any]:
         for name, attribute in schema.attributes.items()
         if attribute.default_value.type != onnx.AttributeProto.UNDEFINED
     }
-
-
-def _size(dimension: Any) -> int | str | None:
-    """Returns a dimension: a number, a name, or None.
-
-    Some exporters write -1 or "?" for a size that they do not know.
-    """
-    if dimension.HasField("dim_value"):
-        return dimension.dim_value if dimension.dim_value >= 0 else None
-    return dimension.dim_param if dimension.dim_param not in ("", "?") else None
 
 
 def _domain(name: str) -> str:

@@ -70,10 +70,6 @@ class CachedProgram:
         text, boxes = module_text(source)
         return None if names_one(text) else CachedProgram(store, context, entry, f"mlir {text}", boxes)
 
-    def write(self, program: Program) -> None:
-        """Writes the program to the cache."""
-        self._write(program, json.dumps(program.to_json(), separators=(",", ":")))
-
     def load(self) -> Program | None:
         """Returns the program; None where it, or an array that it needs, is not there."""
         payload = self.store.read(KIND, self._key)

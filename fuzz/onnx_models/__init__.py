@@ -1,1 +1,0 @@
-"""Random ONNX models, against onnxruntime."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from os import PathLike, fspath
+from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
 from ..support.xdsl_patches import apply
@@ -23,17 +23,14 @@ def from_onnx(model: str | PathLike[str] | Any, shapes: Shapes | None = None) ->
         mod = mirstack.from_onnx("resnet18.onnx", shapes={"x": (1, 3, 224, 224)})
 
     Parameters are the inputs that are not initializers, under their names; several outputs are a tuple. `shapes` fixes dimensions that
-    the model leaves open. Needs the package onnx (`pip install 'mirstack[onnx]'`). Raises MirError for a file that cannot be read, and
+    the model leaves open; None leaves one as it is. Needs the package onnx (`pip install 'mirstack[onnx]'`). Raises MirError for a file that cannot be read, and
     with all nodes that cannot be imported.
     """
     from ..frontends.onnx.importer import import_model
-    from ..frontends.onnx.model import read_model
+    from ..frontends.onnx.onnx_file import OnnxFile
     from ..support.deep_stack import in_deep_stack
     from .ir.module import IRModule
 
     if isinstance(model, str | PathLike):
-        name = str(fspath(cast("str", model)))
-        read = read_model(name)
-    else:
-        read, name = model, "model.onnx"
-    return IRModule.of_op(in_deep_stack(lambda: import_model(read, name, shapes)))
+        return IRModule.of_op(OnnxFile.of(cast("str", model), shapes).parse())
+    return IRModule.of_op(in_deep_stack(lambda: import_model(model, "model.onnx", shapes)))

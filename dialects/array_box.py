@@ -118,6 +118,13 @@ class ArrayBox:
         return hash((self.shape, self.dtype, self.beginning()))
 
 
+def hashed(array: NDArray[np.generic]) -> ArrayBox:
+    """Returns an array that has just been read, hashed while it is still in the processor's cache."""
+    box = ArrayBox(array)
+    _ = box.digest
+    return box
+
+
 class ArrayHolder:
     """An object that holds an array which compiled functions write in place, as `mirstack.nd.NDArray`."""
 

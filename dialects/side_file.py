@@ -1,4 +1,4 @@
-"""Reads arrays from a file next to the `.mir`: `.npz` (numpy) or `.safetensors`.
+"""Reads arrays from a file next to the `.mir`: `.npz` (numpy), `.safetensors` or `.onnx`.
 
 Each array is read into memory of its own: later changes of the file do not change it. An array that is still held is read
 only once. Offsets, sizes and the size of unpacked data are checked against the file and the machine's memory before memory
@@ -13,7 +13,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -21,6 +21,7 @@ from weakref import WeakValueDictionary
 
 from ..support.json_values import as_dict, as_list
 from .array_box import numpy_dtype
+from .onnx_weights import Weight, beside, find_weights, rest_digest
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,11 +30,13 @@ if TYPE_CHECKING:
 _SHARED: WeakValueDictionary[tuple[object, ...], NDArray[np.generic]] = WeakValueDictionary()
 """The arrays that somebody holds, by which file they are of, as of when, and their names."""
 
-_SAFETENSORS_DTYPES = {
+SAFETENSORS_DTYPES = {
     "BOOL": "bool", "U8": "uint8", "I8": "int8", "U16": "uint16", "I16": "int16", "U32": "uint32", "I32": "int32",
     "U64": "uint64", "I64": "int64", "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
     "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2",
 }  # fmt: skip
+"""numpy's dtypes by safetensors' names."""
+
 _MAX_HEADER = 100 << 20
 _NPY_HEADER = 1 << 16
 """Bytes in which the header of a .npy file ends."""
@@ -59,6 +62,7 @@ class SideFile:
         With `raw`, arrays of numpy's void types, of which only the element size is known, are read, too.
         """
         self._raw = raw
+        self.name = path.name
         format = path.suffix if format is None else format
         self._file = open(path, "rb")  # noqa: SIM115
         about = os.fstat(self._file.fileno())
@@ -68,12 +72,15 @@ class SideFile:
         self._entries: dict[str, object] = {}
         self._zip: zipfile.ZipFile | None = None
         self._data_start = 0
+        self._folder = path.parent
         if format == ".npz":
             self._read_zip_directory()
         elif format == ".safetensors":
             self._read_safetensors_header()
+        elif format == ".onnx":
+            self._find_weights()
         else:
-            raise ValueError("constants are read from .npz and .safetensors files")
+            raise ValueError("constants are read from .npz, .safetensors and .onnx files")
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
@@ -89,11 +96,17 @@ class SideFile:
     def array(self, name: str) -> NDArray[np.generic]:
         """The array called `name`, which the file must contain."""
         found = self._arrays.get(name)
+        entry = self._entries[name]
+        if isinstance(entry, Weight) and entry.location is not None:
+            # Of a file that may change while this one does not.
+            found = self._weight(entry) if found is None else found
         if found is None:
             found = _SHARED.get((*self._identity, name))
         if found is None:
-            entry = self._entries[name]
-            found = self._npy(entry) if isinstance(entry, zipfile.ZipInfo) else self._tensor(entry)
+            if isinstance(entry, Weight):
+                found = self._weight(entry)
+            else:
+                found = self._npy(entry) if isinstance(entry, zipfile.ZipInfo) else self._tensor(entry)
             _SHARED[(*self._identity, name)] = found
         self._arrays[name] = found
         return found
@@ -147,12 +160,12 @@ class SideFile:
                 pass
             case _:
                 raise ValueError("its entry in the header is not understood")
-        if kind not in _SAFETENSORS_DTYPES:
+        if kind not in SAFETENSORS_DTYPES:
             raise ValueError(f"its dtype {kind} is not known")
         shape = [dim for dim in sizes if isinstance(dim, int) and not isinstance(dim, bool) and dim >= 0]
         if len(shape) != len(sizes):
             raise ValueError("its shape is not a list of sizes")
-        dtype = numpy_dtype(_SAFETENSORS_DTYPES[kind])
+        dtype = numpy_dtype(SAFETENSORS_DTYPES[kind])
         if not 0 <= begin <= end <= self._length - self._data_start or prod(shape) * dtype.itemsize != end - begin:
             raise ValueError(f"an array of shape {tuple(shape)} and {dtype} does not fit into its bytes")
         try:
@@ -160,6 +173,59 @@ class SideFile:
             return _filled(self._file, dtype, shape)
         except OSError as error:
             raise ValueError(f"its bytes cannot be read: {error.strerror}") from None
+
+    # .onnx: initializers, in the file or beside it -------------------------------------------------------------------
+
+    def _find_weights(self) -> None:
+        try:
+            self._entries = {**find_weights(self._file, self._length)}
+        except ValueError as error:
+            raise ValueError(f"the file is not an ONNX model: {error}") from None
+
+    def rest_digest(self) -> str:
+        """Returns the SHA-256 of all that is in a .onnx file besides the arrays."""
+        held = [each for each in self._entries.values() if isinstance(each, Weight)]
+        return rest_digest(self._file, self._length, held)
+
+    def _weight(self, weight: Weight) -> NDArray[np.generic]:
+        dtype = numpy_dtype(weight.dtype)
+        if weight.location is None:
+            self._file.seek(weight.start)
+            return _filled(self._file, dtype, weight.shape)
+        path = beside(self._folder, weight.location)
+        try:
+            with open(path, "rb") as file:
+                length = os.fstat(file.fileno()).st_size
+                if weight.start + weight.length > length:
+                    raise ValueError(
+                        f"its external data ends at byte {weight.start + weight.length} of '{weight.location}', which has {length}"
+                    )
+                file.seek(weight.start)
+                return _filled(file, dtype, weight.shape)
+        except OSError as error:
+            raise ValueError(f"its external data '{weight.location}' cannot be read: {error.strerror}") from None
+
+
+def write_safetensors(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Writes arrays in the safetensors format: header size, JSON header, data aligned to 64 bytes.
+
+    The format wants the data without holes, so that only arrays of a multiple of 64 bytes keep the next one aligned:
+    the larger ones come first. Raises KeyError for a dtype that the format does not have, and OSError.
+    """
+    kinds = {numpy_name: name for name, numpy_name in SAFETENSORS_DTYPES.items()}
+    ordered = sorted(arrays.items(), key=lambda item: -(item[1].nbytes & -item[1].nbytes))
+    header: dict[str, object] = {}
+    end = 0
+    for name, array in ordered:
+        begin, end = end, end + array.nbytes
+        header[name] = {"dtype": kinds[array.dtype.name], "shape": list(array.shape), "data_offsets": [begin, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-(8 + len(text)) % 64)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for _, array in ordered:
+            # ml_dtypes' arrays have no buffers of their own.
+            file.write(array.reshape(-1).view("uint8").data)
 
 
 def read_npy(path: Path) -> NDArray[np.generic]:

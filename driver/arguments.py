@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser, targets: Iterable[str], defau
     """Declares every option on `parser`."""
     parser.prog = "mir-opt"
     suggest_options(parser)
-    parser.description = "Read a module of .mir or MLIR text, run passes over it, print it."
+    parser.description = "Read a module of .mir or MLIR text or an ONNX model, run passes over it, print it."
     parser.usage = "mir-opt [FILE] [-p PASSES] [-t mir|mlir|llvm|asm] [OPTION…] (--help shows all options)"
     _add_input_and_output(parser, [name for name in targets if name != default_target], default_target)
     _add_passes(parser)
@@ -61,7 +61,10 @@ def _add_input_and_output(parser: argparse.ArgumentParser, targets: list[str], d
 
     parser.add_argument("input_file", nargs="?", metavar="FILE", help="what to read; standard input without it")
     parser.add_argument(
-        "-f", "--frontend", choices=("mir", "mlir"), help="the input's format, if the file name's ending does not tell"
+        "-f",
+        "--frontend",
+        choices=("mir", "mlir", "onnx"),
+        help="the input's format, if the file name's ending does not tell",
     )
     parser.add_argument(
         "-t",

@@ -32,7 +32,7 @@ from ..support.trace import listening, to_stderr
 from .arguments import add_arguments
 from .errors import INVALID, OK, InternalError, UsageError, did_you_mean, guarded
 from .expected import compare
-from .modules import FORMATS, format_of, parse_chunk, register_dialects
+from .modules import FORMATS, ONNX, format_of, onnx_file, parse_chunk, register_dialects
 from .pipeline import read_pipeline, run_passes, verify_result
 from .sources import Chunk, Source, read_source
 from .targets import TARGETS, MlirStyle, has_mir_text, print_mir, print_mlir
@@ -91,8 +91,12 @@ class MirOptMain(xDSLOptMain):
         if self.args.list_passes:
             print("\n".join(list_passes()))
             return OK
-        source = read_source(self.args.input_file)
         self.front_end = format_of(self.args.input_file, self.args.frontend)
+        if self.front_end == ONNX:
+            onnx_file(self.args.input_file or "-", {})
+            source = Source(self.args.input_file, "", Path(self.args.input_file).parent)
+        else:
+            source = read_source(self.args.input_file)
         outputs: list[str] = []
         failed = False
         for chunk in source.chunks(self.args.split_input_file):
@@ -171,7 +175,7 @@ class MirOptMain(xDSLOptMain):
         if self.args.target != AS_INPUT:
             return self.args.target
         wants_mlir = self.args.print_op_generic or self.args.print_debuginfo or self.args.print_no_properties
-        return "mir" if self.front_end == "mir" and not wants_mlir and has_mir_text(module) else "mlir"
+        return "mir" if self.front_end != "mlir" and not wants_mlir and has_mir_text(module) else "mlir"
 
     def _compile(self, source: Source, chunk: Chunk) -> tuple[str | None, list[Diagnostic]]:
         """Returns a part of the input from text to text: the output, or None and what was wrong with it."""
@@ -187,7 +191,7 @@ class MirOptMain(xDSLOptMain):
                     from ..lowering.driver.source import check_functions
 
                     check_functions(module)
-            if self.args.shape:
+            if self.args.shape and self.front_end != ONNX:
                 from ..lowering.driver.entry import find_entry
                 from ..passes.relay.functional.bind_shapes import bind_shapes
 
@@ -223,6 +227,8 @@ class MirOptMain(xDSLOptMain):
 
     def _parse(self, source: Source, chunk: Chunk) -> ModuleOp:
         try:
+            if self.front_end == ONNX:
+                return onnx_file(source.name, self.args.shape).parse()
             return parse_chunk(source, chunk, self.front_end, self.ctx, not self.args.no_implicit_module)
         except MirError as error:
             if self.args.parsing_diagnostics:

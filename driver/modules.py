@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
@@ -14,9 +16,16 @@ from ..support.verify import verify
 from ..universe import dialect_factories
 from .errors import UsageError
 from .mlir_frontend import parse_mlir
-from .sources import Chunk, Source, extension, read_source
+from .sources import Chunk, Source, check_file, extension, read_source
+
+if TYPE_CHECKING:
+    from ..frontends.onnx.onnx_file import OnnxFile
 
 FORMATS = ("mir", "mlir")
+"""The formats of text."""
+
+ONNX = "onnx"
+"""The format of ONNX' files, which are not text."""
 
 
 def register_dialects(context: Context) -> None:
@@ -30,13 +39,13 @@ def format_of(path: str | None, told: str | None) -> str:
     if told:
         return told
     found = extension(path)
-    if found in FORMATS:
+    if found in (*FORMATS, ONNX):
         return found
     if path in (None, "-"):
         return "mir"
     if os.path.isdir(path):
         raise UsageError(f"{path}: is a directory, not a file")
-    raise UsageError(f"{path}: neither .mir nor .mlir: tell its format with -f mir or -f mlir")
+    raise UsageError(f"{path}: neither .mir nor .mlir nor .onnx: tell its format with -f mir, -f mlir or -f onnx")
 
 
 def parse_chunk(
@@ -73,6 +82,16 @@ def _looks_like(text: str) -> str | None:
         if words and not words.startswith(("//", "# ")):
             return next((name for name, first in _FIRST_WORDS.items() if first.match(words)), None)
     return None
+
+
+def onnx_file(path: str, shapes: Mapping[str, Sequence[int]]) -> OnnxFile:
+    """Returns an ONNX file whose inputs have these shapes. Raises `UsageError` where there is none."""
+    from ..frontends.onnx.onnx_file import OnnxFile
+
+    if path == "-":
+        raise UsageError("an ONNX model is read from a file, not from standard input")
+    check_file(path)
+    return OnnxFile.of(path, shapes)
 
 
 def read_module(path: str, told_format: str | None = None) -> ModuleOp:

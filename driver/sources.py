@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,8 +56,23 @@ def read_source(path: str | None) -> Source:
     """
     if path is None or path == "-":
         return _decode("<stdin>", sys.stdin.buffer.read(), Path.cwd())
-    try:
+    with _readable(path):
         data = Path(path).read_bytes()
+    return _decode(path, data, Path(path).parent)
+
+
+def check_file(path: str) -> None:
+    """Raises UsageError for a file that cannot be read, and for an empty one."""
+    with _readable(path), open(path, "rb") as file:
+        if not file.read(1):
+            raise UsageError(f"{path}: is empty")
+
+
+@contextmanager
+def _readable(path: str) -> Generator[None]:
+    """Raises UsageError instead of errors in reading the file inside."""
+    try:
+        yield
     except FileNotFoundError:
         raise UsageError(f"{path}: no such file{_similar_file(path)}") from None
     except IsADirectoryError:
@@ -63,7 +80,6 @@ def read_source(path: str | None) -> Source:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise UsageError(f"{path}: cannot be read: {reason}") from None
-    return _decode(path, data, Path(path).parent)
 
 
 def _decode(name: str, data: bytes, directory: Path) -> Source:

@@ -101,6 +101,10 @@ class FunctionOp(FunctionForm, StructureOp):
         agree(f"the result of {what}", self.ret_type, _returned(self.body, what).type)
 
 
+RESULT_NAMES = "result_names"
+"""The attribute of an entry that names its results: `result_names=["logits"]`; without it they are `out0`, `out1`, …"""
+
+
 @irdl_op_definition
 class FuncOp(FunctionOp):
     """`def @main[A](%x: Tensor[(2), float32], Inline=1) -> Tensor[(2), float32] { … }`."""

@@ -6,20 +6,17 @@ in the order in which they are asked for, so that one seed determines one model.
 
 from __future__ import annotations
 
-import json
-import struct
 from collections.abc import Callable, Mapping, Sequence
-from math import prod, sqrt
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mirstack.dialects.side_file import write_safetensors
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
 Attribute = bool | int | float | str | Sequence[int]
-
-_SAFETENSORS_DTYPES = {"float32": "F32", "int32": "I32", "int8": "I8", "uint8": "U8", "bool": "BOOL"}
 
 
 class Model:
@@ -136,27 +133,3 @@ def attribute_text(value: Attribute) -> str:
             return f'"{value}"'
         case _:
             return f"[{', '.join(map(str, value))}]"
-
-
-def write_safetensors(path: Path, arrays: Mapping[str, Array]) -> None:
-    """Writes arrays in the safetensors format: header size, JSON header, data aligned to 64 bytes.
-
-    The format wants the data without holes, so that only arrays of a multiple of 64 bytes keep the next one aligned:
-    the larger ones come first. Raises KeyError for a dtype that models here do not have.
-    """
-    ordered = sorted(arrays.items(), key=lambda item: -(item[1].nbytes & -item[1].nbytes))
-    header: dict[str, object] = {}
-    end = 0
-    for name, array in ordered:
-        begin, end = end, end + prod(array.shape) * array.itemsize
-        header[name] = {
-            "dtype": _SAFETENSORS_DTYPES[array.dtype.name],
-            "shape": list(array.shape),
-            "data_offsets": [begin, end],
-        }
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-(8 + len(text)) % 64)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for _, array in ordered:
-            file.write(np.ascontiguousarray(array).data)

@@ -11,10 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from mirstack.dialects.side_file import write_safetensors
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from .builder import Array, write_safetensors
+from .builder import Array
 from .lenet import SHAPES, WEIGHTS
 
 EPOCHS = 60

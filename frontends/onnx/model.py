@@ -1,4 +1,4 @@
-"""Reads ONNX files: the extra `onnx` parses them, external data is read beside them."""
+"""Reads ONNX files: the extra `onnx` parses them, weights are read without it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from ...dialects.onnx_weights import beside
+from ...dialects.side_file import SideFile
 from ...support.diagnostics import Diagnostic, MirError
 
 NEEDS_ONNX = "reading ONNX models needs the package onnx: pip install 'mirstack[onnx]'"
@@ -20,8 +22,8 @@ def require_onnx() -> Any:
     return onnx
 
 
-def read_model(path: str | PathLike[str]) -> Any:
-    """Returns the model in a file as a `ModelProto`, with its external data.
+def read_model(path: str | PathLike[str], weights: SideFile | None = None) -> Any:
+    """Returns the model in a file as a `ModelProto`, with the external data that `weights` does not have.
 
     Raises MirError for a file that cannot be read or is not an ONNX model.
     """
@@ -29,7 +31,7 @@ def read_model(path: str | PathLike[str]) -> Any:
     file = Path(path)
     try:
         # The extension is the user's matter: the file is read as protobuf.
-        model = onnx.load(str(file), format="protobuf")
+        model = onnx.load(str(file), format="protobuf", load_external_data=False)
     except OSError as error:
         raise MirError(Diagnostic(f"{file} cannot be read: {error.strerror or error}")) from None
     except Exception as error:
@@ -40,7 +42,49 @@ def read_model(path: str | PathLike[str]) -> Any:
                 f"{file} is not an ONNX model: it has no {'operator set' if model.HasField('graph') else 'graph'}"
             )
         )
+    in_graph = {each.name for each in model.graph.initializer} if weights is not None else set[str]()
+    for tensor in _external_tensors(model):
+        if weights is None or tensor.name not in in_graph or tensor.name not in weights:
+            _read_external(tensor, file)
     return model
+
+
+def _external_tensors(model: Any) -> list[Any]:
+    """Returns the tensors of a model, in attributes and subgraphs, too, whose elements are in other files."""
+    onnx = require_onnx()
+    found: list[Any] = []
+    graphs: list[Any] = [model.graph, *model.functions]
+    while graphs:
+        graph = graphs.pop()
+        found += getattr(graph, "initializer", ())
+        for node in graph.node:
+            for attribute in node.attribute:
+                if attribute.HasField("g"):
+                    graphs.append(attribute.g)
+                graphs += attribute.graphs
+                found += [attribute.t, *attribute.tensors] if attribute.HasField("t") else attribute.tensors
+    return [each for each in found if each.data_location == onnx.TensorProto.EXTERNAL]
+
+
+def _read_external(tensor: Any, model: Path) -> None:
+    """Reads a tensor's external data into it. Raises MirError for a file that does not have it."""
+    about = {each.key: each.value for each in tensor.external_data}
+    try:
+        location, offset = about.get("location", ""), int(about.get("offset", "0"))
+        with open(beside(model.parent, location), "rb") as file:
+            size = file.seek(0, 2)
+            length = int(about.get("length", str(max(size - offset, 0))))
+            if not 0 <= offset <= offset + length <= size:
+                raise ValueError(f"its external data ends at byte {offset + length} of '{location}', which has {size}")
+            file.seek(offset)
+            tensor.raw_data = file.read(length)
+    except OSError as error:
+        reason = f"its external data '{about.get('location', '')}' cannot be read: {error.strerror}"
+        raise MirError(Diagnostic(f"{model}: tensor '{tensor.name}': {reason}")) from None
+    except ValueError as error:
+        raise MirError(Diagnostic(f"{model}: tensor '{tensor.name}': {error}")) from None
+    tensor.ClearField("external_data")
+    tensor.data_location = require_onnx().TensorProto.DEFAULT
 
 
 def _first_line(error: Exception) -> str:

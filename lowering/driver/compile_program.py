@@ -20,7 +20,7 @@ from ..relay.functions.lower_relay_to_llvm import CONSTANTS, MEMORY
 from ..relay.functions.prepare_constants import PREPARE_ONLY, PREPARED
 from ..tir.signature import KernelSignature
 from .build import Built, build
-from .entry import places_of, relay_params, relay_result
+from .entry import places_of, relay_params, relay_result, result_names
 from .loading.executable import Kind
 from .program import KernelProgram, Program, RelayProgram, Tree
 
@@ -70,6 +70,7 @@ def _relay_program(
 ) -> RelayProgram:
     params, result = relay_params(entry), entry.properties["ret_type"]
     relay_result(result, entry)
+    names = result_names(entry)
 
     def keep_result(step: ModulePass, module: ModuleOp) -> None:
         # A shape that the program computes from what is known is part of the result's type from the pass on that finds it.
@@ -79,10 +80,12 @@ def _relay_program(
                 result = op.ret_type
 
     built = build(module, options, (keep_result, *observers), kernels)
-    return _with_facts(built, options.entry, params, relay_result(result))
+    return _with_facts(built, options.entry, params, relay_result(result), names)
 
 
-def _with_facts(built: Built, entry: str, params: tuple[tuple[str, Tree], ...], result: Tree) -> RelayProgram:
+def _with_facts(
+    built: Built, entry: str, params: tuple[tuple[str, Tree], ...], result: Tree, names: tuple[str, ...]
+) -> RelayProgram:
     attributes = built.module.attributes
     constants, memory, prepared = (attributes.get(key) for key in (CONSTANTS, MEMORY, PREPARED))
     assert isinstance(constants, ArrayAttr) and isinstance(memory, DictionaryAttr)
@@ -99,6 +102,7 @@ def _with_facts(built: Built, entry: str, params: tuple[tuple[str, Tree], ...], 
         tuple(_number(item) for item in prepared.data) if isinstance(prepared, ArrayAttr) else (),
         _number(attributes[PREPARE_ONLY]) if PREPARE_ONLY in attributes else 0,
         built.objects,
+        names,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType, TupleType
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, TensorType, TupleType
 from xdsl.ir import Attribute, Operation
 
 from ...support.diagnostics import error_at, location_of, source_position
@@ -113,6 +113,19 @@ def relay_params(entry: Operation) -> tuple[tuple[str, Tree], ...]:
             )
         params.append((name.data, tree))
     return tuple(params)
+
+
+def result_names(entry: Operation) -> tuple[str, ...]:
+    """Returns the names of a Relay function's results; none where they do not name each tensor of it once."""
+    from ...dialects.relay.ir import RESULT_NAMES, FuncOp
+
+    if not isinstance(entry, FuncOp):
+        return ()
+    given = entry.attrs.data.get(RESULT_NAMES)
+    texts = given.data if isinstance(given, ArrayAttr) else ()
+    names = tuple(each.data for each in texts if isinstance(each, StringAttr))
+    leaves = list(_leaves("", entry.ret_type))
+    return names if len(leaves) == len(names) == len(texts) == len(set(names)) else ()
 
 
 def _leaves(path: str, type: Attribute) -> Iterator[tuple[str, Attribute]]:

@@ -65,6 +65,7 @@ class RelayProgram:
     prepared: tuple[int, ...]
     prepare_only: int
     objects: tuple[bytes, ...]
+    result_names: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Everything but objects and constants."""
@@ -72,6 +73,7 @@ class RelayProgram:
             "entry": self.entry,
             "params": [[name, tree_json(tree)] for name, tree in self.params],
             "result": tree_json(self.result),
+            "result_names": list(self.result_names),
             "messages": list(self.messages.items()),
             "memory": [self.arena, self.lower_bound, self.prepare_only, list(self.prepared)],
         }
@@ -91,6 +93,7 @@ class RelayProgram:
             tuple(map(int, prepared)),
             int(prepare_only),
             tuple(objects),
+            tuple(map(str, data["result_names"])),
         )
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -10,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError, Sources
+from ...support.external_names import names_one
 from ...support.garbage import no_collection
 from ...support.source_text import source_text
 from ...support.xdsl_patches import apply
@@ -17,12 +22,32 @@ from ...support.xdsl_patches import apply
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from ...dialects.array_box import ArrayBox
+
 TargetName = Literal["cpu", "interp"]
 """What runs a program: native code, or the interpreters."""
 
 
+class ProgramSource(ABC):
+    """A program in files, which is read only if the cache does not have what it compiles to."""
+
+    name: str
+    """Of the file, in messages."""
+
+    @abstractmethod
+    def parse(self) -> ModuleOp:
+        """Returns the verified module. Raises MirError with everything that is wrong in it."""
+
+    @abstractmethod
+    def key(self) -> tuple[str, Sequence[ArrayBox]] | None:
+        """Returns the key of all that is read: a text, and the arrays that may be constants of a program.
+
+        None where the program is not to be cached.
+        """
+
+
 @dataclass(frozen=True)
-class SourceText:
+class SourceText(ProgramSource):
     """A `.mir` text with its name in messages, and the directory of its side files of constants."""
 
     text: str
@@ -72,6 +97,31 @@ class SourceText:
         _PARSED[module] = sources
         return module
 
+    def key(self) -> tuple[str, Sequence[ArrayBox]] | None:
+        """Returns the text and its side files' arrays; None if one cannot be read, or with code from outside."""
+        if names_one(self.text):
+            return None
+        boxes: list[ArrayBox] = []
+        listed: list[str] = []
+        for side in sorted(set(_SIDE_FILE.findall(self.text))):
+            path = None if self.directory is None else self.directory / side
+            if path is None or not path.is_file():
+                continue
+            # Here, since a text without side files does not need it.
+            from ...dialects.array_box import hashed
+            from ...dialects.side_file import SideFile
+
+            try:
+                file = SideFile(path)
+                names = list(file.names())
+                boxes += map(hashed, map(file.array, names))
+            except (OSError, ValueError):
+                return None
+            listed.append(json.dumps([side, names]))
+        return "\n".join(["mir", self.name, *listed, self.text]), boxes
+
+
+_SIDE_FILE = re.compile(r'constants\s*=\s*"([^"\n]+)"')
 
 _PARSED: WeakKeyDictionary[ModuleOp, Sources] = WeakKeyDictionary()
 """The text of each module that was parsed and is still there: an error in compiling it is shown in this text."""

@@ -131,7 +131,7 @@ class Constants:
 
 def _files_of(directory: str) -> list[str]:
     try:
-        return [p.name for p in Path(directory).iterdir() if p.suffix in (".npz", ".safetensors")]
+        return [p.name for p in Path(directory).iterdir() if p.suffix in (".npz", ".safetensors", ".onnx")]
     except OSError:
         return []
 

@@ -56,6 +56,8 @@ class Executable(ABC):
     """What is taken: the tensors, those of a tuple `t` as `t.0`, `t.1`, …"""
     returns: tuple[str, ...] = ()
     """The dtypes of the scalars that an entry other than Relay's returns."""
+    result_names: tuple[str, ...] = ()
+    """The names of a Relay entry's results, tuples flattened depth first, where the entry names them."""
     _arguments: Arguments | None = None
     """How tensors make up the arguments of a call, where some are tuples."""
 
@@ -82,7 +84,7 @@ class Executable(ABC):
     def run(self, inputs: Mapping[str, Any]) -> dict[str, Array]:
         """Runs on arrays by parameter name, and returns the results by name.
 
-        A Relay entry needs every parameter; its results are `out0`, `out1`, …, tuples flattened depth first. A TE or TIR
+        A Relay entry needs every parameter; its results are `result_names`, otherwise `out0`, `out1`, …, tuples flattened depth first. A TE or TIR
         entry's absent buffers are zeros; the result holds those that it writes, and the scalars that it
         returns as `out0`, … Buffers with strides are laid out so. Raises ValueError for a missing or an unknown name, and
         where a symbolic size is not determined.
@@ -100,7 +102,9 @@ class Executable(ABC):
                 raise ValueError(f"{self.name} needs a value for {', '.join(missing)}")
             values = [inputs[name] for name in names]
             result = self(*(values if self._arguments is None else self._arguments.nested(values)))
-            return {f"out{k}": array for k, array in enumerate(flatten(result))}
+            flat = flatten(result)
+            names = self.result_names or tuple(f"out{k}" for k in range(len(flat)))
+            return dict(zip(names, flat, strict=True))
         values = {**self._zeros(missing, inputs), **inputs}
         for param in self.params:
             if param.strides:

@@ -15,7 +15,7 @@ from ....support.deep_stack import in_deep_stack
 from ....support.diagnostics import error_at
 from ....support.walk import all_ops
 from ...tir.signature import BufferParam, KernelSignature, ScalarParam
-from ..entry import entry_kind, find_entry, name_of, places_of, relay_params
+from ..entry import entry_kind, find_entry, name_of, places_of, relay_params, result_names
 from .arguments import Arguments
 from .executable import Array, Executable, Param, as_array, as_scalar, check_array, wrong_count
 from .kernel_executable import C_TYPES, bind_sizes, check_overlap, param_of, unpassed_scalar
@@ -39,6 +39,7 @@ class InterpretedExecutable(Executable):
 
                 check_exchanges(function)
         self._module, self._entry = module, entry
+        self.result_names = result_names(entry)
         self._arguments = Arguments(self.name, relay_params(entry)) if self.kind == "relay" else None
         self._signature = kernel_signature(entry) if self._arguments is None else None
         if isinstance(entry, tir.PrimFuncOp):

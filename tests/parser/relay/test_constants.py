@@ -282,7 +282,7 @@ def header_only(entry: object) -> bytes:
     [
         ("w.npz", b"nothing", "the file is no .npz file"),
         ("w.npz", b"", "the file is no .npz file"),
-        ("w.txt", b"nothing", "constants are read from .npz and .safetensors files"),
+        ("w.txt", b"nothing", "constants are read from .npz, .safetensors and .onnx files"),
         ("w.safetensors", b"", "its header does not fit"),
         ("w.safetensors", struct.pack("<Q", 1 << 60) + b"{}", "its header does not fit"),
         ("w.safetensors", struct.pack("<Q", 2) + b"[]", "its header is not a JSON object"),

@@ -1,0 +1,124 @@
+"""`mir-import`: writes an ONNX model as Relay text, with its weights in a file beside it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..support.deep_stack import in_deep_stack
+from ..support.diagnostics import MirError, Sources, render_all
+from ..support.text import counted, take_name
+from .arguments import add_shape, suggest_options
+from .errors import INVALID, OK, UsageError, guarded
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from ..dialects.array_box import ArrayBox
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    """Returns the options of `mir-import`."""
+    parser = argparse.ArgumentParser(
+        prog="mir-import",
+        description="Write an ONNX model as Relay text, with its weights in a file beside it.",
+        usage="mir-import MODEL.onnx [-o MODEL.mir] [--shape x=1,3,224,224] [OPTION…] (--help shows all options)",
+    )
+    suggest_options(parser)
+    parser.add_argument("file", metavar="MODEL.onnx", help="the model")
+    parser.add_argument(
+        "-o",
+        dest="output",
+        metavar="FILE.mir",
+        help="where to write; without it the text goes to standard output and refers to the model's own weights",
+    )
+    parser.add_argument(
+        "--weights", metavar="NAME", help="the file of weights in the folder of FILE.mir: FILE.safetensors by default"
+    )
+    add_shape(parser)
+    parser.add_argument("--debug", action="store_true", help="with an internal error, show where it happened")
+    return parser
+
+
+def run(args: argparse.Namespace) -> int:
+    """Imports the model and writes it; raises UsageError and MirError."""
+    from ..parser import print_mir
+    from .modules import onnx_file
+
+    output = None if args.output is None else Path(args.output)
+    weights = _weights_file(args, output)
+    module = onnx_file(args.file, args.shape).parse()
+    if output is None or weights is None:
+        sys.stdout.write(print_mir(module))
+        return OK
+    try:
+        boxes = _move_weights(module, weights)
+        output.write_text(print_mir(module), encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{error.filename or output}: cannot be written: {error.strerror}") from None
+    size = sum(box.array.nbytes for box in boxes)
+    print(f"{output}: {counted(len(boxes), 'array')} in {weights.name}, {size / 1e6:.2f} MB" if boxes else output)
+    return OK
+
+
+def _weights_file(args: argparse.Namespace, output: Path | None) -> Path | None:
+    """Returns the file of weights. Raises UsageError for one in another folder than the text."""
+    if output is None:
+        if args.weights is not None:
+            raise UsageError("--weights: without -o no weights are written")
+        return None
+    path = output.with_suffix(".safetensors") if args.weights is None else output.parent / args.weights
+    if path.parent != output.parent or path.suffix != ".safetensors":
+        raise UsageError(
+            f"--weights: '{args.weights}' is not the name of a .safetensors file in the folder of {output}"
+        )
+    if output.suffix != ".mir":
+        raise UsageError(f"-o: '{output}' is not a .mir file")
+    return path
+
+
+def _move_weights(module: ModuleOp, path: Path) -> list[ArrayBox]:
+    """Writes the constants of a module, except for scalars, into the file that its text refers to."""
+    from ..dialects.array import ArrayValueAttr
+    from ..dialects.side_file import SAFETENSORS_DTYPES, write_safetensors
+    from ..support.walk import walk_ops
+
+    constants = [
+        each.data for op in walk_ops(module) for each in op.properties.values() if isinstance(each, ArrayValueAttr)
+    ]
+    kinds = set(SAFETENSORS_DTYPES.values())
+    found = [box for box in {id(box): box for box in constants}.values() if box.shape and box.dtype in kinds]
+    taken: set[str] = set()
+    names = [take_name(box.origin[1] if box.origin else "constant", taken) for box in found]
+    if found:
+        write_safetensors(path, dict(zip(names, (box.array for box in found), strict=True)))
+    for box, name in zip(found, names, strict=True):
+        box.origin = (path.name, name)
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns the exit code.
+
+    0; 1 when the model cannot be imported; 2 for a wrong command line.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+
+    def body() -> int:
+        args = argument_parser().parse_args(arguments)
+        sources = Sources()
+        with sources.reading():
+            try:
+                return run(args)
+            except MirError as error:
+                print(render_all(error.diagnostics, sources), file=sys.stderr)
+                return INVALID
+
+    return guarded("mir-import", lambda: in_deep_stack(body), debug="--debug" in arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

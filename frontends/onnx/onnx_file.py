@@ -1,0 +1,83 @@
+"""Defines an ONNX file as a program that is compiled, or found in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...dialects.array_box import ArrayBox, hashed
+from ...dialects.side_file import SideFile
+from ...lowering.driver.program import DYNAMIC
+from ...lowering.driver.source import ProgramSource
+from ...support.diagnostics import Diagnostic, MirError
+from ...support.xdsl_patches import apply
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+SUFFIX = ".onnx"
+
+Shapes = Mapping[str, "Sequence[int | str | None]"]
+"""Shapes by names of inputs."""
+
+
+@dataclass(frozen=True)
+class OnnxFile(ProgramSource):
+    """An ONNX file, with the shapes that its inputs are fixed to.
+
+    It is imported only if the cache does not have what it compiles to.
+    The cache knows it by its bytes and those of its external data: the weights' digests, and a digest of the rest.
+    """
+
+    name: str
+    shapes: Shapes = field(default_factory=dict[str, "Sequence[int | str | None]"])
+
+    @staticmethod
+    def of(path: str | PathLike[str], shapes: Mapping[str, Sequence[int | str | None]] | None = None) -> OnnxFile:
+        """Returns the file of a path; a size of `shapes` that is `DYNAMIC` or None stays as the model has it."""
+        known = {
+            name: [None if size == DYNAMIC else size for size in shape] for name, shape in dict(shapes or {}).items()
+        }
+        return OnnxFile(str(fspath(path)), known)
+
+    @cached_property
+    def weights(self) -> SideFile:
+        """The file's initializers. Raises MirError for a file that cannot be read or is not an ONNX model."""
+        try:
+            return SideFile(Path(self.name), SUFFIX)
+        except OSError as error:
+            raise MirError(Diagnostic(f"{self.name} cannot be read: {error.strerror or error}")) from None
+        except ValueError as error:
+            reason = str(error).removeprefix("the file is not an ONNX model: ")
+            raise MirError(Diagnostic(f"{self.name} is not an ONNX model: {reason}")) from None
+
+    def key(self) -> tuple[str, Sequence[ArrayBox]] | None:
+        """Returns digests of what is not weights, and the weights; None where they cannot be read."""
+        weights = self.weights
+        try:
+            names = list(weights.names())
+            boxes = [hashed(weights.array(each)) for each in names]
+            return repr(["onnx", self.name, weights.rest_digest(), names, self.shapes]), boxes
+        except (OSError, ValueError):
+            return None
+
+    def parse(self) -> ModuleOp:
+        """Imports the model. Raises MirError with all nodes that cannot be imported."""
+        apply()
+        from ...support.deep_stack import in_deep_stack
+        from ...support.verify import verify
+        from .importer import import_model
+        from .model import read_model
+
+        model = read_model(self.name, self.weights)
+
+        def imported() -> ModuleOp:
+            module = import_model(model, self.name, self.shapes, self.weights)
+            verify(module)
+            return module
+
+        return in_deep_stack(imported)

@@ -26,12 +26,13 @@ KINDS = {
     "te": ("te.fuzzer", "TE programs under schedules, against the interpreter without one"),
     "rules": ("rules.fuzzer", "rule sets with planted wrong rules for --check-rules to find"),
     "passes": ("pipelines.fuzzer", "pipelines of passes on programs of every level, checked after each pass"),
+    "onnx": ("onnx_models.fuzzer", "ONNX models, imported and compiled, against onnxruntime"),
     "text": ("text.fuzzer", "damaged texts of every format: read, or refused with a message"),
 }
 
 
 def fuzzer_of(kind: str) -> Any:
-    """Returns the fuzzer of a kind. Raises ImportError where hypothesis is not installed."""
+    """Returns the fuzzer of a kind. Raises ImportError where a package that it needs is missing."""
     return importlib.import_module(f".{KINDS[kind][0]}", __package__).FUZZER
 
 
@@ -132,10 +133,10 @@ def _begin(args: argparse.Namespace) -> int:
     try:
         fuzzer = fuzzer_of(args.kind)
     except ModuleNotFoundError as error:
-        if error.name != "hypothesis":
+        if error.name not in ("hypothesis", "onnx", "onnxruntime"):
             raise
         raise UsageError(
-            f"{args.kind} programs are drawn by hypothesis, which is not installed\nnote: pip install 'mirstack[fuzz]'"
+            f"{args.kind} programs need {error.name}, which is not installed\nnote: pip install 'mirstack[fuzz]'"
         ) from None
     try:
         case = Case.of_file(args.file) if args.file is not None else None

@@ -186,6 +186,7 @@ def _serve(connection: Connection, other: Connection, fuzzer: Fuzzer, limits: Li
     resource.setrlimit(resource.RLIMIT_AS, (limits.memory, limits.memory))
     # Every case is compiled again.
     os.environ["MIRSTACK_CACHE_LIMIT"] = "0"
+    os.environ["MIRSTACK_SPECIALIZE"] = "off"
     # What code leaves unwritten shows, in results and on the heap.
     os.environ["MIRSTACK_POISON"] = "1"
     _fill_what_malloc_returns()

@@ -21,6 +21,9 @@ apply()
 # that ask for `kept_kernels`.
 os.environ["MIRSTACK_CACHE_LIMIT"] = "0"
 
+# Programs of open sizes run the code that serves all sizes. The tests of code for sizes turn it on.
+os.environ["MIRSTACK_SPECIALIZE"] = "off"
+
 # What native code leaves unwritten in its results and its memory shows: numpy would often return the memory of the array compared with.
 os.environ["MIRSTACK_POISON"] = "1"
 

@@ -82,12 +82,9 @@ class GraphBuilder(Emitter):
         self.names.append(name)
         return self.block.insert_arg(type, len(self.block.args))
 
-    def array_constant(self, array: Array, origin: tuple[str, str] | None = None) -> SSAValue:
-        """Creates a constant of the array's own dtype, without a copy; it must not be written to later.
-
-        `origin` is the side file that has the array, and its name there.
-        """
-        attribute = ArrayValueAttr.of(array, origin)
+    def array_constant(self, array: Array) -> SSAValue:
+        """Creates a constant of the array's own dtype, without a copy; it must not be written to later."""
+        attribute = ArrayValueAttr.of(array)
         return self.insert(ir.ConstantOp(attribute, TensorType(dtype_to_type(dtype_name(array)), array.shape)))
 
     def integers(self, values: Sequence[int] | Sequence[Sequence[int]] | int, dtype: str = "int64") -> SSAValue:
@@ -107,7 +104,10 @@ class GraphBuilder(Emitter):
         if not isinstance(op.result.type, TensorType | TupleType):
             infer_result(op)
         folded = self._folded(op)
-        return self.insert(op) if folded is None else folded
+        if folded is None:
+            return self.insert(op)
+        op.erase()  # It must not count as a use of its arguments.
+        return folded
 
     def tuple_parts(self, value: SSAValue) -> list[SSAValue]:
         """Returns the fields of a tuple."""
@@ -344,7 +344,7 @@ class GraphBuilder(Emitter):
             if -1 in sizes and all(isinstance(size, int) for size in own) and 0 not in sizes:
                 rest = prod(size for size in sizes if size != -1)
                 sizes[sizes.index(-1)] = prod(cast("Sequence[int]", own)) // rest
-            return sizes, True
+            return sizes, 0 in sizes
         if 0 in wanted:
             return None
         full = self._all_left(own, wanted)

@@ -3,9 +3,8 @@
 A size is evaluated in a few *worlds*: in each, every open size of the model's inputs is another number. Two sizes are taken to be equal
 if they are equal in all worlds, and a size is fixed if it is the same number in all of them:
 
-    inputs   batch, seq        →  world 0: 1000003, 1000033    world 1: 1500007, 1500019   world 2: 1, 1   world 3: 3, 5
-    shape_of(%x)               →  [1000003, 1000033, 768]       [1500007, 1500019, 768]     …
-    its elements [0, 1] times 12, 64    …
+    inputs   batch, seq        →  world 0: 1071, 1133    world 1: 59975, 59937   world 2: 1, 1   world 3: 3, 5
+    shape_of(%x)       →  [1071, 1133, 768]     [59975, 59937, 768]     [1, 1, 768]     [3, 5, 768]
 
 So shape arithmetic is evaluated by what its operators compute on numbers, and a result's type by its type relation, without a rule for
 each operator. Polynomials that agree at random points are equal with near certainty (Schwartz, 1980); worlds of small sizes tell
@@ -55,8 +54,8 @@ class Sizes:
     def fresh(self) -> OpenSize:
         """Returns a size that is equal to no other."""
         self._count += 1
-        # Products of a few sizes and a channel count stay below 2**63.
-        large = 10_007 + 62 * self._count, 20_011 + 94 * self._count
+        # One world ascends and one descends, so that `min` of two sizes is neither. Products of a few sizes stay below 2**62.
+        large = 1_009 + 62 * self._count, abs(60_013 - 38 * self._count)
         return OpenSize((*large, 1, _SMALL[(self._count - 1) % len(_SMALL)]))
 
 

@@ -1,17 +1,18 @@
 """Compiles a program to an executable: for `mirstack.compile`, `mirstack.build` and `mir-run`.
 
-    file or module       → cache: a program of this text, these options and this machine?
+    SourceText or module → cache: a program of this text, these options and this machine?
                          → parse, the entry with its shapes and what it calls (`entry.py`, `bind_shapes.py`)
                          → compile_program: build.py lowers, LLVM compiles
-                         → load_program: linked, ready to be called (`loading`)
+                         → load_program: linked, ready to be called (`loading`); beside calls, code for sizes (`specialize.py`)
 
 `mir-opt -t llvm|asm` shares the lowering (`build.lower`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...support.diagnostics import Sources
@@ -19,7 +20,7 @@ from ...support.garbage import no_collection
 from ...support.stopwatch import current_span, timed
 from ...support.target import named, require_host
 from ...support.xdsl_patches import apply
-from .source import ProgramSource, TargetName, check_functions
+from .source import SourceText, TargetName, check_functions
 
 if TYPE_CHECKING:
     # A program from the cache needs no xDSL, whose import takes longer than all else: the rest is imported where one is compiled.
@@ -29,14 +30,18 @@ if TYPE_CHECKING:
     from ...dialects.array_box import ArrayBox
     from ...passes.relay.functional.bind_shapes import Shapes
     from ..pipeline import Observer, Options
+    from .cache.kernels import KernelCache
+    from .cache.programs import CachedProgram
     from .loading.executable import Executable
+    from .loading.relay_executable import RelayExecutable
+    from .program import Program
 
 NO_SHAPES: Shapes = {}
 """Parameters keep the shapes that they are declared with."""
 
 
 def compile_source(
-    source: ProgramSource | ModuleOp,
+    source: SourceText | ModuleOp,
     target: TargetName,
     entry: str | None,
     options: Options,
@@ -44,10 +49,12 @@ def compile_source(
     *,
     cache: bool = True,
     shapes: Shapes = NO_SHAPES,
+    specialize: bool = True,
 ) -> Executable:
     """Compiles the entry called `entry`, by default the only one or `main`; a module is used up.
 
-    `shapes` fixes open dimensions of its parameters.
+    `shapes` fixes open dimensions of its parameters. With `specialize`, sizes of others that are met often get code of their own
+    (`specialize.py`).
 
     Raises MirError for what cannot be compiled, or would not run on this machine.
     """
@@ -57,16 +64,16 @@ def compile_source(
     if target == "interp":
         return _interpreted(source, entry, shapes)
     require_host(options.cpu)
-    return _native(source, entry, options, observers, cache, shapes)
+    return _native(source, entry, options, observers, cache, shapes, specialize)
 
 
-def _interpreted(source: ProgramSource | ModuleOp, entry: str | None, shapes: Shapes) -> Executable:
+def _interpreted(source: SourceText | ModuleOp, entry: str | None, shapes: Shapes) -> Executable:
     apply()
     from .entry import find_entry
     from .loading.interpreted_executable import InterpretedExecutable
     from .reachable import apply_ready_schedules
 
-    module = source.parse() if isinstance(source, ProgramSource) else source
+    module = source.parse() if isinstance(source, SourceText) else source
     apply_ready_schedules(module)
     function = find_entry(module, entry)
     _bind(module, function, shapes)
@@ -82,19 +89,20 @@ def _bind(module: ModuleOp, entry: Operation, shapes: Shapes) -> None:
 
 @no_collection()
 def _native(
-    source: ProgramSource | ModuleOp,
+    source: SourceText | ModuleOp,
     entry: str | None,
     options: Options,
     observers: Sequence[Observer],
     cache: bool,
     shapes: Shapes,
+    specialize: bool,
 ) -> Executable:
     """Returns the native executable of an entry: from the cache, or compiled and then cached."""
     from .cache.store import Store
 
     store = Store.open() if cache and not observers else None
     side = None
-    if store is not None and isinstance(source, ProgramSource):
+    if store is not None and isinstance(source, SourceText):
         from .cache.side_arrays import SideArrays
 
         # Weights are read and hashed while the rest is imported.
@@ -115,21 +123,58 @@ def _native(
         if side is not None:
             side.join()
         known = None if place is None else place.load()
+    specialize = specialize and not observers and options.opt_level > 1
     if known is not None:
-        return load_program(known, options)
+        return _specializing(load_program(known, options), source, entry, options, shapes, specialize, cache)
 
     from ..llvm.jit.codegen_process import start as start_codegen
 
     # It starts up while Python reads and lowers.
     start_codegen()
     apply()
+    warnings = len(Sources.current().warnings)
+    kept = source
+    if specialize and not isinstance(source, SourceText) and _has_open_parameters(source, entry, shapes):
+        # Compiling uses the module up. The arrays of the copy are those of the module.
+        kept = source.clone()
+    kernels = None
+    if not observers:
+        from .cache.kernels import KernelCache
+
+        kernels = KernelCache(None if context is None else store, context or b"")
+    program, options, weights = _lowered(source, entry, options, observers, kernels, shapes)
+    executable = load_program(program, options)
+
+    def give_up_weights() -> None:
+        for box in weights:
+            box.give_up()
+
+    # A program with warnings is not cached: it warns again the next time.
+    if place is None or len(Sources.current().warnings) > warnings:
+        give_up_weights()
+    else:
+        place.save(program, give_up_weights)
+        if current_span() is not None:
+            # A measurement includes the writing.
+            wait_for_writing()
+    return _specializing(executable, kept, entry, options, shapes, specialize, cache)
+
+
+def _lowered(
+    source: SourceText | ModuleOp,
+    entry: str | None,
+    options: Options,
+    observers: Sequence[Observer],
+    kernels: KernelCache | None,
+    shapes: Shapes,
+) -> tuple[Program, Options, list[ArrayBox]]:
+    """Returns the program, the options with the name of its entry, and the weights read for it alone."""
     from .compile_program import compile_program
     from .entry import entry_kind, find_entry, name_of
     from .reachable import apply_ready_schedules, only_reachable, side_weights
 
-    warnings = len(Sources.current().warnings)
     weights: list[ArrayBox] = []
-    if isinstance(source, ProgramSource):
+    if isinstance(source, SourceText):
         with timed("parse"):
             source = source.parse()
         # Weights that were read for this program alone. The module is a cycle, which only a collection frees.
@@ -141,24 +186,63 @@ def _native(
     options = replace(options, entry=name_of(function))
     module = only_reachable(source, options.entry)
     check_functions(module, runs=True)
-    kernels = None
-    if not observers:
+    return compile_program(module, function, entry_kind(function), options, observers, kernels), options, weights
+
+
+def _has_open_parameters(module: ModuleOp, entry: str | None, shapes: Shapes) -> bool:
+    """Returns whether the entry is a Relay function with open dimensions that `shapes` does not fix."""
+    from ...dialects.relay.infer.open_checks import is_open
+    from ...dialects.relay.ir import FuncOp
+    from .entry import find_entry
+
+    function = find_entry(module, entry)
+    return isinstance(function, FuncOp) and any(is_open(param.type) for param in function.params)
+
+
+def _specializing(
+    executable: Executable,
+    source: SourceText | ModuleOp,
+    entry: str | None,
+    options: Options,
+    shapes: Shapes,
+    specialize: bool,
+    cache: bool,
+) -> Executable:
+    """Returns the executable, which gets code for sizes if its parameters are open."""
+    if not specialize or not any("?" in param.shape for param in executable.params):
+        return executable
+    from .loading.relay_executable import RelayExecutable
+    from .specialize import Variants, is_wanted
+
+    if not isinstance(executable, RelayExecutable) or not is_wanted():
+        return executable
+    from .cache.keys import context_key
+    from .cache.programs import CachedProgram
+    from .cache.store import Store
+    from .loading.load_program import load_program
+
+    def place_of(fixed: Mapping[str, Sequence[int]], folder: Path | None) -> CachedProgram | None:
+        store = (Store.open() if cache else None) if folder is None else Store(folder)
+        context = context_key(options) or (None if folder is None else b"")
+        if store is None or context is None:
+            return None
+        return CachedProgram.of(source, context, (entry, {**shapes, **fixed}), store)
+
+    def compile_for(fixed: Mapping[str, Sequence[int]], place: CachedProgram) -> None:
+        from ...support.deep_stack import in_deep_stack
+        from ..llvm.jit.codegen_process import start as start_codegen
         from .cache.kernels import KernelCache
 
-        kernels = KernelCache(None if context is None else store, context or b"")
-    program = compile_program(module, function, entry_kind(function), options, observers, kernels)
-    executable = load_program(program, options)
+        start_codegen()
+        apply()
+        kernels = KernelCache(place.store, context_key(options) or b"")
+        program, *_ = in_deep_stack(lambda: _lowered(source, entry, options, (), kernels, {**shapes, **fixed}))
+        place.write(program)
 
-    def give_up_weights() -> None:
-        for box in weights:
-            box.give_up()
+    def load(place: CachedProgram) -> RelayExecutable | None:
+        program = place.load()
+        loaded = None if program is None else load_program(program, options)
+        return loaded if isinstance(loaded, RelayExecutable) else None
 
-    # A program with warnings is not cached: it warns again the next time.
-    if place is None or len(Sources.current().warnings) > warnings:
-        give_up_weights()
-        return executable
-    place.save(program, give_up_weights)
-    if current_span() is not None:
-        # A measurement includes the writing.
-        wait_for_writing()
+    executable.variants = Variants(executable.params, place_of, compile_for, load)
     return executable

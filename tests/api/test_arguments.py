@@ -36,6 +36,7 @@ WRONG: dict[str, Callable[[], object]] = {
     "allow_extern takes a list of names of C functions, not 3": lambda: compiled(allow_extern=3),
     "strict_math is True or False, not 'no'": lambda: compiled(strict_math="no"),
     "cache is True or False, not 'off'": lambda: compiled(cache="off"),
+    "specialize is True or False, not 1": lambda: compiled(specialize=1),
     "shape takes a list of sizes, not 'a'": lambda: m.nd.empty("a"),
     "a size of the shape is an integer from 0 on, not 1.5": lambda: m.nd.empty((2, 1.5)),
     "a size of the shape is an integer from 0 on, not None": lambda: m.nd.empty(None),

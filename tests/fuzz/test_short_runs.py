@@ -6,15 +6,26 @@ import json
 from pathlib import Path
 
 import pytest
+from extras import library
 from mirstack.fuzz.command import KINDS, fuzzer_of, main
 
-COUNTS = {"relay": 3, "tir": 10, "schedules": 10, "te": 15, "rules": 4, "passes": 6, "text": 150}
+COUNTS = {"relay": 3, "tir": 10, "schedules": 10, "te": 15, "rules": 4, "passes": 6, "text": 150, "onnx": 30}
 OURS = ("exception", "hang", "death")
+# ONNX models need packages of an extra.
+EACH_KIND = [pytest.param(kind, marks=[pytest.mark.extra] if kind == "onnx" else []) for kind in KINDS]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+def needed(kind: str) -> None:
+    """Skips a kind whose packages are not installed."""
+    if kind == "onnx":
+        library("onnx", "onnx")
+        library("onnxruntime", "bench")
+
+
+@pytest.mark.parametrize("kind", EACH_KIND)
 def test_short_run(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """No process dies or hangs, most programs are compared, and the counts are written. What differs is for campaigns to show."""
+    needed(kind)
     file = tmp_path / "counts.json"
     code = main([kind, "--count", str(COUNTS[kind]), "--no-reduce", "--limit", "30", "--json", str(file)])
     counts = json.loads(file.read_text())
@@ -25,8 +36,9 @@ def test_short_run(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert last.startswith(f"{kind}, seed 0: {COUNTS[kind]} programs, {sum(counts['refused'].values())} refused")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EACH_KIND)
 def test_same_seed_same_programs(kind: str) -> None:
+    needed(kind)
     fuzzer = fuzzer_of(kind)
     first, again, other = fuzzer.draw(3, 5), fuzzer.draw(3, 5), fuzzer.draw(4, 5)
     assert first.as_file() == again.as_file()
@@ -59,5 +71,5 @@ def test_without_hypothesis(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
     monkeypatch.setattr("mirstack.fuzz.command.fuzzer_of", missing)
     assert main(["relay", "--count", "1"]) == 2
-    said = "relay programs are drawn by hypothesis, which is not installed"
+    said = "relay programs need hypothesis, which is not installed"
     assert capsys.readouterr().err == f"mirstack.fuzz: error: {said}\nnote: pip install 'mirstack[fuzz]'\n"

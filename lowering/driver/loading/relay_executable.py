@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from threading import get_ident
-from typing import Any
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from .arguments import Arguments, flatten_tree, rebuild
 from .call_memory import Context, DynamicOutput, Output, Prepared, output_of
 from .direct_call import DirectCall, direct_call
 from .executable import Array, Executable, Param, as_array, check_array, wrong_count
+
+if TYPE_CHECKING:
+    from ..specialize import Variants
 
 _CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 
@@ -43,7 +47,7 @@ class RelayExecutable(Executable):
     kind = "relay"
 
     def __init__(self, program: RelayProgram, code: CompiledModule, threads: int | None):
-        self.name, self.result_names = program.entry, program.result_names
+        self.name = program.entry
         arguments = Arguments(program.entry, program.params)
         self.params = arguments.tensors
         self._arguments = arguments if arguments.has_tuples else None
@@ -69,6 +73,8 @@ class RelayExecutable(Executable):
         fixed = not (dynamic or any("?" in param.shape for param in self.params))
         self._direct = self._make_direct() if fixed else None
         self._direct_call: Callable[..., Any] = _declined if self._direct is None else self._direct.call
+        self.variants: Variants | None = None
+        """The code for sizes of open dimensions that calls often have."""
 
     @property
     def constant_bytes(self) -> int:
@@ -90,8 +96,23 @@ class RelayExecutable(Executable):
         except MemoryError:
             raise self._no_memory() from None
         if result is NotImplemented:
-            result = self._careful_call(args)
+            result = self._careful_call(args) if self.variants is None else self._sized_call(args, self.variants)
         return rebuild(self._result, list(result)) if self._nested else result
+
+    def _sized_call(self, args: Sequence[Any], variants: Variants) -> Any:
+        """Calls the code for the sizes of the arguments, otherwise the open code."""
+        sizes = variants.sizes_of(args)
+        variant = None if sizes is None else variants.find(sizes)
+        if variant is not None:
+            # Tried first by the next call; it declines arguments of other sizes.
+            self._direct_call = variant._direct_call
+            result = self._direct_call(*args)
+            return variant._careful_call(args) if result is NotImplemented else result
+        start = perf_counter()
+        result = self._careful_call(args)
+        if sizes is not None:
+            variants.met(sizes, perf_counter() - start)
+        return result
 
     def _careful_call(self, args: Sequence[Any]) -> Any:
         """Checks the arguments one by one, and calls the program; returns its array, or a tuple of them."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from ..lowering.driver.preload import preload
 from ..lowering.driver.program import DYNAMIC
-from ..lowering.driver.source import SourceText, TargetName, sources_of
+from ..lowering.driver.source import ProgramSource, SourceText, TargetName, sources_of
 from ..support.arguments import check, integer, items
 from ..support.deep_stack import in_deep_stack
 from ..support.diagnostics import MirError, error_at, file_loc
@@ -48,9 +48,18 @@ def parse(text: str, name: str = "<string>", *, directory: str | PathLike[str] |
 
 
 def load(path: str | PathLike[str]) -> ModuleOp:
-    """Returns the module in a `.mir` file. Raises MirError for a file that cannot be read or is wrong."""
+    """Returns the module in a `.mir` or `.onnx` file. Raises MirError for a file that is wrong."""
     check(path, "path", "the path of a file", str, PathLike)
-    return SourceText.of_file(path).parse()
+    return _source(path).parse()
+
+
+def _source(path: str | PathLike[str], shapes: Mapping[str, Sequence[int]] | None = None) -> ProgramSource:
+    """Returns a file by its extension; an ONNX model takes its shapes when it is imported."""
+    if not str(path).lower().endswith(".onnx"):
+        return SourceText.of_file(path)
+    from ..frontends.onnx.onnx_file import OnnxFile
+
+    return OnnxFile.of(path, shapes)
 
 
 @no_collection()
@@ -70,8 +79,9 @@ def compile(
     shapes: Mapping[str, Sequence[int | str | None]] | None = None,
     specialize: bool = True,
 ) -> Executable:
-    """Compiles an entry of a `.mir` file or of a module (xDSL's or an `IRModule`), which is not changed.
+    """Compiles an entry of a file or a module to an executable.
 
+    `source` is a `.mir` or `.onnx` file, or a module (xDSL's or an `IRModule`), which is not changed.
     `target` is "cpu" for native code or "interp" for the interpreters. `entry` names the function; by default the only
     one, otherwise `main`. `threads` bounds the threads of parallel loops (all cores by default), `opt_level` is 0 to 3, `cpu`
     LLVM's name of the processor (this one by default), `caches` the sizes of its data caches that schedules count on
@@ -111,10 +121,12 @@ def compile(
         allow_extern=_extern_names(allow_extern),
         strict_math=strict_math,
     )
-    read = SourceText.of_file(source) if isinstance(source, str | PathLike) else source
+    read = _source(source, fixed) if isinstance(source, str | PathLike) else source
+    if isinstance(read, ProgramSource) and not isinstance(read, SourceText):
+        fixed = {}
 
     def compiled() -> Executable:
-        taken = read if isinstance(read, SourceText) else _copied(read)
+        taken = read if isinstance(read, ProgramSource) else _copied(read)
         return compile_source(
             taken, target, entry, options, observers, cache=cache, shapes=fixed, specialize=specialize
         )

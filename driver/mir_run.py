@@ -30,7 +30,7 @@ class Executable(Protocol):
     """The part of `mirstack.compile`'s result that is used here.
 
     `kind` is "relay", "te", "tir" or "func". `run` takes arrays by parameter name, all of them, and returns the results by name:
-    `out0`, `out1`, … of Relay, the changed buffers of TE and TIR, both of a `func.func`. It may write into the arguments.
+    those that a Relay entry names, otherwise `out0`, `out1`, … of Relay, the changed buffers of TE and TIR, both of a `func.func`. It may write into the arguments.
     """
 
     @property
@@ -84,13 +84,13 @@ def argument_parser() -> argparse.ArgumentParser:
     """Returns the options of `mir-run`."""
     parser = argparse.ArgumentParser(
         prog="mir-run",
-        description="Compile the entry of a .mir or .mlir file and run it.",
+        description="Compile the entry of a .mir, .mlir or .onnx file and run it.",
         usage="mir-run FILE [--input x=x.npy] [--random SEED] [--output out.npz] [OPTION…] (--help shows all options)",
     )
     suggest_options(parser)
     parser.add_argument("file", metavar="FILE", help="the module to run, - for standard input")
     parser.add_argument(
-        "-f", "--frontend", choices=("mir", "mlir"), help="the file's format, when its name does not tell"
+        "-f", "--frontend", choices=("mir", "mlir", "onnx"), help="the file's format, when its name does not tell"
     )
     parser.add_argument("--entry", metavar="NAME", help="the function to run; by default the only one, otherwise main")
     parser.add_argument(
@@ -161,11 +161,11 @@ def argument_parser() -> argparse.ArgumentParser:
 def compile_entry(args: argparse.Namespace) -> Executable:
     """Compiles the entry that the command line asks for; raises `MirError`."""
     from ..lowering.driver.compile import compile_source
-    from ..lowering.driver.source import SourceText
+    from ..lowering.driver.source import ProgramSource, SourceText
     from ..lowering.externs import names_of
     from ..lowering.pipeline import Options
     from ..support.source_text import source_text
-    from .modules import format_of, read_module
+    from .modules import ONNX, format_of, onnx_file, read_module
     from .sources import read_source
 
     options = Options(
@@ -176,8 +176,12 @@ def compile_entry(args: argparse.Namespace) -> Executable:
         allow_extern=names_of(args.allow_extern),
         strict_math=args.strict_math,
     )
-    program: SourceText | ModuleOp
-    if args.target == "cpu" and format_of(args.file, args.frontend) == "mir":
+    program: ProgramSource | ModuleOp
+    text_format = format_of(args.file, args.frontend)
+    shapes: dict[str, tuple[int, ...]] = args.shape
+    if text_format == ONNX:
+        program, shapes = onnx_file(args.file, args.shape), {}
+    elif args.target == "cpu" and text_format == "mir":
         # As text, which a program that the cache has need not be parsed from.
         source = read_source(args.file)
         Sources.current().add(source.name, source.text)
@@ -187,7 +191,7 @@ def compile_entry(args: argparse.Namespace) -> Executable:
     # One run has no use for what would be ready after it.
     specialize = args.specialize and args.repeat > 1
     return compile_source(
-        program, args.target, args.entry, options, cache=args.cache, shapes=args.shape, specialize=specialize
+        program, args.target, args.entry, options, cache=args.cache, shapes=shapes, specialize=specialize
     )
 
 

@@ -82,9 +82,12 @@ class GraphBuilder(Emitter):
         self.names.append(name)
         return self.block.insert_arg(type, len(self.block.args))
 
-    def array_constant(self, array: Array) -> SSAValue:
-        """Creates a constant of the array's own dtype, without a copy; it must not be written to later."""
-        attribute = ArrayValueAttr.of(array)
+    def array_constant(self, array: Array, origin: tuple[str, str] | None = None) -> SSAValue:
+        """Creates a constant of the array's own dtype, without a copy; it must not be written to later.
+
+        `origin` is the side file that has the array, and its name there.
+        """
+        attribute = ArrayValueAttr.of(array, origin)
         return self.insert(ir.ConstantOp(attribute, TensorType(dtype_to_type(dtype_name(array)), array.shape)))
 
     def integers(self, values: Sequence[int] | Sequence[Sequence[int]] | int, dtype: str = "int64") -> SSAValue:

@@ -13,9 +13,11 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 
+from ...dialects.relay.ir import RESULT_NAMES
+from ...dialects.side_file import SideFile
 from ...support.diagnostics import Diagnostic, MirError, node_loc
 from ...support.garbage import no_collection
 from ..common.graph_builder import GraphBuilder
@@ -39,22 +41,26 @@ UNSUPPORTED = Unsupported()
 
 @no_collection()
 def import_model(
-    model: Any, name: str = "model.onnx", shapes: Mapping[str, Sequence[int | str | None]] | None = None
+    model: Any,
+    name: str = "model.onnx",
+    shapes: Mapping[str, Sequence[int | str | None]] | None = None,
+    weights: SideFile | None = None,
 ) -> ModuleOp:
     """Returns a `ModelProto` as a module whose `main` takes the inputs that are not initializers.
 
-    `name` is the file's name in locations; `shapes` replaces the shapes of inputs. Raises MirError with all nodes that cannot be
-    imported, or where `shapes` do not fit the inputs.
+    `name` is the file's name in locations; `shapes` replaces sizes of inputs, None leaves one as the model has it; `weights` is the
+    model's file, where initializers are read. Raises MirError with all nodes that cannot be imported, or where `shapes` do not fit
+    the inputs.
     """
-    importer = ModelImporter(model, name)
+    importer = ModelImporter(model, name, weights)
     return importer.run(shapes or {})
 
 
 class ModelImporter:
     """Holds everything that the graphs of a model share: operator sets, functions, refused nodes."""
 
-    def __init__(self, model: Any, name: str):
-        self.model, self.file = model, name
+    def __init__(self, model: Any, name: str, weights: SideFile | None = None):
+        self.model, self.file, self.weights = model, name, weights
         self.opsets: dict[str, int] = {_domain(each.domain): each.version for each in model.opset_import}
         self.functions: dict[tuple[str, str, str], Any] = {
             (_domain(each.domain), each.name, getattr(each, "overload", "")): each for each in model.functions
@@ -76,19 +82,24 @@ class ModelImporter:
         if self.refused:
             raise self._refusal()
         results: list[SSAValue] = []
+        names: list[str] = []
         for each in graph.output:
             found = importer.lookup(each.name)
             if isinstance(found, SSAValue):
                 results.append(found)
+                names.append(each.name)
             elif isinstance(found, SequenceValue):
                 results += found.items
+                names += [f"{each.name}.{place}" for place in range(len(found.items))]
             else:
                 raise MirError(
                     Diagnostic(f"{self.file}: output '{each.name}' is not computed by any node", self.location(""))
                 )
         builder.location = node_loc(self.file, "")
         result = results[0] if len(results) == 1 else builder.tuple(results)
-        function = builder.finish_function("main", result)
+        function = builder.finish_function(
+            "main", result, {RESULT_NAMES: ArrayAttr([StringAttr(each) for each in names])}
+        )
         function.location = node_loc(self.file, "")
         return ModuleOp([function])
 
@@ -158,7 +169,7 @@ class ModelImporter:
                             self.location(""),
                         )
                     )
-            own = list(shape)
+            own = [size if given is None else given for given, size in zip(shape, own or shape, strict=False)]
         return builder.parameter(info.name, dtype, own)
 
     def types(self) -> dict[str, Any]:
@@ -224,7 +235,15 @@ class GraphImporter:
 
     def _initializer(self, tensor: Any) -> Value | Unsupported:
         self.builder.location = self.model.location(tensor.name)
-        array = constant_array(tensor)
+        weights = self.model.weights if self.outer is None else None
+        try:
+            if weights is not None and tensor.name in weights:
+                return self.builder.array_constant(weights.array(tensor.name), (weights.name, tensor.name))
+            array = constant_array(tensor)
+        except ValueError as error:
+            raise MirError(
+                Diagnostic(f"the initializer cannot be read: {error}", self.model.location(tensor.name))
+            ) from None
         if array.dtype == object:
             self.model.refuse(tensor.name, "initializer", "texts are not tensors here", ())
             return UNSUPPORTED

@@ -1,6 +1,6 @@
 """Compiles a program to an executable: for `mirstack.compile`, `mirstack.build` and `mir-run`.
 
-    SourceText or module → cache: a program of this text, these options and this machine?
+    file or module       → cache: a program of this text, these options and this machine?
                          → parse, the entry with its shapes and what it calls (`entry.py`, `bind_shapes.py`)
                          → compile_program: build.py lowers, LLVM compiles
                          → load_program: linked, ready to be called (`loading`); beside calls, code for sizes (`specialize.py`)
@@ -20,7 +20,7 @@ from ...support.garbage import no_collection
 from ...support.stopwatch import current_span, timed
 from ...support.target import named, require_host
 from ...support.xdsl_patches import apply
-from .source import SourceText, TargetName, check_functions
+from .source import ProgramSource, TargetName, check_functions
 
 if TYPE_CHECKING:
     # A program from the cache needs no xDSL, whose import takes longer than all else: the rest is imported where one is compiled.
@@ -41,7 +41,7 @@ NO_SHAPES: Shapes = {}
 
 
 def compile_source(
-    source: SourceText | ModuleOp,
+    source: ProgramSource | ModuleOp,
     target: TargetName,
     entry: str | None,
     options: Options,
@@ -67,13 +67,13 @@ def compile_source(
     return _native(source, entry, options, observers, cache, shapes, specialize)
 
 
-def _interpreted(source: SourceText | ModuleOp, entry: str | None, shapes: Shapes) -> Executable:
+def _interpreted(source: ProgramSource | ModuleOp, entry: str | None, shapes: Shapes) -> Executable:
     apply()
     from .entry import find_entry
     from .loading.interpreted_executable import InterpretedExecutable
     from .reachable import apply_ready_schedules
 
-    module = source.parse() if isinstance(source, SourceText) else source
+    module = source.parse() if isinstance(source, ProgramSource) else source
     apply_ready_schedules(module)
     function = find_entry(module, entry)
     _bind(module, function, shapes)
@@ -89,7 +89,7 @@ def _bind(module: ModuleOp, entry: Operation, shapes: Shapes) -> None:
 
 @no_collection()
 def _native(
-    source: SourceText | ModuleOp,
+    source: ProgramSource | ModuleOp,
     entry: str | None,
     options: Options,
     observers: Sequence[Observer],
@@ -102,7 +102,7 @@ def _native(
 
     store = Store.open() if cache and not observers else None
     side = None
-    if store is not None and isinstance(source, SourceText):
+    if store is not None and isinstance(source, ProgramSource):
         from .cache.side_arrays import SideArrays
 
         # Weights are read and hashed while the rest is imported.
@@ -174,7 +174,7 @@ def _lowered(
     from .reachable import apply_ready_schedules, only_reachable, side_weights
 
     weights: list[ArrayBox] = []
-    if isinstance(source, SourceText):
+    if isinstance(source, ProgramSource):
         with timed("parse"):
             source = source.parse()
         # Weights that were read for this program alone. The module is a cycle, which only a collection frees.

@@ -18,7 +18,7 @@ from ....support.external_names import names_one
 from ....support.parallel import in_threads
 from ....support.stopwatch import current_span, in_background, timed
 from ..program import KernelProgram, Program, RelayProgram
-from ..source import SourceText
+from ..source import ProgramSource
 from .keys import digest
 from .side_arrays import SideArrays
 from .store import Buffer, Store
@@ -52,19 +52,16 @@ class CachedProgram:
 
     @staticmethod
     def of(
-        source: SourceText | ModuleOp, context: bytes, entry: Entry, store: Store, weights: SideArrays | None = None
+        source: ProgramSource | ModuleOp, context: bytes, entry: Entry, store: Store, side: SideArrays | None = None
     ) -> CachedProgram | None:
         """Returns the entry of a source, or None where it names what code from outside defines.
 
-        The key of a module is its generic text, with the places in the source, which messages show. A `.mir` text is not parsed;
-        it has no entry where a side file that it may name cannot be read. `weights` are those files' arrays, where reading has begun.
+        The key of a module is its generic text, with the places in the source, which messages show. A file is not parsed;
+        it has no entry where a side file that it may name cannot be read. `side` is its key and arrays, where reading has begun.
         """
-        if isinstance(source, SourceText):
-            found = (weights or SideArrays(source)).join()
-            if found is None or names_one(source.text):
-                return None
-            listed, boxes = found
-            return CachedProgram(store, context, entry, "\n".join(["mir", source.name, *listed, source.text]), boxes)
+        if isinstance(source, ProgramSource):
+            found = source.key() if side is None else side.join()
+            return None if found is None else CachedProgram(store, context, entry, *found)
         from .module_text import module_text
 
         text, boxes = module_text(source)

@@ -47,7 +47,7 @@ class RelayExecutable(Executable):
     kind = "relay"
 
     def __init__(self, program: RelayProgram, code: CompiledModule, threads: int | None):
-        self.name = program.entry
+        self.name, self.result_names = program.entry, program.result_names
         arguments = Arguments(program.entry, program.params)
         self.params = arguments.tensors
         self._arguments = arguments if arguments.has_tuples else None

@@ -134,7 +134,7 @@ def _native(
     apply()
     warnings = len(Sources.current().warnings)
     kept = source
-    if specialize and not isinstance(source, SourceText) and _has_open_parameters(source, entry, shapes):
+    if specialize and not isinstance(source, ProgramSource) and _has_open_parameters(source, entry, shapes):
         # Compiling uses the module up. The arrays of the copy are those of the module.
         kept = source.clone()
     kernels = None
@@ -161,7 +161,7 @@ def _native(
 
 
 def _lowered(
-    source: SourceText | ModuleOp,
+    source: ProgramSource | ModuleOp,
     entry: str | None,
     options: Options,
     observers: Sequence[Observer],
@@ -201,7 +201,7 @@ def _has_open_parameters(module: ModuleOp, entry: str | None, shapes: Shapes) ->
 
 def _specializing(
     executable: Executable,
-    source: SourceText | ModuleOp,
+    source: ProgramSource | ModuleOp,
     entry: str | None,
     options: Options,
     shapes: Shapes,

@@ -54,6 +54,8 @@ class GraphBuilder(Emitter):
         self.block.add_op(end)
         super().__init__(end)
         self.names: list[str] = []
+        self.functions: list[ir.FuncOp] = [] if outer is None else outer.functions
+        """Further functions of the module, which the body calls."""
         self.sizes: Sizes = Sizes() if outer is None else outer.sizes
         self._extents: dict[SSAValue, tuple[Extent, ...]] = {} if outer is None else outer._extents
         self._worlds: dict[SSAValue, list[Array]] = {} if outer is None else outer._worlds

@@ -101,7 +101,7 @@ class ModelImporter:
             "main", result, {RESULT_NAMES: ArrayAttr([StringAttr(each) for each in names])}
         )
         function.location = node_loc(self.file, "")
-        return ModuleOp([function])
+        return ModuleOp([function, *builder.functions])
 
     def location(self, node: str) -> Any:
         """Returns the location of a node."""

@@ -17,7 +17,7 @@ from ...passes.rules.engine.shipped import read_shipped
 from ...support.diagnostics import MirError
 from .node import Node
 
-FILES = ("elementwise.mir", "shape.mir")
+FILES = ("elementwise.mir", "indexing.mir", "shape.mir")
 """The files of rules, in `operators/`."""
 
 

@@ -21,7 +21,11 @@ def _rois(draw: Any, is_align: bool) -> Any:
         "pooled_size": (draw(st.integers(1, 3)), 2), "spatial_scale": draw(st.sampled_from((1.0, 0.5))), "layout": layout,
     }  # fmt: skip
     if is_align:
-        attrs |= {"sample_ratio": draw(st.sampled_from((-1, 2))), "mode": draw(st.sampled_from(("avg", "max")))}
+        attrs |= {
+            "sample_ratio": draw(st.sampled_from((-1, 2))),
+            "mode": draw(st.sampled_from(("avg", "max", "max_pixel"))),
+            "aligned": draw(st.booleans()),
+        }
     data = values((2, draw(st.sampled_from((2, 17))), 5, 6), "float32", draw(seeds))
     count = draw(st.integers(1, 3))
     corner = rng.uniform(-2, 5, (count, 2))
@@ -41,16 +45,19 @@ def _align_reference(a: Any, x: np.ndarray, rois: np.ndarray) -> np.ndarray:
         y, z = min(max(y, 0.0), height - 1), min(max(z, 0.0), width - 1)
         low, left = int(y), int(z)
         high, right = min(low + 1, height - 1), min(left + 1, width - 1)
+        if a.mode == "max_pixel":
+            corners = product(((low, 1 - (y - low)), (high, y - low)), ((left, 1 - (z - left)), (right, z - left)))
+            return max(image[row, column] * p * q for (row, p), (column, q) in corners)
         top = image[low, left] * (1 - (z - left)) + image[low, right] * (z - left)
         bottom = image[high, left] * (1 - (z - left)) + image[high, right] * (z - left)
         return top * (1 - (y - low)) + bottom * (y - low)
 
     for n, (batch, *corner) in enumerate(rois):
         left, top, right, bottom = (np.float32(v) * np.float32(a.spatial_scale) for v in corner)
-        h, w = (
-            max(bottom - top, np.float32(1)) / np.float32(rows),
-            max(right - left, np.float32(1)) / np.float32(columns),
-        )
+        least = np.float32(-np.inf if a.aligned else 1)
+        h, w = max(bottom - top, least) / np.float32(rows), max(right - left, least) / np.float32(columns)
+        if a.aligned:
+            left, top = left - np.float32(0.5), top - np.float32(0.5)
         gh, gw = (a.sample_ratio,) * 2 if a.sample_ratio > 0 else (math.ceil(h), math.ceil(w))
         for c, i, j in product(range(channels), range(rows), range(columns)):
             samples = [
@@ -58,7 +65,7 @@ def _align_reference(a: Any, x: np.ndarray, rois: np.ndarray) -> np.ndarray:
                 for p in range(gh)
                 for q in range(gw)
             ]
-            result[n, c, i, j] = max(samples) if a.mode == "max" else sum(samples) / len(samples)
+            result[n, c, i, j] = sum(samples) / len(samples) if a.mode == "avg" else max(samples)
     return pack(result.astype(np.float32), "NCHW", a.layout)
 
 

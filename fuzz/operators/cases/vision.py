@@ -116,7 +116,7 @@ def _all_classes(draw: Any) -> Any:
     scores = (rng.permutation(batch * classes * count).reshape(batch, classes, count) / 16 - 0.1).astype(np.float32)
     numbers = [draw(st.sampled_from((-1, 2))), draw(st.sampled_from((0.0, 0.3))), draw(st.sampled_from((-1.0, 0.2)))]
     arguments = [np.array(n, t) for n, t in zip(numbers, ("int64", "float32", "float32"), strict=True)]
-    attrs = {"output_format": draw(st.sampled_from(("onnx", "tensorflow")))}
+    attrs = {"output_format": draw(st.sampled_from(("onnx", "tensorflow"))), "strict": draw(st.booleans())}
     return attrs, [_box(rng, (batch, count)), scores, *arguments]
 
 
@@ -128,9 +128,12 @@ def _all_class_reference(a: Any, boxes: np.ndarray, scores: np.ndarray, most: An
             row, kept = scores[b, c], []
             for n in sorted(range(count), key=lambda n, row=row: -row[n]):
                 full = most > 0 and len(kept) >= most
-                if threshold <= 0 or row[n] <= least or full:
+                if row[n] <= least or full or (threshold <= 0 and not a.strict):
                     continue
-                if row[n] > 0 and any(np.float32(iou(boxes[b, k], boxes[b, n])) >= threshold for k in kept):
+                shared = [np.float32(iou(boxes[b, k], boxes[b, n])) for k in kept]
+                if a.strict and any(each > threshold for each in shared):
+                    continue
+                if not a.strict and row[n] > 0 and any(each >= threshold for each in shared):
                     continue
                 kept.append(n)
             found += [(b, c, n) for n in kept]

@@ -20,7 +20,7 @@ ERRORS = [
     ("vision.roi_pool", {"pooled_size": (2, 2), "spatial_scale": 1.0, "layout": "NHWC"}, "1,3,4,4 2,5", "vision.roi_pool: layout='NHWC' must be NCHW"),
     ("vision.roi_align", {"pooled_size": (2, 2), "spatial_scale": 1.0}, "1,3,4,4 2,4", "vision.roi_align: 'rois' (Tensor[(2, 4), float32]) must have rows (batch, left, top, right, bottom)"),
     ("vision.roi_align", {"pooled_size": (2,), "spatial_scale": 1.0}, "1,3,4,4 2,5", "vision.roi_align: pooled_size=[2] must be two positive numbers"),
-    ("vision.roi_align", {"pooled_size": (2, 2), "spatial_scale": 1.0, "mode": "x"}, "1,3,4,4 2,5", "vision.roi_align: mode='x' must be avg or max"),
+    ("vision.roi_align", {"pooled_size": (2, 2), "spatial_scale": 1.0, "mode": "x"}, "1,3,4,4 2,5", "vision.roi_align: mode='x' must be avg, max or max_pixel"),
     ("vision.proposal", {"scales": (8.0,), "ratios": (1.0,)}, "1,4,2,2 1,4,2,2 1,3", "vision.proposal: for 1 anchors 'cls_prob' (Tensor[(1, 4, 2, 2), float32]) must have 2 channels and 'bbox_pred' (Tensor[(1, 4, 2, 2), float32]) 4"),
     ("vision.proposal", {"scales": (8.0,), "ratios": (1.0,)}, "1,2,2,2 1,4,2,2 1,2", "vision.proposal: 'im_info' (Tensor[(1, 2), float32]) must have rows (height, width, scale)"),
     ("vision.proposal", {"scales": (8.0,), "ratios": (1.0,)}, "2,2,2,2 1,4,2,2 2,3", "vision.proposal: 'cls_prob' (Tensor[(2, 2, 2, 2), float32]) and 'bbox_pred' (Tensor[(1, 4, 2, 2), float32]) must have as many images"),

@@ -225,12 +225,18 @@ def _all_class_nms(
         for c in range(classes):
             ranked = order(scores[b, c], 0, False)
             score, box = scores[b, c, ranked], corners(boxes[b, ranked])
-            eligible = (score > least.reshape(())) & (score > -1) & (threshold > 0)
+            eligible = score > least.reshape(())
+            if not attrs.strict:
+                eligible &= (score > -1) & (threshold > 0)
             found = greedy(
                 number,
                 limit,
                 eligible.tolist(),
-                lambda j, box=box, score=score: (overlap(box[j], box) >= threshold) & (score > 0),
+                lambda j, box=box, score=score: (
+                    overlap(box[j], box) > threshold
+                    if attrs.strict
+                    else (overlap(box[j], box) >= threshold) & (score > 0)
+                ),
             )
             rows += [(b, c, int(ranked[j])) for j in found]
     if attrs.output_format == "onnx":
@@ -251,9 +257,9 @@ define(
     _all_class_relation, OpPattern.OPAQUE,
     numpy=_all_class_nms,
     compute=lambda attrs, xs, out: computes.te_all_class_nms(attrs, *xs),
-    attributes=(attr("output_format", "onnx"),),
-    doc="Non-maximum suppression for each class apart: rows (batch, class, box), zeros after them, and how many there are;"
-    " for tensorflow (class, box) and scores of each batch.",
+    attributes=(attr("output_format", "onnx"), attr("strict", False)),
+    doc="Non-maximum suppression for each class apart: rows (batch, class, box), zeros after them, their number; for tensorflow (class,"
+    " box), scores, numbers; `strict`: as ONNX has it, scores may be negative.",
     source="https://onnx.ai/onnx/operators/onnx__NonMaxSuppression.html",
 )  # fmt: skip
 

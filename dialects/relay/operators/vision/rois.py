@@ -236,8 +236,8 @@ def _rois_relation(rel: Relation) -> None:
     pooled = rel.attrs.pooled_size
     if len(pooled) != 2 or any(p < 1 for p in pooled):
         raise rel.fail(f"{rel.operator.name}: pooled_size={list(pooled)} must be two positive numbers")
-    if "mode" in rel.attrs and rel.attrs.mode not in ("avg", "max"):
-        raise rel.fail(f"{rel.operator.name}: mode={rel.attrs.mode!r} must be avg or max")
+    if "mode" in rel.attrs and rel.attrs.mode not in ("avg", "max", "max_pixel"):
+        raise rel.fail(f"{rel.operator.name}: mode={rel.attrs.mode!r} must be avg, max or max_pixel")
     must_have_elements(rel, 0, sizes["N"], [shape_of(rois)[0], sizes["C"]])
     if rel.operator.name == "vision.roi_align" and not all(at_most(1, sizes[axis]) for axis in "HW"):
         raise rel.fail(f"{rel.operator.name}: the images of {show_argument(rel, 0)} have no pixels", argument=0)
@@ -245,8 +245,11 @@ def _rois_relation(rel: Relation) -> None:
     rel.set_result(laid_out(rel, sizes, of, rel.tensor(0).element_type))
 
 
-def _bilinear(x: Array, ys: Array, xs: Array) -> Array:
-    """Samples of x (C, H, W) at each pair of places: (C, len(ys), len(xs)); 0 beyond a pixel outside."""
+def _bilinear(x: Array, ys: Array, xs: Array, largest: bool = False) -> Array:
+    """Returns the samples of x (C, H, W) at each pair of places: (C, len(ys), len(xs)).
+
+    A place more than a pixel outside is 0. With `largest`, a sample is the largest weighted pixel in place of their sum.
+    """
     result: Any = x.astype(ys.dtype)
     for axis, at in ((1, ys), (2, xs)):
         size = x.shape[axis]
@@ -254,7 +257,8 @@ def _bilinear(x: Array, ys: Array, xs: Array) -> Array:
         first = np.floor(inside)
         part = (inside - first).reshape([-1 if a == axis else 1 for a in range(3)])
         low = first.astype(np.int64)
-        result = result.take(low, axis) * (1 - part) + result.take(np.minimum(low + 1, size - 1), axis) * part
+        first, second = result.take(low, axis) * (1 - part), result.take(np.minimum(low + 1, size - 1), axis) * part
+        result = np.maximum(first, second) if largest else first + second
         beyond = ((at < -1) | (at > size)).reshape(part.shape)
         result = np.where(beyond, np.zeros((), ys.dtype), result)
     return result
@@ -290,10 +294,15 @@ def _roi_align(attrs: Attrs, x: Array, rois: Array) -> Array:
         total, is_whole = 1.0, True
         for axis, pooled in enumerate(attrs.pooled_size):
             low, high = roi[2 - axis] * dtype.type(attrs.spatial_scale), roi[4 - axis] * dtype.type(attrs.spatial_scale)
-            step = np.maximum(high - low, dtype.type(1)) / dtype.type(pooled)
+            length = high - low if attrs.aligned else np.maximum(high - low, dtype.type(1))
+            low = low - dtype.type(0.5) if attrs.aligned else low
+            step = length / dtype.type(pooled)
             if not (np.isfinite(low) and np.isfinite(step)):
                 break
             count = attrs.sample_ratio if attrs.sample_ratio > 0 else int(min(np.ceil(step), _MOST_SAMPLES))
+            if count < 1:
+                places.append(np.zeros((pooled, 0), dtype))
+                continue
             starts = low + np.arange(pooled, dtype=dtype)[:, None] * step
             near = _near_samples(starts, step / dtype.type(count), count, data.shape[2 + axis])
             place = starts + (near.astype(dtype) + dtype.type(0.5)) * step / dtype.type(count)
@@ -301,8 +310,11 @@ def _roi_align(attrs: Attrs, x: Array, rois: Array) -> Array:
             total, is_whole = total * count, is_whole and places[-1].shape[1] == count
         if len(places) < 2:
             continue
+        if not all(place.shape[1] for place in places):
+            result[n] = 0
+            continue
         image = data[_image_of(roi, len(data))]
-        samples = _bilinear(image, places[0].reshape(-1), places[1].reshape(-1))
+        samples = _bilinear(image, places[0].reshape(-1), places[1].reshape(-1), attrs.mode == "max_pixel")
         samples = samples.reshape(len(image), *places[0].shape, *places[1].shape)
         if attrs.mode == "avg":
             result[n] = samples.sum((2, 4)) / dtype.type(total)
@@ -318,9 +330,10 @@ define(
     compute=lambda attrs, xs, out: [computes.te_roi_align(attrs, *xs)],
     attributes=(
         attr("pooled_size", kind="ints"), attr("spatial_scale", kind="float"), attr("sample_ratio", -1),
-        attr("layout", "NCHW"), attr("mode", "avg"),
+        attr("layout", "NCHW"), attr("mode", "avg"), attr("aligned", False),
     ),
-    doc="Regions (batch, left, top, right, bottom) of the data, each as a grid of means or maxima of interpolated samples.",
+    doc="Regions (batch, left, top, right, bottom) of the data, each as a grid of means or maxima of interpolated samples; `aligned`"
+    " ones begin half a pixel before and may be smaller than one.",
     source="https://arxiv.org/abs/1703.06870",
 )  # fmt: skip
 

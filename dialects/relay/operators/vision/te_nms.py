@@ -247,11 +247,16 @@ def te_all_class_nms(
     )
 
     def eligible(score: Expr, settings: Sequence[Buffer]) -> Expr:
+        if attrs.strict:
+            return score > settings[2][0]
         minus = te.const(-1.0, score.dtype)
         return te.all(score > settings[2][0], score > minus, settings[1][0] > te.const(0.0, boxes.dtype))
 
     def excludes(a: Sequence[Expr], b: Sequence[Expr], score: Expr, settings: Sequence[Buffer]) -> Expr:
-        return te.all(score > te.const(0.0, score.dtype), overlap(corners(a), corners(b)) >= settings[1][0])
+        shared = overlap(corners(a), corners(b))
+        if attrs.strict:
+            return shared > settings[1][0]
+        return te.all(score > te.const(0.0, score.dtype), shared >= settings[1][0])
 
     def limit(settings: Sequence[Buffer]) -> Expr:
         return te.Select(settings[0][0] > 0, settings[0][0], number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from math import prod
@@ -86,9 +87,10 @@ def _roi_align(attrs: Attrs, of: Layout, data: Tensor, rois: Tensor) -> Tensor:
         low, high = (1, 3) if axis == "W" else (2, 4)
         scale, count = te.const(attrs.spatial_scale, dtype), pooled["HW".index(axis)]
         start, end = (roi[at["N"], corner].astype(dtype) * scale for corner in (low, high))
-        size = te.max(end - start, one)
+        size = end - start if attrs.aligned else te.max(end - start, one)
+        start = start - half if attrs.aligned else start
         step = size / te.const(float(count), dtype)
-        samples = te.ceil(step).astype("int32")
+        samples = te.max(te.ceil(step).astype("int32"), 0)
         begin = start + at[axis].astype(dtype) * step
         is_finite = te.all(te.isfinite(start), te.isfinite(step))
         if attrs.sample_ratio > 0:
@@ -96,7 +98,7 @@ def _roi_align(attrs: Attrs, of: Layout, data: Tensor, rois: Tensor) -> Tensor:
             return _Bin(begin, step, samples, te.const(0, "int32"), samples, is_finite)
         # Those far outside of the image, of which there may be 2^31, are left out.
         few = samples <= FEW_SAMPLES
-        between = step / samples.astype(dtype)
+        between = step / te.max(samples, 1).astype(dtype)
         limit = samples.astype(dtype)
         first = te.max(te.min((te.const(-1.0, dtype) - begin) / between - half, limit), te.const(0.0, dtype))
         last = te.max(te.min((_real(sizes[axis], dtype) - begin) / between - half, limit), te.const(0.0, dtype))
@@ -128,7 +130,8 @@ def _roi_align(attrs: Attrs, of: Layout, data: Tensor, rois: Tensor) -> Tensor:
                     weight = part if weight is None else weight * part
                     where[axis] = te.min(first.astype("int32") + beyond, sizes[axis] - 1)
                 term = x[tuple(of.indices(where))].astype(dtype) * weight
-                total = term if total is None else total + term
+                joined = te.max if attrs.mode == "max_pixel" else operator.add
+                total = term if total is None else joined(total, term)
         return total
 
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
@@ -145,7 +148,9 @@ def _roi_align(attrs: Attrs, of: Layout, data: Tensor, rois: Tensor) -> Tensor:
 
             rows, columns = ends["H"], ends["W"]
             zero = te.const(0.0, dtype)
-            is_whole = te.all(*(end for bin in (rows, columns) for end in (bin.low <= 0, bin.high >= bin.samples)))
+            is_whole = te.all(
+                *(end for bin in (rows, columns) for end in (bin.low <= 0, bin.high >= bin.samples, bin.samples > 0))
+            )
             # A sample outside is 0.
             first = zero if is_mean else te.if_then_else(is_whole, te.const(float("-inf"), dtype), zero)
             with channels() as here:
@@ -163,7 +168,7 @@ def _roi_align(attrs: Attrs, of: Layout, data: Tensor, rois: Tensor) -> Tensor:
                         inside = sample(x, roi, of.logical_indices(here), {"H": row, "W": column})
                         value = te.Select(is_outside, zero, inside)
                         ib.emit(result.vstore(here, result[here] + value if is_mean else te.max(result[here], value)))
-            count = rows.samples.astype(dtype) * columns.samples.astype(dtype)
+            count = te.max(rows.samples, 1).astype(dtype) * te.max(columns.samples, 1).astype(dtype)
             is_finite = te.all(rows.is_finite, columns.is_finite)
             with channels() as here:
                 found = result[here] / count if is_mean else result[here]

@@ -6,6 +6,7 @@ import gc
 import os
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,9 @@ from mirstack.support.xdsl_patches import apply
 
 # As the commands and the API do, before there is any IR; `MIRSTACK_XDSL_PATCHES=0` runs the tests without.
 apply()
+
+# What lowers kernels is imported, so that it does so in this process, where tests watch it (`lowering_process.py`).
+import_module("mirstack.lowering.tir.lower_tir_to_scf")
 
 # Tests compile what they test: programs are not taken from the cache on disk, nor left there. Its own tests turn it on, and those
 # that ask for `kept_kernels`.

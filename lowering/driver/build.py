@@ -27,6 +27,7 @@ from .units import LoweredUnit, Unit, split, unit_passes
 if TYPE_CHECKING:
     from ..llvm.jit.object_pool import ObjectPool
     from .cache.kernels import Candidate, KernelCache
+    from .lowering_process import LoweringProcess
     from .workers import Answer
 
 MOST_THREADS = 5
@@ -230,13 +231,16 @@ def _build_units(work: _Build, units: Sequence[Unit], program: ModuleOp, kernels
     """Compiles units, or takes them from the cache, and joins them to the program."""
     jobs = [_Job.of(unit, kernels) for unit in units]
     if kernels is not None:
-        _build_apart(work, jobs)
+        _build_apart(work, jobs, kernels.process)
     for job in jobs:
         job.join(work, program)
 
 
-def _build_apart(work: _Build, jobs: Sequence[_Job]) -> None:
-    """Compiles kernels that are not in the cache, the largest first, with the help of other processes."""
+def _build_apart(work: _Build, jobs: Sequence[_Job], process: LoweringProcess | None) -> None:
+    """Compiles kernels that are not in the cache, the largest first, with the help of other processes.
+
+    A `process` that was forked before lowers this one's part.
+    """
     from .cache.kernels import finished
     from .workers import Workers
 
@@ -244,12 +248,18 @@ def _build_apart(work: _Build, jobs: Sequence[_Job]) -> None:
     unknown = [(job, job.candidate) for job in first.values() if job.candidate and not job.candidate.is_known()]
     unknown.sort(key=lambda each: -len(each[1].text))
     tasks = [partial(job.compile, work) for job, _ in unknown]
-    with Workers(_workers(len(unknown)), tasks) as workers:
+    with Workers(max(0, _workers(len(unknown)) - (process is not None)), tasks) as workers:
         for job in jobs:
             if job.candidate is None:
                 job.lower(work)
         for task in workers.own_part():
-            unknown[task][0].lower(work)
+            job, candidate = unknown[task]
+            answer = None if process is None else process.lower(candidate, job.unit, work.options.entry)
+            if answer is None:
+                job.lower(work)
+            else:
+                facts, text = answer
+                candidate.keep(facts, work.pool.submit(text))
         work.pool.hurry()
         for task, (facts, data) in workers.answers().items():
             unknown[task][1].keep(facts, finished(data))

@@ -20,7 +20,7 @@ from ...support.garbage import no_collection
 from ...support.stopwatch import current_span, timed
 from ...support.target import named, require_host
 from ...support.xdsl_patches import apply
-from .source import ProgramSource, TargetName, check_functions
+from .source import ProgramSource, SourceText, TargetName, check_functions
 
 if TYPE_CHECKING:
     # A program from the cache needs no xDSL, whose import takes longer than all else: the rest is imported where one is compiled.
@@ -127,22 +127,28 @@ def _native(
     if known is not None:
         return _specializing(load_program(known, options), source, entry, options, shapes, specialize, cache)
 
-    from ..llvm.jit.codegen_process import start as start_codegen
-
-    # It starts up while Python reads and lowers.
-    start_codegen()
-    apply()
-    warnings = len(Sources.current().warnings)
     kept = source
     if specialize and not isinstance(source, ProgramSource) and _has_open_parameters(source, entry, shapes):
         # Compiling uses the module up. The arrays of the copy are those of the module.
         kept = source.clone()
+    from ..llvm.jit.codegen_process import start as start_codegen
+    from .lowering_process import start as start_lowering
+
+    # These start up while Python reads and lowers.
+    start_codegen()
+    process = start_lowering(options) if _has_kernels(source) and not observers else None
+    apply()
+    warnings = len(Sources.current().warnings)
     kernels = None
     if not observers:
         from .cache.kernels import KernelCache
 
-        kernels = KernelCache(None if context is None else store, context or b"")
-    program, options, weights = _lowered(source, entry, options, observers, kernels, shapes)
+        kernels = KernelCache(None if context is None else store, context or b"", process)
+    try:
+        program, options, weights = _lowered(source, entry, options, observers, kernels, shapes)
+    finally:
+        if process is not None:
+            process.close()
     executable = load_program(program, options)
 
     def give_up_weights() -> None:
@@ -158,6 +164,13 @@ def _native(
             # A measurement includes the writing.
             wait_for_writing()
     return _specializing(executable, kept, entry, options, shapes, specialize, cache)
+
+
+def _has_kernels(source: ProgramSource | ModuleOp) -> bool:
+    """Returns whether the source has functions of Relay, whose kernels another process may lower."""
+    if isinstance(source, ProgramSource):
+        return not isinstance(source, SourceText) or "def @" in source.text
+    return any(op.name == "relay.func" for op in source.ops)
 
 
 def _lowered(

@@ -36,6 +36,7 @@ PRELOADED = (
     "lowering.llvm.jit.codegen_process",
     "lowering.llvm.jit.load",
     "lowering.driver.workers",
+    "lowering.driver.lowering_process",
     "support.memory",
     "lowering.driver.compile",
     "lowering.driver.compile_program",

@@ -54,10 +54,10 @@ def can_fork() -> bool:
     """Returns whether the process may fork: on Linux, if other threads only wait for this one."""
     if sys.platform != "linux":
         return False
-    from multiprocessing import current_process
-
     waiting = threading.current_thread() is not threading.main_thread()
-    return threading.active_count() <= 1 + waiting and not current_process().daemon
+    # A process that multiprocessing started has imported it.
+    processes = sys.modules.get("multiprocessing.process")
+    return threading.active_count() <= 1 + waiting and not (processes and processes.current_process().daemon)
 
 
 @dataclass

@@ -15,7 +15,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
@@ -32,6 +32,9 @@ from ...tir.signature import SHAPE
 from ..units import LoweredUnit, Unit
 from .kernel_facts import Facts, Places, declarations_of, facts_of, messages_at, stub_of, type_json
 from .store import Store
+
+if TYPE_CHECKING:
+    from ..lowering_process import LoweringProcess
 
 KIND = "kernel"
 _NAME = "kernel"
@@ -55,9 +58,11 @@ class Known:
 class KernelCache:
     """The kernels of one build: those on disk, and those compiled so far. `context` is part of every key."""
 
-    def __init__(self, store: Store | None, context: bytes):
+    def __init__(self, store: Store | None, context: bytes, process: LoweringProcess | None = None):
         self.store = store
         self.context = context
+        self.process = process
+        """Lowers those that are not known, where there is such a process."""
         self.made: dict[bytes, tuple[Facts, Future[bytes]]] = {}
         """What is kept of kernels that this build made or read, by key."""
         self.fresh: list[bytes] = []

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .api.ir.module import IRModule
     from .api.lower import lower
     from .api.nd import cpu
+    from .api.quantize import quantize
     from .support.diagnostics import MirError
     from .support.stopwatch import timing
 
@@ -55,12 +56,13 @@ _PUBLIC = {
     "lower": "api.lower:lower",
     "parse": "api.compile:parse",
     "preload": "api.compile:preload",
+    "quantize": "api.quantize:quantize",
     "timing": "support.stopwatch:timing",
 }
 
 __all__ = [
-    "Executable", "IRModule", "MirError", "build", "compile", "cpu", "from_onnx", "ir", "load", "lower", "nd", "onnx", "parse", "preload", "relay",
-    "rules", "script", "te", "timing", "tir", "topi", "transform",
+    "Executable", "IRModule", "MirError", "build", "compile", "cpu", "from_onnx", "ir", "load", "lower", "nd", "onnx", "parse", "preload",
+    "quantize", "relay", "rules", "script", "te", "timing", "tir", "topi", "transform",
 ]  # fmt: skip
 
 

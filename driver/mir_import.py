@@ -6,18 +6,12 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..support.deep_stack import in_deep_stack
 from ..support.diagnostics import MirError, Sources, render_all
-from ..support.text import counted, take_name
+from ..support.text import counted
 from .arguments import add_shape, suggest_options
 from .errors import INVALID, OK, UsageError, guarded
-
-if TYPE_CHECKING:
-    from xdsl.dialects.builtin import ModuleOp
-
-    from ..dialects.array_box import ArrayBox
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -47,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
     """Imports the model and writes it; raises UsageError and MirError."""
     from ..parser import print_mir
     from .modules import onnx_file
+    from .write_module import move_weights
 
     output = None if args.output is None else Path(args.output)
     weights = _weights_file(args, output)
@@ -55,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write(print_mir(module))
         return OK
     try:
-        boxes = _move_weights(module, weights)
+        boxes = move_weights(module, weights)
         output.write_text(print_mir(module), encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{error.filename or output}: cannot be written: {error.strerror}") from None
@@ -78,26 +73,6 @@ def _weights_file(args: argparse.Namespace, output: Path | None) -> Path | None:
     if output.suffix != ".mir":
         raise UsageError(f"-o: '{output}' is not a .mir file")
     return path
-
-
-def _move_weights(module: ModuleOp, path: Path) -> list[ArrayBox]:
-    """Writes the constants of a module, except for scalars, into the file that its text refers to."""
-    from ..dialects.array import ArrayValueAttr
-    from ..dialects.side_file import SAFETENSORS_DTYPES, write_safetensors
-    from ..support.walk import walk_ops
-
-    constants = [
-        each.data for op in walk_ops(module) for each in op.properties.values() if isinstance(each, ArrayValueAttr)
-    ]
-    kinds = set(SAFETENSORS_DTYPES.values())
-    found = [box for box in {id(box): box for box in constants}.values() if box.shape and box.dtype in kinds]
-    taken: set[str] = set()
-    names = [take_name(box.origin[1] if box.origin else "constant", taken) for box in found]
-    if found:
-        write_safetensors(path, dict(zip(names, (box.array for box in found), strict=True)))
-    for box, name in zip(found, names, strict=True):
-        box.origin = (path.name, name)
-    return found
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -108,6 +108,7 @@ _TABLE: dict[str, dict[str, str]] = {
     },
     "passes.relay.quantize": {
         "narrow-weights": "constant weights of few rows stay as narrow as they are stored",
+        "quantize-weights": "constant weights of dense layers in 4 or 8 bits, with a scale for each group",
         "to-mixed-precision": "compute in float16 or bfloat16 where that is fast and safe",
         "fake-quantization-to-integer": "do what is between dequantization and quantization in integers",
         "qnn-canonicalize-ops": "quantized operators to plain ones on the integers",

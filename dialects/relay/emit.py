@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects.builtin import DYNAMIC_INDEX, LocationAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from ...support.diagnostics import error_at
+from ...support.diagnostics import MirError, error_at
 from ...support.edit import insert_op_before
 from ...support.locations import fuse_locations
 from . import ir
@@ -58,7 +58,12 @@ class Emitter:
 
     def _typed(self, op: OperatorOp) -> SSAValue:
         op.location = self.location
-        infer_result(op)
+        try:
+            infer_result(op)
+        except MirError:
+            # Its operands must not be used by an op that is nowhere.
+            op.drop_all_references()
+            raise
         return self.insert(op)
 
     def constant(self, value: ArrayLike, dtype: str) -> SSAValue:

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 Attribute = bool | int | float | str | Sequence[int]
 
+__all__ = ["Array", "Attribute", "Function", "Model", "attribute_text", "tensor", "write_safetensors"]
+
 
 class Model:
     """A module in the making: its functions' text, and its weights by name."""

@@ -81,8 +81,15 @@ class IntegerSite:
 Rule: TypeAlias = "Callable[[IntegerSite], tuple[SSAValue, Affine]]"
 
 
+KEEPS_AXES = ("nn.max_pool2d", "image.resize2d")
+"""Operators of the table's `same` whose result has the axes of their argument, where those have sizes that scales go along."""
+
+
 def _same(site: IntegerSite) -> tuple[SSAValue, Affine]:
     """Moves or compares elements only: the integers go the same way."""
+    scales = constant_of(site.type().scale)
+    if (rank_of(site.type().scale) if scales is None else scales.size > 1) and site.op.OPERATOR.name not in KEEPS_AXES:
+        raise NotQuantizable("scales of channels do not follow elements that are moved")
     return site.again(*site.args), site.type()
 
 

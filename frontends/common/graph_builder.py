@@ -159,7 +159,7 @@ class GraphBuilder(Emitter):
 
     def _derived(self, value: SSAValue, shape: Sequence[int]) -> tuple[Extent, ...]:
         """Evaluates the type of an operator's result in each world."""
-        owner, shapes = value.owner, list[Sequence[int]]()
+        owner, shapes = value.owner, list[Sequence[int] | None]()
         if isinstance(owner, ir.LetOp):
             return self.extents(owner.value)
         index: int | None = None
@@ -170,12 +170,13 @@ class GraphBuilder(Emitter):
                 found = self._type_in(owner, world)
                 if index is not None and isinstance(found, TupleType):
                     found = found.types.data[index]
-                if not isinstance(found, TensorType) or DYNAMIC_INDEX in found.get_shape():
-                    break
-                shapes.append(found.get_shape())
-        if len(shapes) < WORLDS:
+                sizes = found.get_shape() if isinstance(found, TensorType) else (DYNAMIC_INDEX,)
+                shapes.append(None if min(sizes, default=0) < 0 else sizes)
+        if not shapes or shapes[0] is None or shapes[1] is None:
             return tuple(self.sizes.fresh() if size == DYNAMIC_INDEX else size for size in shape)
-        sizes = zip(*shapes, strict=True)
+        # An operator may be undefined on small sizes only, as a window that is larger than the image.
+        first = shapes[0]
+        sizes = zip(*[first if each is None else each for each in shapes], strict=True)
         return tuple(
             extent(tuple(found)) if size == DYNAMIC_INDEX else size for size, found in zip(shape, sizes, strict=True)
         )

@@ -80,6 +80,14 @@ def test_comparisons_of_sizes_are_not_decided() -> None:
     np.testing.assert_array_equal(b.array(b.call("equal", size, b.integers([-1]))), [False])
 
 
+def test_a_window_larger_than_small_images() -> None:
+    b = GraphBuilder()
+    x, y = b.parameter("x", "float32", ["n", 3, "h", "w"]), b.parameter("y", "float32", ["n", 3, "h", "w"])
+    one, other = (b.call("nn.max_pool2d", each, pool_size=[20, 20], strides=[2, 2]) for each in (x, y))
+    assert b.extents(one) == b.extents(other) and b.extents(one)[2] != b.extents(one)[3]
+    assert b.elements(b.shape_tensor(one)) == list(b.extents(one))
+
+
 def test_constants_are_folded() -> None:
     b = GraphBuilder()
     shape = b.call("concatenate", b.tuple([b.integers([2]), b.integers([-1])]), axis=0)

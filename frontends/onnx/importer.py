@@ -21,6 +21,7 @@ from ...dialects.side_file import SideFile
 from ...support.diagnostics import Diagnostic, MirError, node_loc
 from ...support.garbage import no_collection
 from ..common.graph_builder import GraphBuilder
+from .inputs import Shapes, create_input, size_of
 from .model import require_onnx
 from .node import Node, Refused
 from .operator_rules import apply_rules
@@ -43,7 +44,7 @@ UNSUPPORTED = Unsupported()
 def import_model(
     model: Any,
     name: str = "model.onnx",
-    shapes: Mapping[str, Sequence[int | str | None]] | None = None,
+    shapes: Shapes | None = None,
     weights: SideFile | None = None,
 ) -> ModuleOp:
     """Returns a `ModelProto` as a module whose `main` takes the inputs that are not initializers.
@@ -68,7 +69,7 @@ class ModelImporter:
         self.refused: list[Diagnostic] = []
         self._types: dict[str, Any] | None = None
 
-    def run(self, shapes: Mapping[str, Sequence[int | str | None]]) -> ModuleOp:
+    def run(self, shapes: Shapes) -> ModuleOp:
         """Imports the main graph."""
         graph = self.model.graph
         builder = GraphBuilder()
@@ -77,7 +78,7 @@ class ModelImporter:
         inputs = [each for each in graph.input if each.name not in known]
         self._check_shapes(shapes, [each.name for each in inputs])
         for each in inputs:
-            importer.values[each.name] = self._parameter(builder, each, shapes.get(each.name))
+            importer.values[each.name] = create_input(builder, self.file, each, shapes)
         importer.convert(graph)
         if self.refused:
             raise self._refusal()
@@ -91,6 +92,8 @@ class ModelImporter:
             elif isinstance(found, SequenceValue):
                 results += found.items
                 names += [f"{each.name}.{place}" for place in range(len(found.items))]
+            elif isinstance(found, EmptyOptional):
+                continue
             else:
                 raise MirError(
                     Diagnostic(f"{self.file}: output '{each.name}' is not computed by any node", self.location(""))
@@ -122,55 +125,12 @@ class ModelImporter:
             )
         return MirError(shown)
 
-    def _check_shapes(self, shapes: Mapping[str, Sequence[int | str | None]], inputs: Sequence[str]) -> None:
+    def _check_shapes(self, shapes: Shapes, inputs: Sequence[str]) -> None:
         for name in shapes:
             if name not in inputs:
                 from ...support.text import nearest_or_all
 
                 raise MirError(Diagnostic(f"{self.file} has no input '{name}'{nearest_or_all(name, inputs)}"))
-
-    def _parameter(self, builder: GraphBuilder, info: Any, shape: Sequence[int | str | None] | None) -> Value:
-        kind = info.type.WhichOneof("value")
-        if kind != "tensor_type":
-            raise MirError(
-                Diagnostic(
-                    f"input '{info.name}' is a {'sequence' if kind == 'sequence_type' else 'value'} that is not a tensor",
-                    self.location(""),
-                ).with_note("inputs must be tensors: the length of a sequence is known only at run time")
-            )
-        tensor = info.type.tensor_type
-        dtype = element_dtype(tensor.elem_type)
-        if dtype is None:
-            raise MirError(
-                Diagnostic(
-                    f"input '{info.name}' has elements of a type that tensors here cannot have", self.location("")
-                )
-            )
-        own: list[int | str | None] = [_size(each) for each in tensor.shape.dim]
-        if not tensor.HasField("shape") and shape is None:
-            raise MirError(
-                Diagnostic(f"input '{info.name}' has no shape", self.location("")).with_note(
-                    f"give one: --shape {info.name}=1,3,224,224, or from_onnx(model, shapes={{'{info.name}': (1, 3, 224, 224)}})"
-                )
-            )
-        if shape is not None:
-            if tensor.HasField("shape") and len(shape) != len(own):
-                raise MirError(
-                    Diagnostic(
-                        f"input '{info.name}' has {len(own)} dimensions, and the given shape {len(shape)}",
-                        self.location(""),
-                    )
-                )
-            for axis, (given, size) in enumerate(zip(shape, own, strict=False)):
-                if isinstance(given, int) and isinstance(size, int) and given != size:
-                    raise MirError(
-                        Diagnostic(
-                            f"dimension {axis} of input '{info.name}' is {size} in the model, not {given}",
-                            self.location(""),
-                        )
-                    )
-            own = [size if given is None else given for given, size in zip(shape, own or shape, strict=False)]
-        return builder.parameter(info.name, dtype, own)
 
     def types(self) -> dict[str, Any]:
         """Returns the types that ONNX infers, by names of values."""
@@ -370,7 +330,7 @@ class GraphImporter:
             if type is None or type.WhichOneof("value") != "tensor_type" or not type.tensor_type.HasField("shape"):
                 continue
             dtype = element_dtype(type.tensor_type.elem_type)
-            sizes = [_size(each) for each in type.tensor_type.shape.dim]
+            sizes = [size_of(each) for each in type.tensor_type.shape.dim]
             if dtype is not None:
                 self.values[output] = self.builder.parameter(f"refused {output}", dtype, sizes)
 
@@ -440,16 +400,6 @@ def _defaults(op_type: str, opset: int, domain: str) -> Mapping[str, Any]:
         for name, attribute in schema.attributes.items()
         if attribute.default_value.type != onnx.AttributeProto.UNDEFINED
     }
-
-
-def _size(dimension: Any) -> int | str | None:
-    """Returns a dimension: a number, a name, or None.
-
-    Some exporters write -1 or "?" for a size that they do not know.
-    """
-    if dimension.HasField("dim_value"):
-        return dimension.dim_value if dimension.dim_value >= 0 else None
-    return dimension.dim_param if dimension.dim_param not in ("", "?") else None
 
 
 def _domain(name: str) -> str:

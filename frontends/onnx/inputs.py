@@ -1,8 +1,9 @@
-"""Creates the parameters of an imported graph: one for a tensor, several for a sequence of known length.
+"""Creates the parameters of an imported graph from its inputs.
 
-x: tensor(float)[batch, 3]                  →  %x: Tensor[(?, 3), float32]
-s: seq(tensor(float)), shapes {"s": [(2,), (3,)]}  →  %s.0: Tensor[(2), float32], %s.1: Tensor[(3), float32]
-o: optional(tensor(float)), shapes {"o": None}     →  no parameter
+A tensor is one parameter, a sequence of known length several, an optional without a value none:
+
+    x: tensor(float)[batch, 3]                         →  %x: Tensor[(?, 3), float32]
+    s: seq(tensor(float)), shapes {"s": [(2,), (3,)]}  →  %s.0: Tensor[(2), float32], %s.1: Tensor[(3), float32]
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ Shapes: TypeAlias = "Mapping[str, Shape | Sequence[Shape] | None]"
 
 
 def create_input(builder: GraphBuilder, file: str, info: Any, shapes: Shapes) -> Value:
-    """Creates the parameters of an input, a `ValueInfoProto`. Raises MirError where its type or shape does not do."""
+    """Creates the parameters of an input, a `ValueInfoProto`.
+
+    Raises MirError where its type cannot be a parameter, or the shape does not fit it.
+    """
     name, type = info.name, info.type
     if type.WhichOneof("value") == "optional_type":
         if name in shapes and shapes[name] is None:
@@ -70,7 +74,8 @@ def _tensor(builder: GraphBuilder, file: str, name: str, tensor: Any, shape: Sha
     for axis, (wanted, size) in enumerate(zip(shape, own, strict=False)):
         if isinstance(wanted, int) and isinstance(size, int) and wanted != size:
             raise _error(file, f"dimension {axis} of input '{name}' is {size} in the model, not {wanted}")
-    return builder.parameter(name, dtype, list(shape))
+    sizes = [size if wanted is None else wanted for wanted, size in zip(shape, own or shape, strict=True)]
+    return builder.parameter(name, dtype, sizes)
 
 
 def size_of(dimension: Any) -> int | str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import mirstack
@@ -74,3 +75,42 @@ def test_all_nodes_that_cannot_be_imported_are_listed() -> None:
         in text
     )
     assert "model.onnx: node 'two': error: Foo: there is no operator own.Foo in opset 3" in text
+
+
+def test_a_sequence_of_given_shapes_is_several_parameters() -> None:
+    helper = onnx.helper
+    element = helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, ["n"])
+    info = helper.make_value_info("s", helper.make_sequence_type_proto(element))
+    graph = helper.make_model(helper.make_graph([helper.make_node("Identity", ["s"], ["y"])], "g", [info], []))
+    graph.graph.output.append(helper.make_value_info("y", helper.make_sequence_type_proto(element)))
+    with pytest.raises(mirstack.MirError) as error:
+        mirstack.from_onnx(graph)
+    assert "model.onnx: error: the length of input 's', a sequence, is not known" in str(error.value)
+    assert "note: give the shapes of its elements: from_onnx(model, shapes={'s': [(2, 3), (4, 3)]})" in str(error.value)
+    compiled = mirstack.compile(mirstack.from_onnx(graph, {"s": [(2,), (3,)]}))
+    assert [param.name for param in compiled.params] == ["s.0", "s.1"]
+    one, other = compiled(np.ones(2, "float32"), np.zeros(3, "float32"))
+    assert (one.shape, other.shape) == ((2,), (3,))
+    # The backend compiles for the shapes that it is called with.
+    prepared = importlib.import_module("mirstack.onnx.backend").prepare(graph)
+    assert [[each.shape for each in prepared.run([[np.ones(count, "float32")] * 2]).y] for count in (1, 4)] == [
+        [(1,), (1,)],
+        [(4,), (4,)],
+    ]
+
+
+def test_inputs_without_a_known_type() -> None:
+    helper = onnx.helper
+    graph = model([helper.make_node("Relu", ["x"], ["y"])], {"x": [2]}, ["y"])
+    graph.graph.input[0].type.tensor_type.ClearField("shape")
+    with pytest.raises(mirstack.MirError) as error:
+        mirstack.from_onnx(graph)
+    assert "model.onnx: error: input 'x' has no shape" in str(error.value)
+    graph.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.STRING
+    with pytest.raises(mirstack.MirError) as error:
+        mirstack.from_onnx(graph)
+    assert "model.onnx: error: input 'x' has elements of a type that tensors here cannot have" in str(error.value)
+    graph.graph.input[0].type.map_type.key_type = onnx.TensorProto.INT64
+    with pytest.raises(mirstack.MirError) as error:
+        mirstack.from_onnx(graph)
+    assert "model.onnx: error: input 'x' is neither a tensor nor a sequence of tensors" in str(error.value)

@@ -256,6 +256,8 @@ class GraphBuilder(Emitter):
             return None
         meaning = cast("Callable[..., Any]", op.OPERATOR.numpy)
         shapes = [[in_world(size, world) for size in self.extents(source)] for world in range(WORLDS)]
+        if any(prod(each) >= 2**62 or min(each, default=0) < 0 for each in shapes):
+            return None
         # Only the shape counts: no memory is taken for the elements.
         return self._note(op, [np.asarray(meaning(op.attrs(), np.broadcast_to(np.zeros(()), each))) for each in shapes])
 

@@ -25,6 +25,18 @@ _SCALARS = {
 }  # fmt: skip
 
 
+_ML_DTYPES = {
+    **{
+        name: name
+        for name in ("bfloat16", "int2", "uint2", "int4", "uint4", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz")
+    },
+    **{name: name for name in ("float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn")},
+    "e4m3_float8": "float8_e4m3fn",
+    "e5m2_float8": "float8_e5m2",
+}
+"""The dtypes that are those of ml_dtypes, and their names there."""
+
+
 class ArrayBox:
     """A numpy array compared by value: same dtype, shape and bytes. The data is hashed once, at first use.
 
@@ -142,16 +154,16 @@ def storage_of(value: object) -> Any:
 
 
 def numpy_dtype(name: str) -> np.dtype[np.generic]:
-    """Returns the numpy dtype that TVM calls `name`, through ml_dtypes for bfloat16, float8 and int4.
+    """Returns the numpy dtype that TVM calls `name`, through ml_dtypes for those that numpy lacks.
 
     Raises TypeError for an unknown name.
     """
     import numpy as np
 
-    if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2", "int4", "uint4"):
+    if name in _ML_DTYPES:
         import ml_dtypes
 
-        return np.dtype(getattr(ml_dtypes, name))
+        return np.dtype(getattr(ml_dtypes, _ML_DTYPES[name]))
     return np.dtype(name)
 
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 Array: TypeAlias = "NDArray[Any]"
 
 
-FOUR_BITS = ("int4", "uint4")
-"""The one-byte dtypes of ml_dtypes, which much of numpy's arithmetic converts to int8."""
+NARROW = {"int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3)}
+"""Ranges of ml_dtypes' integers, of a byte each, which much of numpy's arithmetic converts to int8."""
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
@@ -25,15 +25,15 @@ def is_float(dtype: np.dtype[Any]) -> bool:
 
 def integer_range(dtype: np.dtype[Any]) -> tuple[int, int]:
     """Returns the least and the greatest number of an integer dtype."""
-    if dtype.name in FOUR_BITS:
-        return (-8, 7) if dtype.name == "int4" else (0, 15)
+    if dtype.name in NARROW:
+        return NARROW[dtype.name]
     info = np.iinfo(dtype)
     return int(info.min), int(info.max)
 
 
 def width(dtype: np.dtype[Any]) -> int:
     """Returns the bits of an integer dtype."""
-    return 4 if dtype.name in FOUR_BITS else dtype.itemsize * 8
+    return int(dtype.name.lstrip("uint")) if dtype.name in NARROW else dtype.itemsize * 8
 
 
 def lowest(dtype: np.dtype[Any]) -> Any:
@@ -66,8 +66,15 @@ def convert(x: Array, target: np.dtype[Any]) -> Array:
         below, above = wide < low, wide >= float(high + 1)
         inside = np.where(below | above | np.isnan(wide), 0.0, wide).astype(target)
         return np.where(above, np.asarray(high).astype(target), np.where(below, np.asarray(low).astype(target), inside))
-    if target.name in FOUR_BITS and x.dtype.name in FOUR_BITS:
-        x = x.astype(np.int8)
+    if target.name in NARROW and target.name != x.dtype.name:
+        # Through bytes: ml_dtypes' integers are not converted into each other, nor from large ones by their lowest bits.
+        bits = width(target)
+        low = x.astype(np.int64).astype(np.uint8) & ((1 << bits) - 1)
+        return (low.astype(np.int8) - ((low >> (bits - 1)) << bits).astype(np.int8) * (target.name[0] == "i")).astype(
+            target
+        )
+    if is_float(target) and target.itemsize == 1 and x.dtype != np.float32:
+        x = x.astype(np.float32)
     return x.astype(target)
 
 

@@ -293,9 +293,9 @@ class Interpreter:
             raise error_at(op, f"{op.OPERATOR.name} fails on ({shapes}): {error}") from error
         value = _as_value(result)
         if not use.has_type(value) and isinstance(value, np.ndarray) and value.dtype == np.int8:
-            # numpy computes int8 from int4 and uint4 in many functions.
+            # numpy computes int8 from its narrow integers in many functions.
             names = [a.dtype.name for a in arguments if isinstance(a, np.ndarray)]
-            four = next((name for name in names if name in numeric.FOUR_BITS), "int8")
+            four = next((name for name in names if name in numeric.NARROW), "int8")
             kept = value.astype(numpy_dtype(four))
             value = kept if use.has_type(kept) else value
         if not use.has_type(value):

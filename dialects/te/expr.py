@@ -361,8 +361,8 @@ def bits_of(dtype: str) -> int:
     """Returns the width of a number of this dtype."""
     if dtype == "bool":
         return 1
-    if dtype in ("e4m3_float8", "e5m2_float8"):
-        return 8
+    if "_" in dtype:
+        return 4 if dtype.startswith("float4_") else 8
     return int(dtype.lstrip("abcdefghijklmnopqrstuvwxyz_"))
 
 

@@ -10,8 +10,12 @@ from typing_extensions import TypeIs
 from xdsl.dialects.builtin import (
     ArrayAttr,
     BFloat16Type,
+    Float4E2M1FNType,
     Float8E4M3FNType,
+    Float8E4M3FNUZType,
+    Float8E5M2FNUZType,
     Float8E5M2Type,
+    Float8E8M0FNUType,
     Float16Type,
     Float32Type,
     Float64Type,
@@ -47,10 +51,17 @@ _FLOATS: dict[str, Attribute] = {
     "float64": Float64Type(),
     "e4m3_float8": Float8E4M3FNType(),
     "e5m2_float8": Float8E5M2Type(),
+    "float8_e4m3fnuz": Float8E4M3FNUZType(),
+    "float8_e5m2fnuz": Float8E5M2FNUZType(),
+    "float8_e8m0fnu": Float8E8M0FNUType(),
+    "float4_e2m1fn": Float4E2M1FNType(),
 }
+_FLOAT_ALIASES = {"float8_e4m3fn": "e4m3_float8", "float8_e5m2": "e5m2_float8"}
+"""Newer names of dtypes, which are ml_dtypes' as well."""
 FLOAT_LIMITS = {
     "float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38, "float64": 1.7976931348623157e308,
-    "e4m3_float8": 448.0, "e5m2_float8": 57344.0,
+    "e4m3_float8": 448.0, "e5m2_float8": 57344.0, "float8_e4m3fnuz": 240.0, "float8_e5m2fnuz": 57344.0, "float8_e8m0fnu": 2.0**127,
+    "float4_e2m1fn": 6.0,
 }  # fmt: skip
 """Greatest finite value of each float dtype."""
 _FLOAT_NAMES = {type: name for name, type in _FLOATS.items()}
@@ -175,6 +186,7 @@ def dtype_to_type(dtype: str) -> Attribute:
 
     Raises MirError for an unknown name.
     """
+    dtype = _FLOAT_ALIASES.get(dtype, dtype)
     if dtype in _FLOATS:
         return _FLOATS[dtype]
     if dtype == "int32":

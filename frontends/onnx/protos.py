@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 DTYPES = {
     "FLOAT": "float32", "UINT8": "uint8", "INT8": "int8", "UINT16": "uint16", "INT16": "int16", "INT32": "int32", "INT64": "int64",
     "BOOL": "bool", "FLOAT16": "float16", "DOUBLE": "float64", "UINT32": "uint32", "UINT64": "uint64", "BFLOAT16": "bfloat16",
-    "FLOAT8E4M3FN": "e4m3_float8", "FLOAT8E5M2": "e5m2_float8", "UINT4": "uint4", "INT4": "int4",
+    "FLOAT8E4M3FN": "e4m3_float8", "FLOAT8E5M2": "e5m2_float8", "FLOAT8E4M3FNUZ": "float8_e4m3fnuz",
+    "FLOAT8E5M2FNUZ": "float8_e5m2fnuz", "FLOAT8E8M0": "float8_e8m0fnu", "FLOAT4E2M1": "float4_e2m1fn", "UINT4": "uint4",
+    "INT4": "int4", "UINT2": "uint2", "INT2": "int2",
 }  # fmt: skip
 """Relay's dtypes by ONNX' names of element types."""
 

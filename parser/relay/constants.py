@@ -137,11 +137,8 @@ def _files_of(directory: str) -> list[str]:
 
 
 def _with_type(array: NDArray[np.generic], origin: tuple[str, str] | None = None) -> tuple[ArrayValueAttr, Attribute]:
-    element = dtype_to_type(_TVM_NAMES.get(array.dtype.name, array.dtype.name))
+    element = dtype_to_type(array.dtype.name)
     return ArrayValueAttr.of(array, origin), TensorType(element, list(array.shape))
-
-
-_TVM_NAMES = {"float8_e4m3fn": "e4m3_float8", "float8_e5m2": "e5m2_float8"}
 
 
 def number_of(text: str) -> tuple[Any, str]:

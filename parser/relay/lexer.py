@@ -56,8 +56,9 @@ KEYWORDS = {
     "False": "FALSE", "_": "UNDERSCORE",
 }  # fmt: skip
 SCALARS = frozenset(
-    ["bool", "handle", "bfloat16", "float8_e4m3fn", "float8_e5m2"]
-    + [f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (1, 4, 8, 16, 32, 64)]
+    ["bool", "handle", "bfloat16", "float8_e4m3fn", "float8_e5m2", "e4m3_float8", "e5m2_float8"]
+    + ["float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn"]
+    + [f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (1, 2, 4, 8, 16, 32, 64)]
 )
 
 

@@ -344,7 +344,9 @@ def casts() -> Iterator[Row]:
     yield Row("reinterpret", 'reinterpret(%a, dtype="int32")', "float32", ((-0.0, 1.0, inf),), (-(1 << 31), 0x3F800000, 0x7F800000), "int32")  # fmt: skip
 
 
-FOUR_BITS = ("int4", "uint4")
+FLOAT8 = ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu", "float4_e2m1fn")
+NARROW = ("int4", "uint4", "int2", "uint2", *FLOAT8)
+"""The dtypes that native code holds in bytes: Relay's kernels do, TIR's functions are refused."""
 """Which interpreters compute, and native code refuses."""
 
 
@@ -376,9 +378,29 @@ def four_bits() -> Iterator[Row]:
         yield Row("cast", f'cast(%a, dtype="{target}")', source, (values,), expected, target)
 
 
+def narrow_floats() -> Iterator[Row]:
+    """Floats of eight and four bits are rounded to nearest even; what is too large is what the format has for it."""
+    for target, given, expected in (
+        ("float8_e4m3fn", (448.0, 464.0, 465.0, -inf, nan, 2.0**-10, -0.0, 1.0625), (448.0, 448.0, nan, nan, nan, 0.0, -0.0, 1.0)),
+        ("float8_e5m2", (61439.0, 61440.0, -inf, nan, 2.0**-17, -0.0), (57344.0, inf, -inf, nan, 0.0, -0.0)),
+        ("float8_e4m3fnuz", (247.0, 248.0, inf, nan, -0.0), (240.0, nan, nan, nan, 0.0)),
+        ("float8_e5m2fnuz", (61439.0, 61440.0, inf, nan, -0.0), (57344.0, nan, nan, nan, 0.0)),
+        ("float8_e8m0fnu", (1.0, 3.0, 0.0, -1.0, 2.0**-127, inf), (1.0, 4.0, nan, nan, 2.0**-127, nan)),
+        ("float4_e2m1fn", (7.0, -inf, 2.5, 0.75, -0.25), (6.0, -6.0, 2.0, 1.0, -0.0)),
+    ):  # fmt: skip
+        yield Row("cast", f'cast(%a, dtype="{target}")', "float32", (given,), expected, target)
+        held = tuple(dict.fromkeys(number for number in expected if number == number))
+        yield Row("cast", 'cast(%a, dtype="float32")', target, ((*held, nan) if target != "float4_e2m1fn" else held,),
+            (*held, nan) if target != "float4_e2m1fn" else held, "float32")  # fmt: skip
+    for source, target, given, expected in (
+        ("int32", "int2", (1, 2, 3, -3), (1, -2, -1, 1)), ("float32", "uint2", (7.0, -1.0, 2.5), (3, 0, 2)),
+    ):  # fmt: skip
+        yield Row("cast", f'cast(%a, dtype="{target}")', source, (given,), expected, target)
+
+
 def rows() -> list[Row]:
     """Every elementwise row."""
-    return [*functions(), *integers(), *bools(), *floats(), *casts(), *four_bits()]
+    return [*functions(), *integers(), *bools(), *floats(), *casts(), *four_bits(), *narrow_floats()]
 
 
 TIR: dict[str, str] = {

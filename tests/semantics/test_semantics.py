@@ -14,7 +14,7 @@ from mirstack.dialects.array import numpy_dtype
 from mirstack.dialects.tir.intrinsics import BINARY_MATH, BITWISE, OF_FLOATS, OF_INTEGERS
 from mirstack.lowering.driver.loading.executable import flatten
 from mirstack.support.diagnostics import MirError
-from table import FOUR_BITS, TIR, Array, Row, Whole, rows, wholes
+from table import NARROW, TIR, Array, Row, Whole, rows, wholes
 
 CPUS = ("x86-64", "haswell", "skylake-avx512", "sapphirerapids")
 VECTOR = 33
@@ -38,8 +38,8 @@ def merged(given: Sequence[Row]) -> list[Row]:
 
 
 EVERY = merged(rows())
-ROWS = [row for row in EVERY if not {row.dtype, row.out} & {*FOUR_BITS}]
-"""Those that native code computes."""
+ROWS = [row for row in EVERY if not {row.dtype, row.out} & {*NARROW}]
+"""Those of dtypes that every level of the IR computes in."""
 
 
 def array(dtype: str, values: Sequence[float]) -> np.ndarray[Any, Any]:
@@ -91,11 +91,19 @@ def test_interpreter(size: int) -> None:
     hold(EVERY, size, {"target": "interp"})
 
 
-def test_four_bits_are_refused_by_native_code() -> None:
-    for row in EVERY:
-        if row not in ROWS:
-            with pytest.raises(MirError, match=r"error: dtype u?int4 cannot be compiled for a CPU"):
-                hold([row], 2, {})
+@pytest.mark.parametrize("size", [VECTOR, 1])
+def test_narrow_dtypes_in_native_code(size: int) -> None:
+    hold([row for row in EVERY if row not in ROWS], size, {})
+
+
+def test_narrow_dtypes_are_refused_in_prim_funcs() -> None:
+    text = """@T.prim_func
+def main(A: T.Buffer((4,), "int4"), B: T.Buffer((4,), "int4")):
+    for i in range(4):
+        B[i] = A[i]
+"""
+    with pytest.raises(MirError, match=r"error: dtype int4 cannot be compiled for a CPU"):
+        mirstack.compile(mirstack.parse(text))
 
 
 @pytest.mark.parametrize("cpu", CPUS)

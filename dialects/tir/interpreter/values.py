@@ -24,8 +24,6 @@ Array: TypeAlias = "NDArray[Any]"
 Value: TypeAlias = Any
 """The runtime value of an SSA value: int, bool, numpy scalar, array, Pointer, View or str."""
 
-_ODD_NAMES = {"e4m3_float8": "float8_e4m3fn", "e5m2_float8": "float8_e5m2"}
-
 
 def dtype_of(type: Attribute, where: Operation) -> np.dtype[Any]:
     """Returns the numpy dtype of a scalar type, or of a vector type's elements."""
@@ -34,7 +32,7 @@ def dtype_of(type: Attribute, where: Operation) -> np.dtype[Any]:
     if isinstance(type, HandleType):
         return np.dtype(np.uint64)
     try:
-        return numpy_dtype(_ODD_NAMES.get(name, name))
+        return numpy_dtype(name)
     except TypeError:
         raise error_at(where, f"the interpreter has no arithmetic on {name}") from None
 

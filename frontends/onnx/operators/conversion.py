@@ -14,8 +14,14 @@ from ..protos import element_dtype
 from ..registry import operator
 from ..values import Value
 
-SATURATED = ("e4m3_float8", "e5m2_float8")
+SATURATED = ("e4m3_float8", "e5m2_float8", "float8_e4m3fnuz", "float8_e5m2fnuz")
 """The dtypes that `saturate` is about: a float outside of their range becomes the nearest limit."""
+
+EXPONENT = "float8_e8m0fnu"
+"""The dtype of powers of two, whose casts have a direction of rounding."""
+
+MAGNITUDE, INFINITY = 0x7FFFFFFF, 0x7F800000
+"""The bits of a float32 without its sign, and those of infinity."""
 
 WRAPPED = ("int4", "uint4", "int2", "uint2")
 """The dtypes of which a float outside of their range keeps its lowest bits."""
@@ -89,9 +95,11 @@ def converted(node: Node, data: SSAValue, dtype: str) -> SSAValue:
         return data
     if dtype in SATURATED and int(node.attr("saturate", 1)):
         most = FLOAT_LIMITS[dtype]
-        if source in SATURATED or source == "float16":
+        if "float" in source and source not in ("float32", "float64"):
             data = node.call("cast", data, dtype="float32")
         data = node.call("clip", data, a_min=-most, a_max=most)
+    if dtype == EXPONENT:
+        return _exponent(node, data)
     if dtype in WRAPPED and "float" in source:
         data = node.call("cast", data, dtype="int32")
     return node.call("cast", data, dtype=dtype)
@@ -99,8 +107,31 @@ def converted(node: Node, data: SSAValue, dtype: str) -> SSAValue:
 
 @operator("BitCast")
 def bit_cast(node: Node) -> SSAValue:
-    """Converts `BitCast`, which keeps the bits of each element."""
-    return node.call("reinterpret", node[0], dtype=_dtype(node, node.attr("to")))
+    """Converts `BitCast`, which keeps the bits of each element; a bool is the byte 0 or 1."""
+    dtype = _dtype(node, node.attr("to"))
+    return node.call("cast" if "bool" in (dtype, node.dtype(0)) else "reinterpret", node[0], dtype=dtype)
+
+
+def _exponent(node: Node, data: SSAValue) -> SSAValue:
+    """Returns the powers of two near the magnitudes of `data`, above or below as `round_mode` says."""
+    mode, saturates = str(node.attr("round_mode", "up")), int(node.attr("saturate", 1))
+    if mode not in ("up", "down", "nearest"):
+        raise node.refuse(f"round_mode is '{mode}'; it must be up, down or nearest")
+    call = node.call
+
+    def number(value: int) -> SSAValue:
+        return node.builder.integers(value, "int32")
+
+    bits = call(
+        "bitwise_and", call("reinterpret", call("cast", data, dtype="float32"), dtype="int32"), number(MAGNITUDE)
+    )
+    is_special = call("greater_equal", bits, number(INFINITY))
+    rounded = call("add", bits, number({"up": (1 << 23) - 1, "down": 0, "nearest": (1 << 22) - 1}[mode]))
+    if mode == "nearest":
+        rounded = call("add", rounded, call("cast", call("greater_equal", bits, number(1 << 23)), dtype="int32"))
+    code = call("minimum", call("right_shift", rounded, number(23)), number(254 if saturates else 255))
+    code = call("where", is_special, number(255), code)
+    return call("reinterpret", call("cast", code, dtype="uint8"), dtype=EXPONENT)
 
 
 def _dtype(node: Node, to: Any) -> str:

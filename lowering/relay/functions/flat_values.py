@@ -50,7 +50,7 @@ def item_bytes(dtype: Attribute) -> int:
         case BFloat16Type():
             return 2
         case FixedBitwidthType():
-            return dtype.bitwidth // 8
+            return max(1, dtype.bitwidth // 8)
         case _:
             raise TypeError(f"{dtype} is not an element type of a tensor")
 

@@ -14,9 +14,17 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.relay import ir as relay
 from ....dialects.relay.infer.open_checks import open_checks
-from ....dialects.relay.operator import Compute, OperatorOp
+from ....dialects.relay.operator import Compute, OperatorOp, OpPattern
 from ....dialects.relay.operators.common.open_dims import Place, Sign, calculate
-from ....dialects.relay.types import tensor_leaves
+from ....dialects.relay.operators.common.te_computes import elementwise
+from ....dialects.relay.operators.common.te_narrow_casts import (
+    STORAGE,
+    WIDE,
+    narrow_bits,
+    storage_dtype,
+    te_narrow_cast,
+)
+from ....dialects.relay.types import tensor_leaves, tuple_of
 from ....dialects.te import builder as te
 from ....dialects.te import ops as te_ops
 from ....dialects.te.builder import Tensor
@@ -125,7 +133,7 @@ class _Kernel:
             names = [name.data + (f"_{k}" if len(leaves) > 1 else "") for k in range(len(leaves))]
             if given is None:
                 tensors = [
-                    te.placeholder(self._shape(leaf), type_to_dtype(leaf.element_type), leaf_name)
+                    te.placeholder(self._shape(leaf), _held(leaf), leaf_name)
                     for leaf, leaf_name in zip(leaves, names, strict=True)
                 ]
             else:
@@ -188,6 +196,37 @@ class _Kernel:
                 'compute it in floats, such as cast(%x, dtype="float32"), or run it with `--target interp`',
             ) from error
 
+    def _on_bytes(self, op: OperatorOp, compute: Compute, arguments: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Returns the operator's tensor expression on bytes that hold elements of narrow dtypes.
+
+        What moves elements moves bytes; what computes element by element does so in a wider dtype. Raises MirError for others.
+        """
+        name, results = op.OPERATOR.name, tensor_leaves(op.result.type)
+        given = [type_to_dtype(leaf.element_type) for argument in op.args for leaf in tensor_leaves(argument.type)]
+        wanted = [type_to_dtype(leaf.element_type) for leaf in results]
+        if name in ("cast", "cast_like"):
+            return [te_narrow_cast(arguments[0], given[0], wanted[0])]
+        if name == "reinterpret":
+            return [elementwise(lambda e: e.astype(storage_dtype(wanted[0])), arguments[0], "T_reinterpret")]
+        if name in MOVES:
+            return compute(op.attrs(), arguments, _with_dtypes(op.result.type, STORAGE))
+        if op.OPERATOR.pattern > OpPattern.BROADCAST:
+            narrow = next(dtype for dtype in (*given, *wanted) if dtype in STORAGE)
+            raise error_at(
+                op,
+                f"{name} does not compute with {narrow} in native code",
+                'compute it in a wider dtype, such as cast(%x, dtype="float32"), or run it with `--target interp`',
+            )
+        wide = [
+            te_narrow_cast(x, dtype, WIDE[dtype]) if dtype in STORAGE else x
+            for x, dtype in zip(arguments, given, strict=True)
+        ]
+        computed = compute(op.attrs(), wide, _with_dtypes(op.result.type, WIDE))
+        return [
+            te_narrow_cast(x, x.dtype, dtype) if dtype in STORAGE else x
+            for x, dtype in zip(computed, wanted, strict=True)
+        ]
+
     def _operator(self, op: OperatorOp) -> Sequence[Tensor]:
         operator, attrs = op.OPERATOR, op.attrs()
         compute = operator.compute
@@ -212,7 +251,7 @@ class _Kernel:
             left, right = (calculate(side, size_of, _ON_EXPRESSIONS) for side in (needed.left, needed.right))
             self.sizes.check(needed.rule, left, right, check.message)
         empty = _empty(op.result.type)
-        results = empty or self._computed(op, compute, arguments)
+        results = empty or (self._on_bytes if _is_narrow(op) else self._computed)(op, compute, arguments)
         if operator.extents is not None and not (empty and all(map(_is_static, arguments))):
             self.sizes.define(operator.name, results, operator.extents(attrs, arguments, op.result.type))
         for tensor in results:
@@ -222,12 +261,43 @@ class _Kernel:
         return results
 
 
+MOVES = frozenset({
+    "adv_index", "broadcast_to", "broadcast_to_like", "collapse_sum_like", "concatenate", "copy", "device_copy", "dyn.broadcast_to",
+    "dyn.expand_dims", "dyn.full", "dyn.reshape", "dyn.squeeze", "dyn.strided_slice", "dyn.tile", "dyn.nn.pad", "expand_dims", "full",
+    "full_like", "gather", "gather_nd", "layout_transform", "meshgrid", "ndarray_size", "nn.batch_flatten", "nn.depth_to_space",
+    "nn.mirror_pad", "nn.pad", "nn.space_to_depth", "repeat", "reshape", "reshape_like", "reverse", "reverse_sequence", "shape_of",
+    "slice_like", "split", "squeeze", "stack", "strided_slice", "take", "tile", "transpose", "where",
+})  # fmt: skip
+"""Operators that only move elements of their data, whatever they are."""
+
+
+def _held(type: TensorType[Attribute]) -> str:
+    """Returns the dtype in which kernels hold a tensor's elements."""
+    return storage_dtype(type_to_dtype(type.element_type))
+
+
+def _is_narrow(op: OperatorOp) -> bool:
+    """Returns whether an argument or a result has elements of a narrow dtype."""
+    types = [*(argument.type for argument in op.args), op.result.type]
+    return any(type_to_dtype(leaf.element_type) in STORAGE for type in types for leaf in tensor_leaves(type))
+
+
+def _with_dtypes(type: Attribute, dtypes: Mapping[str, str]) -> Attribute:
+    """Returns a type with the element types that `dtypes` names replaced."""
+    if isinstance(type, TupleType):
+        return tuple_of([_with_dtypes(field, dtypes) for field in type.types.data])
+    if not isinstance(type, TensorType):
+        return type
+    dtype = type_to_dtype(type.element_type)
+    return TensorType(dtype_to_type(dtypes.get(dtype, dtype)), type.get_shape())
+
+
 def _empty(type: Attribute) -> Sequence[Tensor]:
     """Returns tensors for a result type without elements; none for any other type."""
     leaves = tensor_leaves(type)
     if not all(0 in leaf.get_shape() and DYNAMIC_INDEX not in leaf.get_shape() for leaf in leaves):
         return ()
-    return [_zeros(leaf.get_shape(), type_to_dtype(leaf.element_type)) for leaf in leaves]
+    return [_zeros(leaf.get_shape(), _held(leaf)) for leaf in leaves]
 
 
 def _zeros(shape: Sequence[int], dtype: str) -> Tensor:
@@ -259,7 +329,8 @@ def _scalar(op: relay.ConstantOp) -> Tensor:
     value = op.value.array.item()
     type = op.result.type
     assert isinstance(type, TensorType)
-    return Number(te.const(value, type_to_dtype(type.element_type)))
+    dtype = type_to_dtype(type.element_type)
+    return Number(te.const(narrow_bits(value, dtype) if dtype in STORAGE else value, storage_dtype(dtype)))
 
 
 def _projection(op: relay.TupleGetItemOp, values: dict[SSAValue, Sequence[Tensor]]) -> Sequence[Tensor]:

@@ -224,7 +224,7 @@ def bits(type: object) -> int:
 
     if isinstance(type, IntegerType):
         return max(8, type.width.data)
-    return type.bitwidth if isinstance(type, AnyFloat) else 0
+    return max(8, type.bitwidth) if isinstance(type, AnyFloat) else 0
 
 
 define(

@@ -20,6 +20,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.relay import ir
+from ....dialects.relay.infer.open_checks import open_checks
 from ....dialects.relay.ir import (
     CallGlobalOp,
     CallOp,
@@ -182,7 +183,9 @@ def node_pattern(op: Operation) -> OpPattern:
         case OperatorOp():
             types = [op.result.type, *(a.type for a in op.args)]
             dynamic = any(DYNAMIC_INDEX in t.get_shape() for t in types if isinstance(t, TensorType))
-            return OpPattern.OPAQUE if dynamic or op.OPERATOR.stateful else op.OPERATOR.pattern
+            if op.OPERATOR.stateful or (dynamic and not _fuses_open(op)):
+                return OpPattern.OPAQUE
+            return op.OPERATOR.pattern
         case ConstantOp():
             array = op.value.array
             inline = array.ndim == 0 and array.dtype.name in _INLINE_CONSTANTS
@@ -193,6 +196,20 @@ def node_pattern(op: Operation) -> OpPattern:
             return OpPattern.INJECTIVE if _tensors_only(op.tuple_value.type) else OpPattern.OPAQUE
         case _:
             return OpPattern.OPAQUE
+
+
+def _fuses_open(op: OperatorOp) -> bool:
+    """Returns whether an operator on dimensions `?` may be in a kernel with others.
+
+    So may elementwise operators that any sizes fit, and contractions, after which they come. What others check, or compute of sizes,
+    concerns a kernel's arguments.
+    """
+    operator = op.OPERATOR
+    if operator.extents is not None or isinstance(op.result.type, TupleType):
+        return False
+    if operator.pattern == OpPattern.OUT_ELEMWISE_FUSABLE:
+        return True
+    return operator.pattern <= OpPattern.BROADCAST and not open_checks(op)
 
 
 def _tensors_only(type: Attribute) -> bool:

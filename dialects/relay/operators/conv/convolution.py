@@ -255,6 +255,14 @@ def te_pad(x: Tensor, before: Sequence[Any], after: Sequence[Any], value: Any, n
     return te.compute(shape, body, name=name)
 
 
+COLUMNS = 8
+"""Columns of an unknown number that are computed together."""
+
+
+def _has_blocks(layout: Layout) -> bool:
+    return any(block is not None for _, block in layout.dims)
+
+
 def _te_conv(rank: int) -> Any:
     axes = SPATIAL[rank]
 
@@ -269,7 +277,6 @@ def _te_conv(rank: int) -> Any:
         padding = [[0] * len(data_layout.dims) for _ in range(2)]
         for letter, low, high in zip(axes, before, after, strict=True):
             padding[0][place[letter]], padding[1][place[letter]] = low, high
-        padded = te_pad_zero(x, padding[0], padding[1])
         channels, filters = (ANY if (size := constant(dim)) is None else size for dim in (sizes["C"], weights["O"]))
         depthwise = is_depthwise(attrs.groups, channels, filters)
         per_group = 1 if depthwise else weights["I"]
@@ -279,8 +286,18 @@ def _te_conv(rank: int) -> Any:
             result[a] = (free // stride if isinstance(free, int) else te.floordiv(free, stride)) + 1
         kernels = {a: te.reduce_axis((0, weights[a]), name=f"r{a.lower()}") for a in axes}
         rc = te.reduce_axis((0, per_group), name="rc")
+        # An unknown number of columns is computed in blocks: the dimension of columns becomes two.
+        last, split = axes[-1], None
+        if constant(result[last]) is None and constant(weights[last]) is not None and not _has_blocks(out_layout):
+            split = out_layout.places(last)[0]
+            blocks = te.floordiv(result[last] + (COLUMNS - 1), COLUMNS)
+            reached = (blocks * COLUMNS - 1) * attrs.strides[-1] + (weights[last] - 1) * attrs.dilation[-1] + 1
+            padding[1][place[last]] = reached - sizes[last] - padding[0][place[last]]
+        padded = te_pad_zero(x, padding[0], padding[1])
 
         def factors(*i: Expr) -> tuple[Any, Any]:
+            if split is not None:
+                i = (*i[:split], i[split] * COLUMNS + i[split + 1], *i[split + 2 :])
             at = out_layout.logical_indices(i)
             channel = at["C"]
             if depthwise:
@@ -298,8 +315,17 @@ def _te_conv(rank: int) -> Any:
                 data_at[a] = at[a] * stride + kernels[a] * dilation
             return padded(*data_layout.indices(data_at)), w(*kernel_layout.indices({**filter_at, **kernels}))
 
-        reduced = [rc, *kernels.values()]
-        return [sums_of_products(out_layout.physical(result), factors, reduced, dtype, f"conv{rank}d")]
+        reduced, shape = [rc, *kernels.values()], out_layout.physical(result)
+        if split is None:
+            return [sums_of_products(shape, factors, reduced, dtype, f"conv{rank}d")]
+        in_blocks = [*shape[:split], te.floordiv(shape[split] + (COLUMNS - 1), COLUMNS), COLUMNS, *shape[split + 1 :]]
+        whole = sums_of_products(in_blocks, factors, reduced, dtype, f"conv{rank}d_columns")
+
+        def crop(*i: Expr) -> Expr:
+            column = i[split]
+            return whole(*i[:split], te.floordiv(column, COLUMNS), te.floormod(column, COLUMNS), *i[split + 1 :])
+
+        return [te.compute(shape, crop, name=f"conv{rank}d")]
 
     return compute
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
@@ -11,10 +10,8 @@ from ..support.xdsl_patches import apply
 apply()
 
 if TYPE_CHECKING:
+    from ..frontends.onnx.inputs import Shapes
     from .ir.module import IRModule
-
-Shapes = Mapping[str, "Sequence[int | str | None]"]
-"""Shapes by names of inputs; a dimension is a number, a name (equal names are equal sizes), or None for any size."""
 
 
 def from_onnx(model: str | PathLike[str] | Any, shapes: Shapes | None = None) -> IRModule:
@@ -23,8 +20,9 @@ def from_onnx(model: str | PathLike[str] | Any, shapes: Shapes | None = None) ->
         mod = mirstack.from_onnx("resnet18.onnx", shapes={"x": (1, 3, 224, 224)})
 
     Parameters are the inputs that are not initializers, under their names; several outputs are a tuple. `shapes` fixes dimensions that
-    the model leaves open; None leaves one as it is. Needs the package onnx (`pip install 'mirstack[onnx]'`). Raises MirError for a file that cannot be read, and
-    with all nodes that cannot be imported.
+    the model leaves open; None leaves one as it is. Of a sequence it holds the shapes of the elements (`"s": [(2,), (3,)]`, which are
+    parameters `s.0` and `s.1`), of an optional without a value None. Needs the package onnx (`pip install 'mirstack[onnx]'`). Raises
+    MirError for a file that cannot be read, and with all nodes that cannot be imported.
     """
     from ..frontends.onnx.importer import import_model
     from ..frontends.onnx.onnx_file import OnnxFile

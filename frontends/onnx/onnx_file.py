@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from ...dialects.array_box import ArrayBox, hashed
 from ...dialects.side_file import SideFile
@@ -19,10 +19,9 @@ from ...support.xdsl_patches import apply
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-SUFFIX = ".onnx"
+    from .inputs import Shapes
 
-Shapes = Mapping[str, "Sequence[int | str | None]"]
-"""Shapes by names of inputs."""
+SUFFIX = ".onnx"
 
 
 @dataclass(frozen=True)
@@ -34,15 +33,16 @@ class OnnxFile(ProgramSource):
     """
 
     name: str
-    shapes: Shapes = field(default_factory=dict[str, "Sequence[int | str | None]"])
+    shapes: Shapes = field(default_factory=dict[str, "None"])
 
     @staticmethod
-    def of(path: str | PathLike[str], shapes: Mapping[str, Sequence[int | str | None]] | None = None) -> OnnxFile:
+    def of(path: str | PathLike[str], shapes: Shapes | None = None) -> OnnxFile:
         """Returns the file of a path; a size of `shapes` that is `DYNAMIC` or None stays as the model has it."""
         known = {
-            name: [None if size == DYNAMIC else size for size in shape] for name, shape in dict(shapes or {}).items()
+            name: None if shape is None else [None if size == DYNAMIC else size for size in shape]
+            for name, shape in dict(shapes or {}).items()
         }
-        return OnnxFile(str(fspath(path)), known)
+        return OnnxFile(str(fspath(path)), cast("Shapes", known))
 
     @cached_property
     def weights(self) -> SideFile:

@@ -3,8 +3,8 @@
 A size is evaluated in a few *worlds*: in each, every open size of the model's inputs is another number. Two sizes are taken to be equal
 if they are equal in all worlds, and a size is fixed if it is the same number in all of them:
 
-    inputs   batch, seq        →  world 0: 1071, 1133    world 1: 59975, 59937   world 2: 1, 1   world 3: 3, 5
-    shape_of(%x)       →  [1071, 1133, 768]     [59975, 59937, 768]     [1, 1, 768]     [3, 5, 768]
+    inputs   batch, seq        →  world 0: 1068, 1128    world 1: 59975, 59939   world 2: 1, 1   world 3: 3, 5
+    shape_of(%x)       →  [1068, 1128, 768]     [59975, 59939, 768]     [1, 1, 768]     [3, 5, 768]
 
 So shape arithmetic is evaluated by what its operators compute on numbers, and a result's type by its type relation, without a rule for
 each operator. Polynomials that agree at random points are equal with near certainty (Schwartz, 1980); worlds of small sizes tell
@@ -55,7 +55,8 @@ class Sizes:
         """Returns a size that is equal to no other."""
         self._count += 1
         # One world ascends and one descends, so that `min` of two sizes is neither. Products of a few sizes stay below 2**62.
-        large = 1_009 + 62 * self._count, abs(60_013 - 38 * self._count)
+        # Divided by 2, 3, 4, 6 or 12, they leave different remainders: 0, the greatest, 1.
+        large = 1_008 + 60 * self._count, abs(60_011 - 36 * self._count)
         return OpenSize((*large, 1, _SMALL[(self._count - 1) % len(_SMALL)]))
 
 

@@ -209,9 +209,11 @@ def conv_transpose(node: Node) -> SSAValue:
                 totals.append(0 if mode == "VALID" else extra[axis] + reach[axis] - strides[axis])
         if not wanted and mode != "VALID":
             totals = [max(total, 0) for total in totals]
-        small = [total // 2 for total in totals]
-        large = [total - part for total, part in zip(totals, small, strict=True)]
+        small = [max(total, 0) // 2 for total in totals]
+        large = [max(total, 0) - part for total, part in zip(totals, small, strict=True)]
         before, after = (small, large) if mode == "SAME_UPPER" else (large, small)
+        # A result that is larger than all that the elements reach is enlarged at its end.
+        after = [part + min(total, 0) for part, total in zip(after, totals, strict=True)]
     outputs = node.builder.extents(weight)[1]
     result = node.call(
         f"nn.conv{rank}d_transpose",

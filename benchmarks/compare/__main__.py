@@ -78,6 +78,12 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--files", type=Path, default=Path("build/benchmarks"), help="where the workloads' files go")
     parser.add_argument("--costs", action="store_true", help="measure compile time and memory of the models instead")
     parser.add_argument(
+        "--starts",
+        type=int,
+        metavar="N",
+        help="measure cold and warm starts of the models in fresh processes, imports included, beside onnxruntime's: minima of N",
+    )
+    parser.add_argument(
         "--write", action="store_true", help="only write the kept results into the README, and its plots"
     )
     return parser
@@ -122,6 +128,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _write(results)
     workloads = chosen(args, results)
     args.files.mkdir(parents=True, exist_ok=True)
+    if args.starts is not None:
+        return _starts([w for w in workloads if w.family == "model"], engines, args)
     if args.costs:
         return _costs([w for w in workloads if w.family == "model"], engines, args, results, start)
     if args.threads == 1:
@@ -136,6 +144,27 @@ def main(argv: Sequence[str] | None = None) -> int:
             results.put(_setting(args), workload.name, row)
             results.save(args.results)
             _show(workload, row)
+    return 0
+
+
+def _starts(workloads: list[Workload], engines: list[str], args: argparse.Namespace) -> int:
+    from . import start
+    from .material import Material
+
+    print(start.HEADER, flush=True)
+    for workload in workloads:
+        material = Material(workload, args.files)
+        onnx = None
+        if start.ORT in engines:
+            from .engines.onnx_file import exported
+
+            onnx = exported(material)
+        try:
+            found = start.measured(material.source, onnx, args.threads, args.starts)
+        except RuntimeError as error:
+            print(f"{workload.name}: {error}", flush=True)
+            continue
+        print(found.line(workload.name), flush=True)
     return 0
 
 

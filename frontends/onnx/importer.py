@@ -13,11 +13,14 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 
 from ...dialects.relay.ir import RESULT_NAMES
+from ...dialects.relay.operator import is_operator
 from ...dialects.side_file import SideFile
+from ...passes.relay.quantize.fake_quantization_to_integer import FakeQuantizationToInteger
 from ...support.diagnostics import Diagnostic, MirError, node_loc
 from ...support.garbage import no_collection
 from ..common.graph_builder import GraphBuilder
@@ -104,7 +107,10 @@ class ModelImporter:
             "main", result, {RESULT_NAMES: ArrayAttr([StringAttr(each) for each in names])}
         )
         function.location = node_loc(self.file, "")
-        return ModuleOp([function, *builder.functions])
+        module = ModuleOp([function, *builder.functions])
+        if any(is_operator(op, "qnn.quantize") for op in function.body.block.ops):
+            FakeQuantizationToInteger().apply(Context(), module)
+        return module
 
     def location(self, node: str) -> Any:
         """Returns the location of a node."""

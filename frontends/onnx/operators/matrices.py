@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from xdsl.ir import SSAValue
 
+from ....dialects.relay.emit import Emitter
 from ....dialects.relay.operator import OperatorOp, is_operator
 from ..node import Node
 from ..registry import operator
@@ -52,7 +53,7 @@ def matmul(b: GraphBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
 
 def rows_times(b: GraphBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
     """Returns x · y for a matrix y; a constant one is stored as the weight of `nn.dense`."""
-    weight = b.array(y)
+    weight = dense_weight(b, y)
     if b.rank(x) == 1:
         row = rows_times(b, b.call("expand_dims", x, axis=0), y)
         return b.call("squeeze", row, axis=[0])
@@ -60,13 +61,28 @@ def rows_times(b: GraphBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
     is_open = b.rank(x) > 2 and b.static_shape(x) is None
     rows = b.call("reshape", x, newshape=[-1, _inner(b, x, y)]) if is_open else x
     if weight is not None:
-        product = b.call("nn.dense", rows, b.array_constant(weight.T))
+        product = b.call("nn.dense", rows, weight)
     else:
         matrix, is_transposed = untransposed(b, y)
         product = b.call("nn.matmul", rows, matrix, transpose_b=is_transposed)
     if not is_open:
         return product
     return b.call("reshape_like", product, x, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=b.rank(x) - 1)
+
+
+def dense_weight(b: GraphBuilder, y: SSAValue, is_transposed: bool = False) -> SSAValue | None:
+    """Returns a constant or dequantized matrix as the weight of `nn.dense`; None for others."""
+    owner = y.owner
+    if isinstance(owner, OperatorOp) and is_operator(owner, "qnn.dequantize"):
+        weight = b.array(owner.args[0])
+        if weight is None or is_transposed:
+            return None if weight is None else y
+        axis = owner.attrs().axis
+        turned = b.array_constant(weight.T)
+        # Not folded, so that the weight stays in bytes.
+        return Emitter.call(b, "qnn.dequantize", turned, *owner.args[1:], axis=axis if axis < 0 else 1 - axis)
+    weight = b.array(y)
+    return None if weight is None else y if is_transposed else b.array_constant(weight.T)
 
 
 def _inner(b: GraphBuilder, x: SSAValue, y: SSAValue) -> int:
@@ -153,6 +169,8 @@ def gemm(node: Node) -> SSAValue:
         if alpha != 1 and weight.dtype.kind == "f":
             weight, alpha = (weight * alpha).astype(weight.dtype), 1.0
         product = b.call("nn.dense", x, b.array_constant(weight))
+    elif not by_columns and (dequantized := dense_weight(b, y, is_transposed)) is not None:
+        product = b.call("nn.dense", x, dequantized)
     else:
         product = b.call("nn.matmul", x, y, transpose_a=by_columns, transpose_b=is_transposed)
     if alpha != 1:

@@ -30,7 +30,7 @@ NARROW = ("asin", "acos", "atanh")
 POSITIVE = ("log", "log2", "log10", "sqrt", "rsqrt", "acosh", "power")
 UNARY = (
     "exp", "log", "log2", "log10", "sqrt", "rsqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan",
-    "asinh", "acosh", "atanh", "erf", "sigmoid", "negative", "copy", "floor", "ceil", "round", "trunc", "sign", "abs",
+    "asinh", "acosh", "atanh", "erf", "sigmoid", "negative", "copy", "floor", "ceil", "round", "nearbyint", "trunc", "sign", "abs",
     "nn.relu", "nn.softmax", "nn.log_softmax", "nn.batch_flatten", "transpose", "zeros_like", "ones_like",
 )  # fmt: skip
 BROADCAST = ("add", "subtract", "multiply", "divide", "power", "maximum", "minimum")

@@ -96,7 +96,7 @@ gradient("cast", "cast_like")(_undone_by("cast_like"))
     "zeros_like", "ones_like", "zeros", "ones", "dyn.zeros", "dyn.ones", "shape_of", "vm.shape_of", "ndarray_size", "all",
     "any", "isfinite", "isinf", "isnan", "argmax", "argmin", "argsort", "argwhere", "searchsorted", "unravel_index",
     "invert_permutation", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "left_shift", "right_shift",
-    "floor_divide", "trunc_divide", "vision.multibox_prior", "floor", "ceil", "round", "trunc", "sign", "equal",
+    "floor_divide", "trunc_divide", "vision.multibox_prior", "floor", "ceil", "round", "nearbyint", "trunc", "sign", "equal",
     "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "logical_xor",
     "logical_not",
 )  # fmt: skip

@@ -35,7 +35,7 @@ CHANNELS = layout("C")
 
 @layout_rule(
     "exp", "fast_exp", "log", "log2", "log10", "sqrt", "rsqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "fast_tanh",
-    "asin", "acos", "atan", "asinh", "acosh", "atanh", "erf", "fast_erf", "sigmoid", "floor", "ceil", "trunc", "round",
+    "asin", "acos", "atan", "asinh", "acosh", "atanh", "erf", "fast_erf", "sigmoid", "floor", "ceil", "trunc", "round", "nearbyint",
     "sign", "abs", "negative", "logical_not", "bitwise_not", "isnan", "isinf", "isfinite", "copy", "zeros_like",
     "ones_like", "full_like", "clip", "cast", "cast_like", "reinterpret", "fixed_point_multiply", "nn.relu",
     "nn.leaky_relu", "annotation.stop_fusion",

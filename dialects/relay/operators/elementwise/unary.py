@@ -100,6 +100,7 @@ def rounding(
 rounding("floor", lambda x: np.floor(x), lambda x: te.floor(x), "The largest integer not above each element.", source=NUMPY.format("floor"))
 rounding("ceil", lambda x: np.ceil(x), lambda x: te.ceil(x), "The smallest integer not below each element.", source=NUMPY.format("ceil"))
 rounding("trunc", lambda x: np.trunc(x), lambda x: te.trunc(x), "Each element rounded toward zero.", source=NUMPY.format("trunc"))
+rounding("nearbyint", lambda x: np.rint(x), lambda x: te.nearbyint(x), "The nearest integer to each element, of two the even one.", source=C.format("nearbyint"))
 rounding("round", round_half_away, lambda x: te.round(x), "The nearest integer to each element, halves away from zero.", source=C.format("round"))
 # fmt: on
 

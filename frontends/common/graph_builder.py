@@ -299,7 +299,7 @@ class GraphBuilder(Emitter):
         size = self.extents(value)[axis]
         if isinstance(size, int):
             return self.constant(size, dtype)
-        return self.call("take", self.shape_tensor(value, dtype), self.integers(axis), axis=0)
+        return self.call("take", self.shape_tensor(value, dtype), self.integers(axis % self.rank(value)), axis=0)
 
     def sizes_tensor(self, sizes: Sequence[int | SSAValue]) -> SSAValue:
         """Returns a tensor of numbers and tensors of rank 0 (int64), as a shape has them."""

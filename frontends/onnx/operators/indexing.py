@@ -134,8 +134,10 @@ def top_k(node: Node) -> list[Value | None]:
     sizes = list(builder.extents(x))
     sizes[axis] = builder.sizes.fresh() if count is None else count
     most = builder.call("minimum", builder.call("cast", k, dtype="int64"), builder.size(x, axis))
-    found = builder.tuple_parts(builder.call("dyn.topk", x, most, **settings))
-    return [builder.sized(each, sizes) for each in found]
+    one = builder.integers(1)
+    found = builder.tuple_parts(builder.call("dyn.topk", x, builder.call("maximum", most, one), **settings))
+    bounds = builder.integers([0]), builder.reshape(most, [1]), builder.integers([1])
+    return [builder.sized(builder.call("dyn.strided_slice", each, *bounds, axes=[axis]), sizes) for each in found]
 
 
 @operator("Unique", since=11)

@@ -128,6 +128,7 @@ def functions() -> Iterator[Row]:
     )
     yield from unary("round", [(nan, nan), (inf, inf), (-inf, -inf), *zeros, (0.5, 1.0), (-0.5, -1.0), (2.5, 3.0), (-2.5, -3.0), (0.25, 0.0), (-0.25, -0.0)])  # fmt: skip
     yield from unary("round", [(0.49999997, 0.0), (-0.49999997, -0.0), (8388609.0, 8388609.0)], ["float32"])
+    yield from unary("nearbyint", [(nan, nan), (inf, inf), (-inf, -inf), *zeros, (0.5, 0.0), (-0.5, -0.0), (1.5, 2.0), (2.5, 2.0), (-2.5, -2.0)])  # fmt: skip
     yield from unary("abs", [(nan, nan), (-inf, inf), (-0.0, 0.0), (0.0, 0.0)])
     yield from unary("negative", [(nan, nan), (inf, -inf), (0.0, -0.0), (-0.0, 0.0)])
     yield from unary("sign", [(nan, 0.0), (inf, 1.0), (-inf, -1.0), (0.0, 0.0), (-0.0, 0.0)])
@@ -406,7 +407,7 @@ def rows() -> list[Row]:
 TIR: dict[str, str] = {
     **{name: f"T.{name}(%a)" for name in (
         "exp", "log", "log2", "log10", "sqrt", "rsqrt", "sin", "cos", "tan", "sinh", "cosh", "tanh", "asin", "acos", "atan",
-        "asinh", "acosh", "atanh", "erf", "sigmoid", "floor", "ceil", "trunc", "round", "isnan", "isinf", "isfinite", "abs",
+        "asinh", "acosh", "atanh", "erf", "sigmoid", "floor", "ceil", "trunc", "round", "nearbyint", "isnan", "isinf", "isfinite", "abs",
     )},
     **{name: f"T.{name}(%a, %b)" for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "power")},
     "add": "%a + %b", "subtract": "%a - %b", "multiply": "%a * %b", "floor_divide": "%a // %b", "floor_mod": "%a % %b",

@@ -246,11 +246,9 @@ def random(node: Node) -> SSAValue:
 # Texts -----------------------------------------------------------------------------------------------------------------
 
 
-@operator("StringConcat", "StringNormalizer", "StringSplit", "RegexFullMatch", "TfIdfVectorizer", "ImageDecoder")
+@operator("StringConcat", "StringNormalizer", "StringSplit", "RegexFullMatch", "TfIdfVectorizer")
 def text(node: Node) -> SSAValue:
-    """Refuses operators of texts and of encoded images."""
-    if node.op_type == "ImageDecoder":
-        raise node.refuse("images in files' formats are not decoded here: pass the pixels as an input")
+    """Refuses operators of texts."""
     if node.op_type == "TfIdfVectorizer" and all(isinstance(each, SSAValue) for each in node.inputs):
         raise node.refuse("n-grams are not counted here")
     raise node.refuse("texts are not tensors here")

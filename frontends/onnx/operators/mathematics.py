@@ -140,10 +140,23 @@ def lp_normalization(node: Node) -> SSAValue:
 def cumulative(node: Node) -> SSAValue:
     """Converts `CumSum` and `CumProd`; the sums from the end are those of the reversed tensor."""
     x, rank = node[0], node.rank(0)
-    axes = node.integers(1, "the axis")
-    if not axes or not -rank <= axes[0] < rank:
-        raise node.refuse(f"axis {(axes or ['?'])[0]} is outside of a tensor of rank {rank}")
-    axis = axes[0] % rank
+    axes = node.builder.array(node[1])
+    if axes is not None:
+        axis = int(axes.reshape(-1)[0])
+        if not -rank <= axis < rank:
+            raise node.refuse(f"axis {axis} is outside of a tensor of rank {rank}")
+        return _cumulated(node, x, axis % rank)
+    found = _cumulated(node, x, 0)
+    chosen = node.builder.reshape(node[1], [])
+    for axis in range(1, rank):
+        # The axis is computed at run time, and may be counted from the last.
+        is_axis = [node.call("equal", chosen, node.scalar(number, chosen)) for number in (axis, axis - rank)]
+        found = node.call("where", node.call("logical_or", *is_axis), _cumulated(node, x, axis), found)
+    return found
+
+
+def _cumulated(node: Node, x: SSAValue, axis: int) -> SSAValue:
+    """Returns the sums or products up to each element along an axis."""
     is_reversed = bool(node.attr("reverse", 0))
     if is_reversed:
         x = node.call("reverse", x, axis=axis)

@@ -65,6 +65,12 @@ case("ceil", use(array()), by_math(math.ceil))
 case("trunc", use(array()), by_math(math.trunc))
 case("round", use(array()), lambda a, x: half_away(x))
 case("round", use(st.just(np.array([0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997], np.float32))), lambda a, x: np.array([1, -1, 2, 3, -3, 0], np.float32))  # fmt: skip
+case("nearbyint", use(array()), by_math(round))
+case(
+    "nearbyint",
+    use(st.just(np.array([0.5, -0.5, 1.5, 2.5, -2.5], np.float32))),
+    lambda a, x: np.array([0, -0.0, 2, 2, -2], np.float32),
+)
 case("sign", use(array()), lambda a, x: np.sign(x.astype(np.float64)).astype(x.dtype))
 case("abs", use(array()), lambda a, x: np.where(x < 0, np.zeros((), x.dtype) - x, x))
 case("negative", use(array()), lambda a, x: (x.astype(np.float64) * -1).astype(np.int64).astype(x.dtype) if x.dtype.kind in "iu" else (x.astype(np.float64) * -1).astype(x.dtype))  # fmt: skip

@@ -349,9 +349,12 @@ def _is_of_missing(proto: Any, function: Any, node: Node) -> bool:
 
 def _unknown(node: Node) -> Refused:
     from ...support.text import nearest
-    from .registry import converted_operators
+    from .registry import converted_operators, first_opset
 
     full = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+    since = first_opset(node.domain, node.op_type)
+    if since is not None:
+        return Refused(f"{full} is supported from opset {since} on, and the model imports opset {node.opset}")
     near = nearest(node.op_type, [name for domain, name in converted_operators() if domain == node.domain])
     hint = "" if near is None else f"; did you mean {near}?"
     return Refused(

@@ -51,6 +51,13 @@ def find_converter(domain: str, name: str, opset: int) -> Converter | None:
     return found
 
 
+def first_opset(domain: str, name: str) -> int | None:
+    """Returns the first opset of which an operator is converted; None where it never is."""
+    load()
+    versions = _CONVERTERS.get((domain, name))
+    return versions[0][0] if versions else None
+
+
 def converted_operators() -> list[tuple[str, str]]:
     """Returns domain and name of all operators that a Python function converts."""
     load()

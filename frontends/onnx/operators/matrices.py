@@ -157,7 +157,7 @@ def _one_batch(b: GraphBuilder, value: SSAValue) -> SSAValue:
     return value
 
 
-@operator("Gemm", since=7)
+@operator("Gemm")
 def gemm(node: Node) -> SSAValue:
     """Lowers `Gemm` to `nn.dense` (a constant B) or `nn.matmul`, times alpha, plus beta times C."""
     b, x, y = node.builder, node[0], node[1]

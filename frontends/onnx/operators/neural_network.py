@@ -502,10 +502,12 @@ def max_unpool(node: Node) -> SSAValue:
 def _is_training(node: Node) -> bool:
     if node.opset >= 14:
         return bool(node.attr("training_mode", 0))
+    if node.opset < 7:
+        return not node.attr("is_test", 0)
     return len([name for name in node.outputs if name]) > 1
 
 
-@operator("BatchNormalization", since=7)
+@operator("BatchNormalization")
 def batch_normalization(node: Node) -> list[Value | None]:
     """Lowers `BatchNormalization` to `nn.batch_norm`; in training to the batch's own mean and variance."""
     epsilon, rank = float(node.attr("epsilon", 1e-5)), node.rank(0)

@@ -33,6 +33,7 @@ from .contraction.fused_columns import find_run, merge_run, merging_pays
 from .contraction.grouped_convolution import find_groups, split_groups
 from .elementwise import schedule_elementwise
 from .loop_nests import block_of
+from .open_windows import schedule_open_window
 from .packed_weights import find_packed_products, schedule_packed_product
 from .reduction import few_rows, schedule_reduction, schedule_rows, shared_rows
 from .refusals import tolerating
@@ -83,7 +84,12 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target, s
     for stages in find_stages([b for b in blocks if b.parent is not None]):
         with tolerating("winograd's convolution", _main_block(stages)):
             schedule_winograd(sch, stages, target)
-    rules = (("merged rows", _merge_rows), ("windows", _schedule_window), ("contractions", _schedule_contraction))
+    rules = (
+        ("merged rows", _merge_rows),
+        ("windows", _schedule_window),
+        ("contractions", _schedule_contraction),
+        ("windows of open sizes", schedule_open_window),
+    )
     for rule, schedule in rules:
         # Contractions before what is left: they take what follows them along, and its handle with it.
         for handle in handles:

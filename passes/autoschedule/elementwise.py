@@ -14,7 +14,7 @@ from .block_shape import MANY, Shape, lanes_of_block, shape_of
 from .copies.permuted import schedule_disordered, schedule_pieces, schedule_shuffled, split_repeated_row
 from .copies.transpose import schedule_transposed, transposed_axis
 from .loop_nests import block_of, extent_of, parallelize, vectorize_loop
-from .vector_axes import contiguous_suffix
+from .vector_axes import column_block, contiguous_suffix
 
 UNROLL = 4
 """Vectors per iteration of the inner loop, to keep several loads in flight."""
@@ -40,6 +40,13 @@ def schedule_elementwise(sch: Schedule, block: BlockRV, target: Target) -> None:
         schedule_transposed(sch, block, shape, across, target)
         return
     suffix = contiguous_suffix(shape)
+    columns = None if suffix else column_block(shape)
+    if columns is not None and shape.extent(shape.spatial[-1]) is None:
+        # A vector of such a row: the quotient is the loop around it.
+        head, tail = sch.split(loops[-1], [None, columns])
+        sch.vectorize(tail)
+        parallelize(sch, [*loops[:-1], head], work, target)
+        return
     if not suffix and split_repeated_row(sch, block, shape, target):
         schedule_elementwise(sch, block, target)
         return

@@ -6,7 +6,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects.arith import Analyzer, Expr
 from ...dialects.arith.expr import free_vars
-from ..tir.buffers.strides import memory_extents
+from ..tir.buffers.strides import extents_of, memory_extents
 from .block_shape import Shape
 
 
@@ -72,6 +72,26 @@ def _fits(
     if extents is None:
         return False
     return all(shape.extent(a) == e for a, e in zip(chosen[1:], extents[len(extents) - count + 1 :], strict=True))
+
+
+def column_block(shape: Shape) -> int | None:
+    """Returns the length of the rows that a block reads along its last axis: 8 of `A[…, j // 8, j % 8]`.
+
+    None where no buffer of such rows is read, or several of different ones.
+    """
+    if not shape.spatial:
+        return None
+    analyzer = Analyzer()
+    axis = analyzer.expr(shape.spatial[-1])
+    found: set[int] = set()
+    for load in shape.loads:
+        if len(load.indices) < 2:
+            continue
+        *_, row, place = load.indices
+        length = extents_of(analyzer, load.buffer)[-1].value
+        if length is not None and length > 1 and place == axis % length and row == axis // length:
+            found.add(length)
+    return found.pop() if len(found) == 1 else None
 
 
 def _nested(e: Expr, axis: Expr) -> bool:

@@ -143,10 +143,11 @@ def _stays(e: Expr, home: Block, around: set[Block]) -> bool:
 
 def compact(alloc: tir.AllocBufferOp) -> None:
     """Shrinks one buffer."""
-    shape = alloc.result.type.static_shape
+    # None for extents that are not numbers.
+    shape = [dim.value.data if isinstance(dim, IntegerAttr) else None for dim in alloc.result.type.shape.data]
     touches = _touches(alloc)
     home, alloc_block = alloc.parent_op(), alloc.parent
-    if shape is None or not shape or alloc.stride_dims.data or not touches or home is None or alloc_block is None:
+    if not shape or alloc.stride_dims.data or not touches or home is None or alloc_block is None:
         return
     if not any(t.counts for t in touches):
         return
@@ -189,10 +190,13 @@ def compact(alloc: tir.AllocBufferOp) -> None:
     extents: list[int] = []
     for dim, extent in enumerate(shape):
         base, size = bases[dim], most[dim] - least[dim] + 1
-        if whole[dim] or base is None or size > extent:
+        if extent is None and (whole[dim] or base is None or alloc.elem_offset is not None or alloc.data is not None):
+            return
+        if extent is not None and (whole[dim] or base is None or size > extent):
             starts.append(Expr((), 0))
             extents.append(extent)
         else:
+            assert base is not None
             starts.append(base + least[dim])
             extents.append(size)
     # A buffer of the right size may still be indexed from where its box begins.
@@ -206,9 +210,15 @@ def compact(alloc: tir.AllocBufferOp) -> None:
 def _resize(alloc: tir.AllocBufferOp, extents: list[int]) -> None:
     """Replaces the allocation by one of the new shape."""
     old = alloc.result.type
-    dims = [integer(e, d.type) for e, d in zip(extents, old.shape.data, strict=True) if isinstance(d, IntegerAttr)]
-    type_ = tir.BufferType(ArrayAttr(dims), old.dtype, old.scope)
-    new = tir.AllocBufferOp.create(operands=list(alloc.operands), properties=alloc.properties, result_types=[type_])
+    if old.static_shape is None:
+        # Its extents are numbers now, so that it has no operands.
+        kept = {name: value for name, value in alloc.properties.items() if name in ("data_alignment", "offset_factor")}
+        type_ = tir.BufferType.get(extents, old.dtype, old.scope.data)
+        new = tir.AllocBufferOp(alloc.var_name.data, type_, properties=kept)
+    else:
+        dims = [integer(e, d.type) for e, d in zip(extents, old.shape.data, strict=True) if isinstance(d, IntegerAttr)]
+        type_ = tir.BufferType(ArrayAttr(dims), old.dtype, old.scope)
+        new = tir.AllocBufferOp.create(operands=list(alloc.operands), properties=alloc.properties, result_types=[type_])
     new.location = alloc.location
     insert_op_before(new, alloc)
     new.result.name_hint = alloc.result.name_hint

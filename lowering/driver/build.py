@@ -247,6 +247,8 @@ def _build_apart(work: _Build, jobs: Sequence[_Job], process: LoweringProcess | 
     first = {job.candidate.key: job for job in reversed(jobs) if job.candidate is not None}
     unknown = [(job, job.candidate) for job in first.values() if job.candidate and not job.candidate.is_known()]
     unknown.sort(key=lambda each: -len(each[1].text))
+    if process is not None and not unknown:
+        process.close()
     tasks = [partial(job.compile, work) for job, _ in unknown]
     with Workers(max(0, _workers(len(unknown)) - (process is not None)), tasks) as workers:
         for job in jobs:

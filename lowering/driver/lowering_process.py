@@ -18,6 +18,7 @@ import signal
 import socket
 import struct
 import sys
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -44,7 +45,10 @@ class LoweringProcess:
         """Forks. Raises OSError where the system starts no process."""
         here, there = socket.socketpair()
         self._channel = here
-        self.number = os.fork()
+        with warnings.catch_warnings():
+            # Python warns of other threads, of which there is only one that waits for this one (`can_fork`).
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self.number = os.fork()
         if self.number == 0:
             try:
                 here.close()
@@ -79,7 +83,9 @@ class LoweringProcess:
         return None if facts is None else (facts, text)
 
     def close(self) -> None:
-        """Ends the process."""
+        """Ends the process, once."""
+        if self._channel.fileno() < 0:
+            return
         self._channel.close()
         with suppress(OSError):
             # It may be at its imports still.
@@ -150,11 +156,11 @@ def _lowerer(options: Options) -> Callable[..., tuple[Facts, str] | None]:
             unit = Unit(ModuleOp([function]), {symbol: [call]})
             places = places_of(function)
             unit.add_stubs()
-        warnings = len(Sources.current().warnings)
+        before = len(Sources.current().warnings)
         passes.run(unit_passes(replace(options, entry=entry)), unit.module)
         result_of = LoweredUnit.of(unit)
         facts = facts_of(result_of, places)
-        if facts is None or len(Sources.current().warnings) > warnings:
+        if facts is None or len(Sources.current().warnings) > before:
             return None
         with timed("translate"):
             return facts, translate(result_of.module, externs=options.allow_extern)

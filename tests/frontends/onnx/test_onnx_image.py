@@ -30,7 +30,7 @@ OPEN = {0: [0, 2, 3]}
 @pytest.mark.parametrize("coordinates", COORDINATES)
 @pytest.mark.parametrize("nearest", ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
 def test_resize_nearest(nearest: str, coordinates: str) -> None:
-    modes = {"mode": "nearest", "nearest_mode": nearest, "coordinate_transformation_mode": coordinates}
+    modes: dict[str, Any] = {"mode": "nearest", "nearest_mode": nearest, "coordinate_transformation_mode": coordinates}
     for sizes in ((2, 3, 8, 10), (2, 3, 3, 7)):
         for open_axes in ({}, OPEN):
             inputs = [image(2, 3, 4, 5), None, None, ints(*sizes)]
@@ -43,7 +43,7 @@ def test_resize_nearest(nearest: str, coordinates: str) -> None:
 @pytest.mark.parametrize("coordinates", COORDINATES)
 @pytest.mark.parametrize("mode", ["linear", "cubic"])
 def test_resize_interpolated(mode: str, coordinates: str) -> None:
-    modes = {"mode": mode, "coordinate_transformation_mode": coordinates, "tolerance": 1e-4}
+    modes: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": coordinates, "tolerance": 1e-4}
     for scales in (reals(1, 1, 2, 3), reals(1, 1, 0.5, 0.5)):
         for open_axes in ({}, OPEN):
             inputs = [image(2, 3, 4, 6), None, scales]
@@ -62,7 +62,11 @@ def test_resize_natively(mode: str) -> None:
 
 def test_resize_to_a_region() -> None:
     region = reals(0, 0, 0.4, -0.2, 1, 1, 1.1, 0.8)
-    more = {"mode": "linear", "coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 7.0}
+    more: dict[str, Any] = {
+        "mode": "linear",
+        "coordinate_transformation_mode": "tf_crop_and_resize",
+        "extrapolation_value": 7.0,
+    }
     for constants in ([1, 3], []):
         inputs = [image(1, 2, 4, 5), region, None, ints(1, 2, 3, 6)]
         check("Resize", inputs, constants=constants, tolerance=1e-4, **more)

@@ -100,7 +100,7 @@ def test_tile(open_axes: Any, constants: Any) -> None:
 def test_split(split: Any, open_axes: Any, constants: Any) -> None:
     inputs = [image(6, 4), None if split is None else ints(*split)]
     count = 3 if split is None else len(split)
-    more = {"num_outputs": count} if split is None else {}
+    more: dict[str, Any] = {"num_outputs": count} if split is None else {}
     check("Split", inputs, outputs=count, constants=constants, open_axes=open_axes, interpreted=True, **more)
 
 

@@ -21,7 +21,7 @@ from ....dialects.arith.iter_map import IterMapLevel
 from ....dialects.tir.stmt import RegionsOp
 from ....support.walk import enclosing, walk_ops
 from ...tir.blocks.loop_carried import CarriedValues
-from .access import Box, made_in, reads_of, relaxed, whole, writes_of
+from .access import Box, extents_of, made_in, reads_of, relaxed, whole, writes_of
 from .block_kind import are_all_digits_of, axis_kinds, bind_axes, conditions_of
 from .structure import (
     all_loops_above,
@@ -314,7 +314,27 @@ def iterations_apart(loop: tir.ForOp, a: Box, mine: Site, b: Box, theirs: Site) 
             return True
         if len(fixed) == 1 and _ranges_apart(loop, one, other, mine.analyzer):
             return True
+        if len(fixed) == 1:
+            flat = [_flattened(box, mine.analyzer) for box in (one, other)]
+            if flat[0] is not None and flat[1] is not None and _ranges_apart(loop, flat[0], flat[1], mine.analyzer):
+                return True
     return False
+
+
+def _flattened(box: Box, analyzer: Analyzer) -> Box | None:
+    """Returns the place of a single element as a box of one dimension; None for other boxes.
+
+    [f // 14, f % 14] of a buffer of 14 columns is [f]: elements at different places are different ones, wherever f ends.
+    """
+    sizes = [analyzer.simplify(size).value for size in extents_of(box.buffer, analyzer)]
+    place, step = Expr((), 0), 1
+    for (low, high), size in zip(reversed(box.dims), reversed(sizes), strict=True):
+        if size is None or analyzer.simplify(high - low).value != 0:
+            return None
+        place = place + low.scaled(step)
+        step *= size
+    place = analyzer.simplify(place)
+    return Box(box.buffer, ((place, place),))
 
 
 def _digits_apart(loop: tir.ForOp, fixed: Sequence[tir.ForOp], a: Box, b: Box, mine: Site, theirs: Site) -> bool:

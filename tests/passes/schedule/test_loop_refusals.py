@@ -426,6 +426,24 @@ def test_iterations_of_fused_and_split_loops_are_apart() -> None:
     scheduled(TOGETHER.replace("(10, 12)", "(10, 13)").replace("(10, 12)", "(10, 13)"), steps)
 
 
+PLANE = """
+@T.prim_func
+def main(A: T.Buffer((224,), "float32"), C: T.Buffer((14, 14), "float32")):
+    for o, m, l in T.grid(2, 7, 16):
+        with T.block("C"):
+            v = T.axis.spatial(196, o * 112 + m * 16 + l)
+            T.where(o * 112 + m * 16 + l < 196)
+            C[v // 14, v % 14] = A[v]
+"""
+
+
+def test_elements_of_a_plane_are_apart_where_their_places_are() -> None:
+    scheduled(PLANE, lambda s: s.vectorize(loop(s, "C", 2)))
+    same = PLANE.replace("v // 14", "v // 14 // 2")
+    reason = "block 'C' overwrites elements of 'C' that it may write in another iteration"
+    assert reason in refused(same, lambda s: s.vectorize(loop(s, "C", 2)))
+
+
 def partitioned_without_blocks(s: Schedule) -> None:
     left = loop(s, "A")
     s.compute_inline(s.get_block("A"))

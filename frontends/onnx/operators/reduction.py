@@ -184,7 +184,7 @@ def position(node: Node) -> SSAValue:
     found = node.call(
         node.op_type.lower(),
         node[0],
-        axis=[node.axis(node.rank(0))],
+        axis=[node.axis(node.rank(0))] if node.rank(0) else None,
         keepdims=bool(node.attr("keepdims", 1)),
         select_last_index=bool(node.attr("select_last_index", 0)),
     )

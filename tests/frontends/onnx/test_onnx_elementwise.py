@@ -150,6 +150,10 @@ def test_axes_that_are_computed_at_run_time(operator: str, dtype: str, axes: tup
     np.testing.assert_allclose(found, expected, 1e-3)
 
 
+def test_the_position_in_a_scalar_is_0() -> None:
+    np.testing.assert_array_equal(run("ArgMax", np.array(2.5, "float32")), np.array(0))
+
+
 def test_reductions_of_nothing_over_axes_computed_at_run_time() -> None:
     x, axes = np.zeros((2, 0, 3), "float32"), np.array([1])
     np.testing.assert_array_equal(run("ReduceMax", x, axes), np.full((2, 1, 3), -np.inf))

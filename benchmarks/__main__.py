@@ -17,6 +17,7 @@ BENCHMARKS = (
     "dense",
     "elementwise",
     "mlp",
+    "quantization",
 )
 
 

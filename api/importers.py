@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
@@ -14,21 +15,29 @@ if TYPE_CHECKING:
     from .ir.module import IRModule
 
 
-def from_onnx(model: str | PathLike[str] | Any, shapes: Shapes | None = None) -> IRModule:
+def from_onnx(
+    model: str | PathLike[str] | Any,
+    shapes: Shapes | None = None,
+    custom: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
+) -> IRModule:
     """Imports an ONNX model, a file's path or a `ModelProto`; its graph is the function `main`.
 
         mod = mirstack.from_onnx("resnet18.onnx", shapes={"x": (1, 3, 224, 224)})
 
     Parameters are the inputs that are not initializers, under their names; several outputs are a tuple. `shapes` fixes dimensions that
     the model leaves open; None leaves one as it is. Of a sequence it holds the shapes of the elements (`"s": [(2,), (3,)]`, which are
-    parameters `s.0` and `s.1`), of an optional without a value None. Needs the package onnx (`pip install 'mirstack[onnx]'`). Raises
+    parameters `s.0` and `s.1`), of an optional without a value None. `custom` is a `.mir` file, or several, of TE and TIR functions: a node
+    calls the one that is named as its operator (`Op` or `domain_Op`), with its inputs and, by name, its attributes. Needs the package onnx (`pip install 'mirstack[onnx]'`). Raises
     MirError for a file that cannot be read, and with all nodes that cannot be imported.
     """
     from ..frontends.onnx.importer import import_model
-    from ..frontends.onnx.onnx_file import OnnxFile
+    from ..frontends.onnx.onnx_file import OnnxFile, custom_module
+    from ..lowering.driver.source import SourceText
     from ..support.deep_stack import in_deep_stack
     from .ir.module import IRModule
 
+    files = [custom] if isinstance(custom, str | PathLike) else list(custom)
     if isinstance(model, str | PathLike):
-        return IRModule.of_op(OnnxFile.of(cast("str", model), shapes).parse())
-    return IRModule.of_op(in_deep_stack(lambda: import_model(model, "model.onnx", shapes)))
+        return IRModule.of_op(OnnxFile.of(cast("str", model), shapes, files).parse())
+    functions = custom_module([SourceText.of_file(each) for each in files])
+    return IRModule.of_op(in_deep_stack(lambda: import_model(model, "model.onnx", shapes, custom=functions)))

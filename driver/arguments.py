@@ -84,6 +84,7 @@ def _add_input_and_output(parser: argparse.ArgumentParser, targets: list[str], d
         help="sizes of the CPU's data caches, such as 32K,1M,16M, for schedules",
     )
     add_shape(parser)
+    add_custom(parser)
     add_strict_math(parser)
     add_allow_extern(parser)
     parser.add_argument("-o", "--output-file", metavar="FILE", help="where to write; standard output without it")
@@ -174,6 +175,17 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         "--time-passes",
         action="store_true",
         help="print seconds, ops and bytes of text after each stage and pass, to standard error",
+    )
+
+
+def add_custom(parser: argparse.ArgumentParser) -> None:
+    """Declares `--custom`."""
+    parser.add_argument(
+        "--custom",
+        action="append",
+        default=[],
+        metavar="FILE.mir",
+        help="TE and TIR functions that an ONNX model's operators of these names call; may be repeated",
     )
 
 

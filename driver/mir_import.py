@@ -10,7 +10,7 @@ from pathlib import Path
 from ..support.deep_stack import in_deep_stack
 from ..support.diagnostics import MirError, Sources, render_all
 from ..support.text import counted
-from .arguments import add_shape, suggest_options
+from .arguments import add_custom, add_shape, suggest_options
 from .errors import INVALID, OK, UsageError, guarded
 
 
@@ -33,6 +33,7 @@ def argument_parser() -> argparse.ArgumentParser:
         "--weights", metavar="NAME", help="the file of weights in the folder of FILE.mir: FILE.safetensors by default"
     )
     add_shape(parser)
+    add_custom(parser)
     parser.add_argument("--debug", action="store_true", help="with an internal error, show where it happened")
     return parser
 
@@ -45,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
     output = None if args.output is None else Path(args.output)
     weights = _weights_file(args, output)
-    module = onnx_file(args.file, args.shape).parse()
+    module = onnx_file(args.file, args.shape, args.custom).parse()
     if output is None or weights is None:
         sys.stdout.write(print_mir(module))
         return OK

@@ -228,7 +228,7 @@ class MirOptMain(xDSLOptMain):
     def _parse(self, source: Source, chunk: Chunk) -> ModuleOp:
         try:
             if self.front_end == ONNX:
-                return onnx_file(source.name, self.args.shape).parse()
+                return onnx_file(source.name, self.args.shape, self.args.custom).parse()
             return parse_chunk(source, chunk, self.front_end, self.ctx, not self.args.no_implicit_module)
         except MirError as error:
             if self.args.parsing_diagnostics:

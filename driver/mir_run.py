@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from ..support.deep_stack import in_deep_stack
 from ..support.diagnostics import MirError, Sources, render_all
 from ..support.stopwatch import process_start, timed, timing
-from .arguments import add_allow_extern, add_shape, add_strict_math, suggest_options, whole_number
+from .arguments import add_allow_extern, add_custom, add_shape, add_strict_math, suggest_options, whole_number
 from .errors import INVALID, OK, UsageError, guarded
 
 if TYPE_CHECKING:
@@ -114,6 +114,7 @@ def argument_parser() -> argparse.ArgumentParser:
         help="the value of a symbolic size, or of an open dimension by parameter and axis: x.0=3",
     )
     add_shape(parser)
+    add_custom(parser)
     parser.add_argument("--output", metavar="FILE.npz", help="write the results")
     parser.add_argument(
         "--expect", metavar="FILE.npz", help="compare the results with these; exit with 1 if they differ"
@@ -180,7 +181,7 @@ def compile_entry(args: argparse.Namespace) -> Executable:
     text_format = format_of(args.file, args.frontend)
     shapes: dict[str, tuple[int, ...]] = args.shape
     if text_format == ONNX:
-        program, shapes = onnx_file(args.file, args.shape), {}
+        program, shapes = onnx_file(args.file, args.shape, args.custom), {}
     elif args.target == "cpu" and text_format == "mir":
         # As text, which a program that the cache has need not be parsed from.
         source = read_source(args.file)

@@ -84,14 +84,15 @@ def _looks_like(text: str) -> str | None:
     return None
 
 
-def onnx_file(path: str, shapes: Mapping[str, Sequence[int]]) -> OnnxFile:
+def onnx_file(path: str, shapes: Mapping[str, Sequence[int]], custom: Sequence[str] = ()) -> OnnxFile:
     """Returns an ONNX file whose inputs have these shapes. Raises `UsageError` where there is none."""
     from ..frontends.onnx.onnx_file import OnnxFile
 
     if path == "-":
         raise UsageError("an ONNX model is read from a file, not from standard input")
-    check_file(path)
-    return OnnxFile.of(path, shapes)
+    for each in (path, *custom):
+        check_file(each)
+    return OnnxFile.of(path, shapes, custom)
 
 
 def read_module(path: str, told_format: str | None = None) -> ModuleOp:

@@ -24,6 +24,7 @@ from ...passes.relay.quantize.fake_quantization_to_integer import FakeQuantizati
 from ...support.diagnostics import Diagnostic, MirError, node_loc
 from ...support.garbage import no_collection
 from ..common.graph_builder import GraphBuilder
+from .custom import call_custom, functions_of
 from .inputs import Shapes, create_input, size_of
 from .model import require_onnx
 from .node import Node, Refused
@@ -49,22 +50,25 @@ def import_model(
     name: str = "model.onnx",
     shapes: Shapes | None = None,
     weights: SideFile | None = None,
+    custom: ModuleOp | None = None,
 ) -> ModuleOp:
     """Returns a `ModelProto` as a module whose `main` takes the inputs that are not initializers.
 
     `name` is the file's name in locations; `shapes` replaces sizes of inputs, None leaves one as the model has it; `weights` is the
-    model's file, where initializers are read. Raises MirError with all nodes that cannot be imported, or where `shapes` do not fit
+    model's file, where initializers are read; `custom` has functions for operators of one's own. Raises MirError with all nodes that cannot be imported, or where `shapes` do not fit
     the inputs.
     """
-    importer = ModelImporter(model, name, weights)
+    importer = ModelImporter(model, name, weights, custom)
     return importer.run(shapes or {})
 
 
 class ModelImporter:
     """Holds everything that the graphs of a model share: operator sets, functions, refused nodes."""
 
-    def __init__(self, model: Any, name: str, weights: SideFile | None = None):
+    def __init__(self, model: Any, name: str, weights: SideFile | None = None, custom: ModuleOp | None = None):
         self.model, self.file, self.weights = model, name, weights
+        self.custom_module = custom
+        self.custom = {} if custom is None else functions_of(custom)
         self.opsets: dict[str, int] = {_domain(each.domain): each.version for each in model.opset_import}
         self.functions: dict[tuple[str, str, str], Any] = {
             (_domain(each.domain), each.name, getattr(each, "overload", "")): each for each in model.functions
@@ -107,7 +111,8 @@ class ModelImporter:
             "main", result, {RESULT_NAMES: ArrayAttr([StringAttr(each) for each in names])}
         )
         function.location = node_loc(self.file, "")
-        module = ModuleOp([function, *builder.functions])
+        given = [] if self.custom_module is None else [op.clone() for op in self.custom_module.ops]
+        module = ModuleOp([function, *builder.functions, *given])
         if any(is_operator(op, "qnn.quantize") for op in function.body.block.ops):
             FakeQuantizationToInteger().apply(Context(), module)
         return module
@@ -266,6 +271,10 @@ class GraphImporter:
 
     def convert_values(self, node: Node) -> Sequence[Value | None]:
         """Returns the outputs of a node. Raises Refused where it cannot be converted."""
+        name = f"{node.domain}.{node.op_type}".replace(".", "_")
+        for each in (name, node.op_type):
+            if each in self.model.custom:
+                return call_custom(node, each, self.model.custom[each])
         ruled = apply_rules(node)
         if ruled is not None:
             return [ruled]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from ...dialects.array_box import ArrayBox, hashed
 from ...dialects.side_file import SideFile
 from ...lowering.driver.program import DYNAMIC
-from ...lowering.driver.source import ProgramSource
+from ...lowering.driver.source import ProgramSource, SourceText
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.xdsl_patches import apply
 
@@ -34,15 +34,22 @@ class OnnxFile(ProgramSource):
 
     name: str
     shapes: Shapes = field(default_factory=dict[str, "None"])
+    custom: tuple[SourceText, ...] = ()
+    """Texts of TE and TIR functions for operators of one's own."""
 
     @staticmethod
-    def of(path: str | PathLike[str], shapes: Shapes | None = None) -> OnnxFile:
-        """Returns the file of a path; a size of `shapes` that is `DYNAMIC` or None stays as the model has it."""
+    def of(
+        path: str | PathLike[str], shapes: Shapes | None = None, custom: Sequence[str | PathLike[str]] = ()
+    ) -> OnnxFile:
+        """Returns the file of a path, with files of operators of one's own.
+
+        A size of `shapes` that is `DYNAMIC` or None stays as the model has it.
+        """
         known = {
             name: None if shape is None else [None if size == DYNAMIC else size for size in shape]
             for name, shape in dict(shapes or {}).items()
         }
-        return OnnxFile(str(fspath(path)), cast("Shapes", known))
+        return OnnxFile(str(fspath(path)), cast("Shapes", known), tuple(map(SourceText.of_file, custom)))
 
     @cached_property
     def weights(self) -> SideFile:
@@ -58,10 +65,15 @@ class OnnxFile(ProgramSource):
     def key(self) -> tuple[str, Sequence[ArrayBox]] | None:
         """Returns digests of what is not weights, and the weights; None where they cannot be read."""
         weights = self.weights
+        texts = [each.key() for each in self.custom]
+        if None in texts:
+            return None
         try:
             names = list(weights.names())
             boxes = [hashed(weights.array(each)) for each in names]
-            return repr(["onnx", self.name, weights.rest_digest(), names, self.shapes]), boxes
+            return repr(
+                ["onnx", self.name, weights.rest_digest(), names, self.shapes, [each and each[0] for each in texts]]
+            ), boxes
         except (OSError, ValueError):
             return None
 
@@ -75,9 +87,21 @@ class OnnxFile(ProgramSource):
 
         model = read_model(self.name, self.weights)
 
+        custom = custom_module(self.custom)
+
         def imported() -> ModuleOp:
-            module = import_model(model, self.name, self.shapes, self.weights)
+            module = import_model(model, self.name, self.shapes, self.weights, custom)
             verify(module)
             return module
 
         return in_deep_stack(imported)
+
+
+def custom_module(sources: Sequence[SourceText]) -> ModuleOp | None:
+    """Returns the functions of several texts as one module; None for no text."""
+    modules = [each.parse() for each in sources]
+    for other in modules[1:]:
+        for op in list(other.ops):
+            op.detach()
+            modules[0].body.block.add_op(op)
+    return modules[0] if modules else None

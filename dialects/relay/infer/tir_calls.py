@@ -32,7 +32,7 @@ def call_tir_type(op: CallTirOp, callee: Operation, arguments: Sequence[TensorTy
     Extents that the callee leaves open are found from the arguments. Raises MirError when the arguments do not fit.
     """
     name = global_text(op.callee.root_reference.data)
-    parameters = _parameters(op, name, callee)
+    parameters = tir_parameters(op, name, callee)
     if parameters[0].is_output or not any(p.is_output for p in parameters):
         # Only the number of arguments separates inputs from outputs: a TIR function.
         inputs, outputs = parameters[: len(arguments)], parameters[len(arguments) :]
@@ -83,7 +83,8 @@ def _check(
         )
 
 
-def _parameters(op: CallTirOp, name: str, callee: Operation) -> list[_Parameter]:
+def tir_parameters(op: CallTirOp, name: str, callee: Operation) -> list[_Parameter]:
+    """Returns the tensor parameters of a TIR or TE function. Raises MirError for others."""
     match callee.name:
         case "tir.prim_func":
             return _tir_parameters(op, name, callee)

@@ -115,7 +115,7 @@ define(
     "nn.dense", ("data", "weight"), lambda rel: matmul_relation(rel, False, True), OpPattern.OUT_ELEMWISE_FUSABLE,
     numpy=lambda attrs, x, w: _matmul_numpy(x, w, attrs.out_dtype, False, True),
     compute=lambda attrs, xs, out: [_te_matmul(xs[0], xs[1], attrs.out_dtype, False, True)],
-    large=Large(2 * ROWS, _rows, _by_blocks),
+    large=Large(ROWS // 2, _rows, _by_blocks),
     attributes=(UNITS, OUT_DTYPE),
     doc="data · weightᵀ over the last axes: data (…, k), weight (units, k), result (…, units).",
     source=TVM_NN.format("dense"),

@@ -9,9 +9,9 @@ ONNX infers, so that one error lists all such nodes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
@@ -27,14 +27,22 @@ from ..common.graph_builder import GraphBuilder
 from .custom import call_custom, functions_of
 from .inputs import Shapes, create_input, size_of
 from .model import require_onnx
-from .node import Node, Refused
+from .node import Node, RanksDiffer, Refused
 from .operator_rules import apply_rules
+from .operators.control_flow import guarded, merge
 from .protos import attribute_value, constant_array, element_dtype
 from .registry import find_converter
 from .values import EmptyOptional, SequenceValue, Value
 
 SHOWN_NODES = 50
 """Of more nodes that cannot be imported, an error tells the number."""
+
+
+MOST_BRANCHES = 32
+"""The nodes after an `If` are converted in each branch at most so many times."""
+
+Continuation: TypeAlias = "Callable[[GraphBuilder, list[SSAValue]], list[SSAValue]]"
+"""Converts what follows a graph, in a builder, from the graph's outputs; returns the final results."""
 
 
 class Unsupported:
@@ -74,6 +82,10 @@ class ModelImporter:
             (_domain(each.domain), each.name, getattr(each, "overload", "")): each for each in model.functions
         }
         self.refused: list[Diagnostic] = []
+        self.misfits = 0
+        """How many nodes were refused because their operator does not take tensors of such types."""
+        self.branches = 0
+        """How many times the nodes after an `If` were converted in each branch."""
         self._types: dict[str, Any] | None = None
 
     def run(self, shapes: Shapes) -> ModuleOp:
@@ -182,12 +194,114 @@ class GraphImporter:
 
     def convert(self, graph: Any) -> None:
         """Converts the initializers and nodes of a `GraphProto`, in order."""
+        self._initializers(graph)
+        names = [each.name for each in graph.output]
+        for place, proto in enumerate(graph.node):
+            refused = len(self.model.refused)
+            try:
+                self.convert_node(proto)
+            except RanksDiffer as differ:
+                del self.model.refused[refused:]
+                rest = list(graph.node)[place + 1 :]
+                try:
+                    found = self._in_each_branch(proto, lambda after, rest=rest: after.finish(rest, names))
+                except (RanksDiffer, Refused) as error:
+                    if self.outer is not None and isinstance(error, RanksDiffer):
+                        raise
+                    reason = error.reason if isinstance(error, Refused) else str(differ)
+                    self.model.refuse(_name_of(proto), proto.op_type, reason, ())
+                    found = [UNSUPPORTED] * len(names)
+                self.values.update(zip(names, found, strict=True))
+                return
+
+    def finish(self, nodes: Sequence[Any], names: Sequence[str], then: Continuation | None = None) -> list[SSAValue]:
+        """Converts the last nodes of a graph; returns the values of these names, or what `then` makes of them.
+
+        After an `If` whose branches return other ranks, the nodes are converted in each branch.
+        """
+        for place, proto in enumerate(nodes):
+            refused = len(self.model.refused)
+            try:
+                self.convert_node(proto)
+            except RanksDiffer:
+                del self.model.refused[refused:]
+                rest = nodes[place + 1 :]
+                return self._in_each_branch(proto, lambda after, rest=rest: after.finish(rest, names, then))
+        found: list[SSAValue] = []
+        for name in names:
+            value = self.lookup(name)
+            if not isinstance(value, SSAValue):
+                raise Refused(f"output '{name}' of the graph cannot be computed in each branch of an If")
+            found.append(value)
+        return found if then is None else then(self.builder, found)
+
+    def _in_each_branch(self, proto: Any, rest: Callable[[GraphImporter], list[SSAValue]]) -> list[SSAValue]:
+        """Converts an `If` and all that follows it in each branch; returns the results.
+
+        `rest` converts what follows, in an importer that has the outputs of the `If`.
+        """
+        condition = self.lookup(proto.input[0])
+        if proto.op_type != "If" or not isinstance(condition, SSAValue):
+            raise Refused("a graph inside returns results of other ranks")
+        self.model.branches += 1
+        if self.model.branches > MOST_BRANCHES:
+            raise Refused(f"more than {MOST_BRANCHES} conditions select results of other ranks")
+        self.builder.location = self.model.location(_name_of(proto))
+        condition = self.builder.reshape(condition, [])
+        graphs = self._attributes(proto)
+        branches = (graphs["then_branch"], graphs["else_branch"])
+        builders = [GraphBuilder(self.builder) for _ in branches]
+        results: list[list[SSAValue] | None] = []
+        for graph, builder in zip(branches, builders, strict=True):
+            refused, misfits = len(self.model.refused), self.model.misfits
+            try:
+                found = self._with_rest(proto, graph, builder, rest)
+            except Refused:
+                if len(self.model.refused) - refused != self.model.misfits - misfits:
+                    raise
+                found = None  # Its ranks fit no operator that follows: the program would stop there.
+            if found is None or len(self.model.refused) > refused:
+                found = None
+                del self.model.refused[refused:]
+            results.append(found)
+        then, other = results
+        if then is not None and other is not None:
+            return merge(self.builder, condition, builders, [then, other])
+        if then is None and other is None:
+            raise Refused("what follows fits the ranks of neither branch")
+        holds = other is None
+        return self._with_rest(
+            proto,
+            branches[0 if holds else 1],
+            self.builder,
+            rest,
+            lambda value: guarded(self.builder, value, condition, holds),
+        )
+
+    def _with_rest(
+        self,
+        proto: Any,
+        graph: Any,
+        builder: GraphBuilder,
+        rest: Callable[[GraphImporter], list[SSAValue]],
+        guard: Callable[[SSAValue], SSAValue] = lambda value: value,
+    ) -> list[SSAValue]:
+        """Converts a branch of an `If` and then what follows the `If`, all in one builder."""
+
+        def follow(builder: GraphBuilder, found: Sequence[SSAValue]) -> list[SSAValue]:
+            after = GraphImporter(self.model, builder, self.opsets, self)
+            after.values.update({name: guard(value) for name, value in zip(proto.output, found, strict=True)})
+            return rest(after)
+
+        inner = GraphImporter(self.model, builder, self.opsets, self)
+        inner._initializers(graph)
+        return inner.finish(graph.node, [each.name for each in graph.output], follow)
+
+    def _initializers(self, graph: Any) -> None:
         for tensor in graph.initializer:
             self.values[tensor.name] = self._initializer(tensor)
         for sparse in graph.sparse_initializer:
             self.values[sparse.values.name] = self.builder.array_constant(constant_array(sparse))
-        for proto in graph.node:
-            self.convert_node(proto)
 
     def subgraph(self, graph: Any, inputs: Sequence[Value] = (), builder: GraphBuilder | None = None) -> list[Value]:
         """Converts a graph inside of a node, in `builder` (a branch) or in place; returns its outputs.
@@ -224,7 +338,7 @@ class GraphImporter:
 
     def convert_node(self, proto: Any) -> None:
         """Converts a node and names its outputs."""
-        name = proto.name or next((each for each in proto.output if each), proto.op_type)
+        name = _name_of(proto)
         domain = _domain(proto.domain)
         inputs: list[Value | None] = []
         for each in proto.input:
@@ -264,6 +378,7 @@ class GraphImporter:
         except MirError as error:
             first = error.diagnostics[0]
             notes = [each.message for each in first.notes]
+            self.model.misfits += 1
             self.model.refuse(name, proto.op_type, first.message, notes)
             self._give_up(proto)
         finally:
@@ -418,6 +533,10 @@ def _defaults(op_type: str, opset: int, domain: str) -> Mapping[str, Any]:
         for name, attribute in schema.attributes.items()
         if attribute.default_value.type != onnx.AttributeProto.UNDEFINED
     }
+
+
+def _name_of(proto: Any) -> str:
+    return proto.name or next((each for each in proto.output if each), proto.op_type)
 
 
 def _domain(name: str) -> str:

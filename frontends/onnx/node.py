@@ -25,6 +25,13 @@ class Refused(Exception):
         self.reason, self.notes = reason, notes
 
 
+class RanksDiffer(Exception):
+    """Tells that the branches of an `If` return results of other ranks, which no one value can be.
+
+    The importer then converts the nodes after the `If` in each branch.
+    """
+
+
 @dataclass(frozen=True)
 class Node:
     """A node while it is converted.

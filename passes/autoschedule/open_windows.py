@@ -36,7 +36,7 @@ def schedule_open_window(sch: Schedule, block: BlockRV, target: Target) -> None:
     if None in places or not 1 < prod(place or 1 for place in places) <= MOST_PLACES or not store.indices:
         return
     axis = store.indices[-1]
-    if axis not in shape.spatial or not _moves_along(shape, axis):
+    if axis not in shape.spatial or shape.extent(axis) == 1 or not _moves_along(shape, axis):
         return
     by_axis = dict(zip(shape.axes, sch.get_loops(block), strict=True))
     outer = [by_axis[each] for each in shape.spatial if each is not axis]

@@ -22,7 +22,7 @@ from xdsl.ir import Attribute, Region, SSAValue
 from ....dialects.relay import ir
 from ....dialects.relay.types import FuncType, tuple_of
 from ...common.graph_builder import GraphBuilder
-from ..node import Node, Refused, only_tensors
+from ..node import Node, RanksDiffer, Refused, only_tensors
 from ..registry import operator
 from ..values import EmptyOptional, SequenceValue, Value
 
@@ -54,10 +54,19 @@ def if_(node: Node) -> Sequence[Value | None]:
     tensors = [found for found, _ in flat]
     if not tensors[0]:
         return values[0]
-    for place in range(len(tensors[0])):
-        _agree(node, condition, inner, tensors, place)
-    results = choose(builder, condition, inner, tensors)
-    return _restored(values[0], results)
+    return _restored(values[0], merge(builder, condition, inner, tensors))
+
+
+def merge(
+    builder: GraphBuilder, condition: SSAValue, branches: Sequence[GraphBuilder], values: Sequence[list[SSAValue]]
+) -> list[SSAValue]:
+    """Creates Relay's `if` of two unfinished branches whose results may be of other sizes.
+
+    Raises RanksDiffer where they are of other ranks, and Refused where they are of other dtypes.
+    """
+    for place in range(len(values[0])):
+        _agree(condition, branches, values, place)
+    return choose(builder, condition, branches, values)
 
 
 def choose(
@@ -78,7 +87,6 @@ def choose(
 
 
 def _agree(
-    node: Node,
     condition: SSAValue,
     branches: Sequence[GraphBuilder],
     values: Sequence[list[SSAValue]],
@@ -90,9 +98,9 @@ def _agree(
     """
     then, other = (_shape(found[place]) for found in values)
     if len(then) != len(other):
-        raise node.refuse(f"output {place} has rank {len(then)} in one branch and rank {len(other)} in the other")
+        raise RanksDiffer(f"output {place} has rank {len(then)} in one branch and rank {len(other)} in the other")
     if branches[0].dtype(values[0][place]) != branches[1].dtype(values[1][place]):
-        raise node.refuse(f"output {place} has another dtype in each branch")
+        raise Refused(f"output {place} has another dtype in each branch")
     if all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(then, other, strict=True)):
         return
     for taken, within, found in zip((True, False), branches, values, strict=True):
@@ -108,6 +116,16 @@ def opened(builder: GraphBuilder, value: SSAValue, condition: SSAValue, holds: b
     shapes = [shape, builder.constant(np.zeros(_shape(shape)), "int64")]
     chosen = builder.call("where", condition, *(shapes if holds else reversed(shapes)))
     return builder.call("dyn.reshape", value, chosen, allowzero=True)
+
+
+def guarded(builder: GraphBuilder, value: SSAValue, condition: SSAValue, holds: bool) -> SSAValue:
+    """Returns a value of the same type; the program stops with an error where `condition` is not `holds`."""
+    sizes = [0 if size == DYNAMIC_INDEX else size for size in _shape(value)]
+    if 0 in _shape(value):
+        return value
+    found = builder.call("reshape", opened(builder, value, condition, holds), newshape=sizes)
+    builder.sized(found, builder.extents(value))
+    return found
 
 
 def _common(then: Attribute, other: Attribute) -> Attribute:

@@ -14,6 +14,7 @@ CASES = {
     "dilation": ("2, 3, 9, ?", "4, 3, 3, 2", "dilation=[2, 3], padding=[0, 2, 0, 2], channels=4, kernel_size=[3, 2]"),
     "pointwise": ("?, 16, ?, ?", "32, 16, 1, 1", "channels=32, kernel_size=[1, 1]"),
     "depthwise": ("1, 6, ?, ?", "6, 1, 3, 3", "groups=6, padding=[1, 1, 1, 1], channels=6, kernel_size=[3, 3]"),
+    "one column": ("?, 3, 4, 1", "2, 3, 2, 1", "channels=2, kernel_size=[2, 1]"),
     "groups": ("1, 4, ?, ?", "6, 2, 3, 3", "groups=2, padding=[1, 1, 1, 1], channels=6, kernel_size=[3, 3]"),
     "channels last": (
         "1, ?, ?, 3",

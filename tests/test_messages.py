@@ -30,11 +30,13 @@ PACKAGES = (
     "passes/autoschedule",
     "dialects/arith",
     "lowering/te",
+    "frontends",
 )
 RAISERS = frozenset(
     [
         "ConstantError",
         "Diagnostic",
+        "Refused",
         "LexError",
         "SignatureError",
         "VerifyException",

@@ -28,7 +28,7 @@ from .custom import call_custom, functions_of
 from .inputs import Shapes, create_input, size_of
 from .model import require_onnx
 from .node import Node, RanksDiffer, Refused
-from .operator_rules import apply_rules
+from .operator_rules import apply_rules, ruled_operators
 from .operators.control_flow import guarded, merge
 from .protos import attribute_value, constant_array, element_dtype
 from .registry import find_converter
@@ -36,6 +36,8 @@ from .values import EmptyOptional, SequenceValue, Value
 
 SHOWN_NODES = 50
 """Of more nodes that cannot be imported, an error tells the number."""
+
+OWN_OPERATORS = "an operator of your own is a function of a .mir file that is given along: --custom ops.mir"
 
 
 MOST_BRANCHES = 32
@@ -315,7 +317,7 @@ class GraphImporter:
         found = [inner.lookup(each.name) for each in graph.output]
         for value, each in zip(found, graph.output, strict=True):
             if value is None or isinstance(value, Unsupported):
-                raise Refused(f"output '{each.name}' of the graph inside cannot be computed")
+                raise Refused(f"output '{each.name}' of the graph inside it cannot be computed")
         return [value for value in found if value is not None and not isinstance(value, Unsupported)]
 
     def _initializer(self, tensor: Any) -> Value | Unsupported:
@@ -330,7 +332,7 @@ class GraphImporter:
                 Diagnostic(f"the initializer cannot be read: {error}", self.model.location(tensor.name))
             ) from None
         if array.dtype == object:
-            self.model.refuse(tensor.name, "initializer", "texts are not tensors here", ())
+            self.model.refuse(tensor.name, "initializer", "tensors of strings are not supported", ())
             return UNSUPPORTED
         return self.builder.array_constant(array)
 
@@ -344,7 +346,9 @@ class GraphImporter:
         for each in proto.input:
             found = self.lookup(each) if each else None
             if each and found is None:
-                self.model.refuse(name, proto.op_type, f"input '{each}' is not computed by any node before", ())
+                self.model.refuse(
+                    name, proto.op_type, f"input '{each}' is not computed by any node before this one", ()
+                )
             if isinstance(found, Unsupported) or (each and found is None):
                 self._give_up(proto)
                 return
@@ -479,11 +483,14 @@ def _unknown(node: Node) -> Refused:
     since = first_opset(node.domain, node.op_type)
     if since is not None:
         return Refused(f"{full} is supported from opset {since} on, and the model imports opset {node.opset}")
-    near = nearest(node.op_type, [name for domain, name in converted_operators() if domain == node.domain])
+    if _schema(node.op_type, node.opset, node.domain) is not None:
+        return Refused(f"{full} is not supported", OWN_OPERATORS)
+    known = [f"{domain}.{name}" if domain else name for domain, name in converted_operators()]
+    near = nearest(full, [*known, *ruled_operators()])
     hint = "" if near is None else f"; did you mean {near}?"
     return Refused(
         f"there is no operator {full} in opset {node.opset}{hint}",
-        "an operator of your own is a function of a .mir file that is given along: --custom ops.mir",
+        OWN_OPERATORS,
     )
 
 

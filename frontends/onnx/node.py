@@ -82,7 +82,7 @@ class Node:
         """Returns the sequence that is input `index`. Raises Refused for anything else."""
         value = self.inputs[index] if index < len(self.inputs) else None
         if not isinstance(value, SequenceValue):
-            raise Refused(f"input {index} is not a sequence of known length")
+            raise Refused(f"input {index} is not a sequence")
         return value
 
     def array(self, index: int, what: str | None = None) -> NDArray[Any] | None:
@@ -94,7 +94,7 @@ class Node:
             return None
         found = self.builder.array(self[index])
         if found is None:
-            raise Refused(f"{what or f'input {index}'} is computed at run time; it must be a constant")
+            raise Refused(f"{what or f'input {index}'} must be constant, not computed at run time")
         return found
 
     def integers(self, index: int, what: str | None = None) -> list[int] | None:
@@ -115,6 +115,13 @@ class Node:
         """Returns an attribute that is a list of integers."""
         found = self.attr(name, default)
         return None if found is None else [int(each) for each in found]
+
+    def choice(self, name: str, default: str, known: Sequence[str]) -> str:
+        """Returns a text attribute. Raises Refused where it is none of `known`."""
+        found = str(self.attr(name, default))
+        if found not in known:
+            raise Refused(f"{name} is '{found}'; it must be {', '.join(known[:-1])} or {known[-1]}")
+        return found
 
     # What most converters need -------------------------------------------------------------------------------------
 
@@ -150,5 +157,5 @@ def only_tensors(values: Sequence[Value | None]) -> list[SSAValue]:
     """Returns values that are known to be tensors. Raises Refused otherwise."""
     for value in values:
         if value is None or isinstance(value, SequenceValue | EmptyOptional):
-            raise Refused("a sequence or an optional cannot be used here")
+            raise Refused("an input or an output is a sequence or an optional; it must be a tensor")
     return cast("list[SSAValue]", list(values))

@@ -28,6 +28,11 @@ def onnx_rules() -> tuple[RuleIndex, ...]:
     return tuple(read_shipped(folder / name) for name in FILES)
 
 
+def ruled_operators() -> list[str]:
+    """Returns the names of all operators that rules convert."""
+    return sorted({root.removeprefix("onnx.") for rules in onnx_rules() for root in rules.by_root})
+
+
 def apply_rules(node: Node) -> SSAValue | None:
     """Converts a node by the first rule that matches; None where none does."""
     name = f"onnx.{node.op_type}"

@@ -102,7 +102,7 @@ def attention(node: Node) -> list[Value | None]:
     if is_flat:
         heads, groups = int(node.attr("q_num_heads", 0)), int(node.attr("kv_num_heads", 0))
         if heads < 1 or groups < 1:
-            raise node.refuse("q_num_heads and kv_num_heads must be given for inputs of rank 3")
+            raise node.refuse("inputs of rank 3 need the attributes q_num_heads and kv_num_heads")
         query, key, value = (split_heads(b, x, n) for x, n in ((query, heads), (key, groups), (value, groups)))
     past = node.tensor(4)
     if past is not None:
@@ -145,7 +145,7 @@ def _scale(node: Node, size: Extent) -> float:
     if scale is not None:
         return float(scale)
     if not isinstance(size, int):
-        raise node.refuse("the size of heads is known only at run time")
+        raise node.refuse("the size of heads must be known: the attribute scale is left out")
     return 1 / sqrt(size)
 
 
@@ -307,7 +307,7 @@ def rotary_embedding(node: Node) -> SSAValue:
     is_flat = b.rank(x) == 3
     if is_flat:
         if heads < 1:
-            raise node.refuse("num_heads must be given for an input of rank 3")
+            raise node.refuse("an input of rank 3 needs the attribute num_heads")
         x = b.call("reshape", x, newshape=[0, 0, heads, -1])
     cosines, sines = (b.call("take", cache, node[3], axis=0) if node.has(3) else cache for cache in (node[1], node[2]))
     # Heads are the axis 2 of what was flat, otherwise 1.
@@ -325,7 +325,7 @@ def rotated(b: GraphBuilder, x: SSAValue, cosines: SSAValue, sines: SSAValue, pa
     if isinstance(size, OpenSize):
         from ..node import Refused
 
-        raise Refused("the size of heads is known only at run time")
+        raise Refused("the size of heads must be known, not open")
     part = part or size
 
     def cut(begin: int, end: int, step: int = 1) -> SSAValue:

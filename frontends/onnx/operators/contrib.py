@@ -86,11 +86,11 @@ def _activated(node: Node, value: SSAValue) -> SSAValue:
 def fused_matmul(node: Node) -> SSAValue:
     """Converts `FusedMatMul`: alpha * op(A) · op(B)."""
     b = node.builder
-    if node.attr("transBatchA", 0) or node.attr("transBatchB", 0):
-        raise node.refuse("batches that are not the first axes are not converted")
     operands: list[SSAValue] = []
     for place, name in enumerate(("transA", "transB")):
         value, rank = node[place], node.rank(place)
+        if node.attr(name.replace("trans", "transBatch"), 0) and rank > 2:
+            value = b.call("transpose", value, axes=[*range(1, rank - 1), 0, rank - 1])
         if node.attr(name, 0) and rank > 1:
             value = b.call("transpose", value, axes=[*range(rank - 2), rank - 1, rank - 2])
         operands.append(value)
@@ -143,7 +143,7 @@ def matmul_nbits(node: Node) -> SSAValue:
     bits, block = int(node.attr("bits", 4)), int(node.attr("block_size", 32))
     groups = -(-inner // block)
     if node.has(4):
-        raise node.refuse("g_idx, an order of the columns, is not converted")
+        raise node.refuse("g_idx, an order of the columns, is not supported")
     scales = b.reshape(node[2], [units, groups])
     if node.has(3):
         is_packed = b.dtype(node[3]) == "uint8"
@@ -263,7 +263,7 @@ def _rotated(
     if b.rank(x) == 3 and not heads:
         hidden, half = b.extents(x)[2], b.extents(cosines)[1]
         if not isinstance(hidden, int) or not isinstance(half, int):
-            raise node.refuse("num_heads must be given where the size of heads is known only at run time")
+            raise node.refuse("an input of an open hidden size needs the attribute num_heads")
         heads = hidden // (2 * half)
     return one(node, "RotaryEmbedding", x, *caches, num_heads=heads, **attributes)
 
@@ -273,7 +273,7 @@ def multi_head_attention(node: Node) -> list[SSAValue | None]:
     """Converts `MultiHeadAttention` to ONNX' Attention."""
     b, heads = node.builder, int(node.attr("num_heads"))
     if not (node.has(1) and node.has(2)) or b.rank(node[0]) != 3 or b.rank(node[1]) != 3 or b.rank(node[2]) != 3:
-        raise node.refuse("query, key and value must be three tensors of rank 3")
+        raise node.refuse("packed queries, keys and values are not supported: they must be three tensors of rank 3")
     projected = [node[0], node[1], node[2]]
     if node.has(3):
         sizes = [b.extents(each)[2] for each in projected]
@@ -288,13 +288,13 @@ def attention(node: Node) -> list[SSAValue | None]:
     """Converts `Attention`: the projection to queries, keys and values, and ONNX' Attention."""
     b, heads = node.builder, int(node.attr("num_heads"))
     if node.has(4):
-        raise node.refuse("keys and values of the past, in one tensor, are not converted")
+        raise node.refuse("past, which holds keys and values in one tensor, is not supported")
     product = one(node, "MatMul", node[0], node[1])
     if node.has(2):
         product = b.call("add", product, node[2])
     width = b.extents(product)[2]
     if not isinstance(width, int):
-        raise node.refuse("the size of the weights is known only at run time")
+        raise node.refuse("the size of the weights must be known, not open")
     sizes = node.ints("qkv_hidden_sizes") or [width // 3] * 3
     parts = _split(node, product, sizes)
     return _attention(node, parts, heads, heads, node.tensor(3), node.tensor(5), [None, None])[:1]
@@ -330,11 +330,10 @@ def _attention(
             numbers = b.call("arange", b.integers(0), length, b.integers(1), dtype="int64")
             counts = b.call("cast", b.call("expand_dims", padding, axis=1), dtype="int64")
             seen = b.call("less", numbers, counts)
-        elif b.rank(padding) == 2:
-            seen = b.call("not_equal", padding, b.constant(0, b.dtype(padding)))
         else:
-            raise node.refuse("a mask of rank 3 is not converted")
-        seen = b.call("expand_dims", seen, axis=1, num_newaxis=2)
+            seen = b.call("not_equal", padding, b.constant(0, b.dtype(padding)))
+        # (batch, keys), or (batch, queries, keys), of the scores (batch, heads, queries, keys)
+        seen = b.call("expand_dims", seen, axis=1, num_newaxis=4 - b.rank(seen))
         hidden = b.call("where", seen, b.constant(0.0, dtype), b.constant(filler, dtype))
         mask = hidden if mask is None else b.call("add", mask, hidden)
     scale = float(node.attr("scale", 0.0))
@@ -361,11 +360,11 @@ def group_query_attention(node: Node) -> list[SSAValue | None]:
     else:
         width = b.extents(node[0])[2]
         if not isinstance(width, int):
-            raise node.refuse("the size of packed queries, keys and values is known only at run time")
+            raise node.refuse("the size of packed queries, keys and values must be known, not open")
         size = width // (heads + 2 * groups)
         parts = _split(node, node[0], [heads * size, groups * size, groups * size])
     if int(node.attr("local_window_size", -1)) >= 0:
-        raise node.refuse("a local window is not converted")
+        raise node.refuse("local_window_size is not supported")
     past = [node.tensor(3), node.tensor(4)]
     counts = b.call("add", b.call("cast", b.reshape(node[5], [-1]), dtype="int64"), b.integers(1))
     length = b.size(parts[0], 1)
@@ -420,7 +419,7 @@ def qlinear_unary(node: Node) -> SSAValue:
     """Converts quantized functions of one tensor: on real numbers."""
     given = _given(node, ("alpha", "axis"))
     if node.op_type == "QLinearSoftmax" and int(node.attr("opset", 13)) < 13:
-        raise node.refuse("a softmax of several axes at once, as before opset 13, is not converted")
+        raise node.refuse("a softmax over several axes at once, which opset 12 defines, is not supported")
     return _quantized(node, one(node, node.op_type.removeprefix("QLinear"), _real(node, 0, 1, 2), **given), 3, 4)
 
 

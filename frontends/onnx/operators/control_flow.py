@@ -48,8 +48,8 @@ def if_(node: Node) -> Sequence[Value | None]:
     flat = [_flat(each) for each in values]
     if flat[0][1] != flat[1][1]:
         raise node.refuse(
-            "the branches return other structures than each other",
-            "what an optional or a sequence holds must not depend on a condition that is computed at run time",
+            "one branch returns another kind of value than the other: a tensor, a sequence of some length, or an optional",
+            "the length of a sequence must not depend on a condition that is computed at run time, nor whether an optional has a value",
         )
     tensors = [found for found, _ in flat]
     if not tensors[0]:
@@ -100,7 +100,7 @@ def _agree(
     if len(then) != len(other):
         raise RanksDiffer(f"output {place} has rank {len(then)} in one branch and rank {len(other)} in the other")
     if branches[0].dtype(values[0][place]) != branches[1].dtype(values[1][place]):
-        raise Refused(f"output {place} has another dtype in each branch")
+        raise Refused(f"output {place} has different dtypes in the branches")
     if all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(then, other, strict=True)):
         return
     for taken, within, found in zip((True, False), branches, values, strict=True):
@@ -347,7 +347,7 @@ def _settled(
                 step = body(builder, builder.integers(0), carried)
             return list(types), step.scans
         types = cast("list[TensorType[Attribute]]", common)
-    raise Refused("the shapes of the values that it carries do not settle")
+    raise Refused("the shapes of the values that it carries differ from iteration to iteration without end")
 
 
 def _no_rows(builder: GraphBuilder, row: SSAValue) -> SSAValue:
@@ -383,11 +383,11 @@ def scan_of_batches(node: Node) -> Sequence[Value | None]:
     """Converts `Scan` of opset 8, each element of the batch (axis 0) by itself."""
     builder, graph, count = node.builder, node.attributes["body"], int(node.attr("num_scan_inputs"))
     if node.has(0):
-        raise node.refuse("sequences of other lengths in one batch are not converted")
+        raise node.refuse("sequence_lens, lengths that differ in a batch, is not supported")
     inputs = [node[place] for place in range(1, len(node.inputs))]
     batch = builder.extents(inputs[0])[0]
     if not isinstance(batch, int):
-        raise node.refuse("the size of the batch must be known")
+        raise node.refuse("the size of the batch must be known, not open")
     directions = node.ints("directions", [0] * count) or [0] * count
     states = len(inputs) - count
     outputs = [0] * (len(graph.output) - states)

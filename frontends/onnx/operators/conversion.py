@@ -1,4 +1,4 @@
-"""Converts ONNX operators that make tensors or change dtypes: Constant, Cast, Shape, Range, Dropout."""
+"""Converts ONNX operators that make tensors or change dtypes: Constant, Cast, Shape, Range."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ MAGNITUDE, INFINITY = 0x7FFFFFFF, 0x7F800000
 WRAPPED = ("int4", "uint4", "int2", "uint2")
 """The dtypes of which a float outside of their range keeps its lowest bits."""
 
+STRINGS = "tensors of strings are not supported"
+
 
 # Constants -------------------------------------------------------------------------------------------------------------
 
@@ -38,8 +40,8 @@ def constant(node: Node) -> SSAValue:
             value = node.attributes[name]
             return node.builder.array_constant(np.asarray(value, dtype))
     if "value_string" in node.attributes or "value_strings" in node.attributes:
-        raise node.refuse("texts are not tensors here")
-    raise node.refuse("it has no value")
+        raise node.refuse(STRINGS)
+    raise node.refuse("it has no attribute that is its value")
 
 
 _VALUES = {
@@ -114,9 +116,7 @@ def bit_cast(node: Node) -> SSAValue:
 
 def _exponent(node: Node, data: SSAValue) -> SSAValue:
     """Returns the powers of two near the magnitudes of `data`, above or below as `round_mode` says."""
-    mode, saturates = str(node.attr("round_mode", "up")), int(node.attr("saturate", 1))
-    if mode not in ("up", "down", "nearest"):
-        raise node.refuse(f"round_mode is '{mode}'; it must be up, down or nearest")
+    mode, saturates = node.choice("round_mode", "up", ("up", "down", "nearest")), int(node.attr("saturate", 1))
     call = node.call
 
     def number(value: int) -> SSAValue:
@@ -142,7 +142,7 @@ def _dtype(node: Node, to: Any) -> str:
     dtype = element_dtype(number)
     if dtype is None:
         name = require_onnx().TensorProto.DataType.Name(number)
-        raise node.refuse(f"there are no tensors of {name} here")
+        raise node.refuse(f"tensors of {name} are not supported")
     return dtype
 
 
@@ -178,7 +178,7 @@ def arange(node: Node) -> SSAValue:
     start, limit, step = (None if array is None else array.reshape(())[()] for array in arrays)
     if start is not None and limit is not None and step is not None:
         if step == 0:
-            raise node.refuse("the step is 0")
+            raise node.refuse("the step of a range must not be 0")
         return node.builder.array_constant(_numbers(start, limit, step))
     scalars = [node.builder.reshape(node[index], []) for index in range(3)]
     return node.call("arange", *scalars, dtype=dtype)
@@ -215,25 +215,6 @@ def _count_to(builder: GraphBuilder, sizes: SSAValue, axis: int) -> SSAValue:
 # Random numbers --------------------------------------------------------------------------------------------------------
 
 
-@operator("Dropout")
-def dropout(node: Node) -> list[Value | None]:
-    """Converts `Dropout` for inference: the input, and a mask of which nothing is left out."""
-    training = node.array(2, "training_mode")
-    ratio = node.array(1, "the ratio") if training is not None and training.any() else None
-    if training is not None and training.any() and (ratio is None or float(ratio.reshape(()))):
-        raise node.refuse(
-            "in training mode it leaves out elements at random", "a compiled function returns the same for equal inputs"
-        )
-    if len(node.outputs) < 2 or not node.outputs[1]:
-        return [node[0]]
-    builder = node.builder
-    # Before opset 10 the mask has the dtype of the data.
-    kept = builder.constant(True, "bool" if node.opset >= 10 else node.dtype(0))
-    static = builder.static_shape(node[0])
-    sizes = builder.integers(list(static)) if static is not None else builder.shape_tensor(node[0])
-    return [node[0], filled(builder, kept, sizes)]
-
-
 @operator("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
 def random(node: Node) -> SSAValue:
     """Refuses operators whose result differs from run to run."""
@@ -250,5 +231,5 @@ def random(node: Node) -> SSAValue:
 def text(node: Node) -> SSAValue:
     """Refuses operators of texts."""
     if node.op_type == "TfIdfVectorizer" and all(isinstance(each, SSAValue) for each in node.inputs):
-        raise node.refuse("n-grams are not counted here")
-    raise node.refuse("texts are not tensors here")
+        raise node.refuse("counting n-grams is not supported")
+    raise node.refuse(STRINGS)

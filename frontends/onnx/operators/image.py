@@ -21,6 +21,16 @@ from .shape import checked_axes, length, sliced
 # Resizing ------------------------------------------------------------------------------------------------------------
 
 
+COORDINATES = (
+    "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+)  # fmt: skip
+"""The ways to compute the place in an image that a pixel of the resized one comes from."""
+
+NEAREST = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+"""The ways to round such a place to a pixel."""
+
+
 @dataclass(frozen=True)
 class Resizing:
     """The attributes of a `Resize`."""
@@ -69,7 +79,7 @@ def resize_10(node: Node) -> SSAValue:
 
 
 def _mode(node: Node) -> str:
-    mode = str(node.attr("mode", "nearest"))
+    mode = node.choice("mode", "nearest", ("nearest", "linear", "bilinear", "trilinear", "cubic"))
     return {"bilinear": "linear", "trilinear": "linear"}.get(mode, mode)
 
 
@@ -84,8 +94,8 @@ def resize(node: Node) -> SSAValue:
     builder, rank = node.builder, node.rank(0)
     resizing = Resizing(
         _mode(node),
-        str(node.attr("coordinate_transformation_mode", "half_pixel")),
-        str(node.attr("nearest_mode", "round_prefer_floor")),
+        node.choice("coordinate_transformation_mode", "half_pixel", COORDINATES),
+        node.choice("nearest_mode", "round_prefer_floor", NEAREST),
         float(node.attr("cubic_coeff_a", -0.75)),
         bool(node.attr("exclude_outside", 0)),
         bool(node.attr("antialias", 0)),
@@ -95,14 +105,14 @@ def resize(node: Node) -> SSAValue:
     axes = list(range(rank)) if axes is None else checked_axes(node, axes, rank)
     by_sizes = node.has(3) and builder.extents(node[3])[0] != 0
     if by_sizes:
-        policy = str(node.attr("keep_aspect_ratio_policy", "stretch"))
+        policy = node.choice("keep_aspect_ratio_policy", "stretch", ("stretch", "not_larger", "not_smaller"))
         resized = [_sized_axis(node, axis, node[3], at) for at, axis in enumerate(axes)]
         if policy != "stretch":
             resized = _same_ratio(node, resized, policy)
     elif node.has(2):
         resized = [_scaled_axis(node, axis, node[2], at) for at, axis in enumerate(axes)]
     else:
-        raise node.refuse("neither scales nor sizes are given")
+        raise node.refuse("it needs one of the inputs scales and sizes")
     if resizing.coordinates == "tf_crop_and_resize":
         resized = [_with_region(node, each, at, len(axes)) for at, each in enumerate(resized)]
     return _resize(node, resizing, resized)
@@ -130,8 +140,6 @@ def _sized_axis(node: Node, axis: int, sizes: SSAValue, at: int) -> ResizedAxis:
 
 def _same_ratio(node: Node, resized: Sequence[ResizedAxis], policy: str) -> list[ResizedAxis]:
     """Resizes all axes by one ratio: the smallest, by which none is larger than asked for, or the largest."""
-    if policy not in ("not_larger", "not_smaller"):
-        raise node.refuse(f"there is no keep_aspect_ratio_policy {policy}")
     builder, found = node.builder, resized[0].scale
     for each in resized[1:]:
         found = builder.call("minimum" if policy == "not_larger" else "maximum", found, each.scale)
@@ -155,8 +163,6 @@ def _with_region(node: Node, each: ResizedAxis, at: int, count: int) -> ResizedA
 def _resize(node: Node, resizing: Resizing, resized: Sequence[ResizedAxis]) -> SSAValue:
     """Resizes axes one after the other, at once where Relay has an operator for all of them."""
     builder, x = node.builder, node[0]
-    if resizing.mode not in ("nearest", "linear", "cubic"):
-        raise node.refuse(f"there is no mode {resizing.mode}")
     resized = [each for each in resized if each.start is not None or not _is_kept(builder, each)]
     if not resized:
         return x
@@ -222,7 +228,7 @@ def _positions(node: Node, resizing: Resizing, each: ResizedAxis) -> SSAValue:
             steps = builder.call("where", is_one, constant(1.0), minus_one(each.length))
             found = builder.call("divide", builder.call("multiply", place, minus_one(old)), steps)
             return builder.call("where", is_one, constant(0.0), found)
-        case "tf_crop_and_resize":
+        case _:  # tf_crop_and_resize
             assert each.start is not None and each.end is not None
             steps = builder.call("where", is_one, constant(1.0), minus_one(each.length))
             width = builder.call("multiply", builder.call("subtract", each.end, each.start), minus_one(old))
@@ -234,8 +240,6 @@ def _positions(node: Node, resizing: Resizing, each: ResizedAxis) -> SSAValue:
                 builder.call("multiply", minus_one(old), constant(0.5)),
             )
             return builder.call("where", is_one, middle, found)
-        case _:
-            raise node.refuse(f"there is no coordinate_transformation_mode {resizing.coordinates}")
 
 
 def _nearest_pixel(node: Node, resizing: Resizing, each: ResizedAxis, position: SSAValue) -> SSAValue:
@@ -250,11 +254,9 @@ def _nearest_pixel(node: Node, resizing: Resizing, each: ResizedAxis, position: 
             return builder.call("floor", position)
         case "ceil":
             return builder.call("ceil", position)
-        case "simple":
+        case _:  # simple
             smaller = builder.call("less", each.scale, builder.constant(1.0, "float32"))
             return builder.call("where", smaller, builder.call("ceil", position), builder.call("floor", position))
-        case _:
-            raise node.refuse(f"there is no nearest_mode {resizing.nearest}")
 
 
 def _inside(builder: GraphBuilder, pixel: SSAValue, each: ResizedAxis) -> SSAValue:
@@ -480,7 +482,7 @@ def affine_grid(node: Node) -> SSAValue:
     count = builder.extents(node[1])[0]
     rank = count - 2 if isinstance(count, int) else 0
     if rank not in (2, 3):
-        raise node.refuse(f"size has {count} numbers; images have 4 or 5")
+        raise node.refuse(f"size has {count} numbers; it must have 4 or 5")
     dtype = builder.dtype(theta)
     places: list[SSAValue] = []
     for axis in range(rank):
@@ -629,6 +631,6 @@ def col2im(node: Node) -> SSAValue:
 def image_decoder(node: Node) -> SSAValue:
     """Refuses `ImageDecoder`: files of images are decoded before the model."""
     raise node.refuse(
-        "images are decoded by a library for files, not by a compiled model",
-        "decode them before, and give their pixels",
+        "decoding files of images is not supported",
+        "decode them before the model, and pass their pixels",
     )

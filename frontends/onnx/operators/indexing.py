@@ -39,16 +39,13 @@ def gather_nd(node: Node) -> SSAValue:
     """Converts `GatherND`."""
     depth = node.builder.extents(node[1])[-1]
     if not isinstance(depth, int):
-        raise node.refuse("the length of the index vectors is known only at run time")
+        raise node.refuse("the last dimension of the indices must be known, not open")
     at = last_axis_first(node.builder, node[1])
     return node.call("gather_nd", node[0], at, batch_dims=int(node.attr("batch_dims", 0)), index_rank=depth)
 
 
 def _reduction(node: Node) -> str:
-    name = str(node.attr("reduction", "none"))
-    if name not in REDUCTIONS:
-        raise node.refuse(f"there is no reduction {name}")
-    return REDUCTIONS[name]
+    return REDUCTIONS[node.choice("reduction", "none", list(REDUCTIONS))]
 
 
 @operator("ScatterElements", since=11)

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ....support.text import counted
 from ...common.open_sizes import Extent
 from ..node import Node
 from ..registry import operator
 
 if TYPE_CHECKING:
     from ..values import Value
+
+AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 
 WIDE = ("float32", "float64")
 """The dtypes in which statistics are computed; narrower ones are converted to the first."""
@@ -29,7 +32,7 @@ def spatial_rank(node: Node, most: int = 3) -> int:
     """Returns the number of spatial axes of input 0. Raises Refused above `most`, and for none."""
     rank = node.rank(0) - 2
     if not 1 <= rank <= most:
-        raise node.refuse(f"{rank} spatial axes are not supported: there must be 1 to {most}")
+        raise node.refuse(f"{counted(rank, 'spatial axis')}: there must be 1 to {most}")
     return rank
 
 
@@ -94,8 +97,8 @@ def padded_window(node: Node, x: SSAValue, kernel: Sequence[int], fill: float = 
     strides, dilations = node.ints("strides") or ones, node.ints("dilations") or ones
     pads = node.ints("pads") or [0] * (2 * rank)
     if not len(strides) == len(dilations) == rank or len(pads) != 2 * rank:
-        raise node.refuse(f"strides, dilations and pads must fit {rank} spatial ax{'i' if rank == 1 else 'e'}s")
-    mode = _text(node.attr("auto_pad", "NOTSET"))
+        raise node.refuse(f"strides, dilations and pads must fit {counted(rank, 'spatial axis')}")
+    mode = node.choice("auto_pad", "NOTSET", AUTO_PADS)
     if mode == "VALID":
         pads = [0] * (2 * rank)
     window = Window(kernel, strides, dilations, pads[:rank], pads[rank:])
@@ -133,10 +136,6 @@ def _pad_to_same(node: Node, x: SSAValue, window: Window, fill: float, *, upper:
     return node.call("dyn.nn.pad", x, widths, node.scalar(fill, x))
 
 
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
-
-
 # Convolutions ----------------------------------------------------------------------------------------------------------
 
 
@@ -147,7 +146,7 @@ def _kernel(node: Node, weight: SSAValue) -> list[int]:
     if stated and len(stated) == len(own):
         return stated
     if not all(isinstance(size, int) for size in own):
-        raise node.refuse("the weight's window has a size that is known only at run time")
+        raise node.refuse("the window must be of a known size: the weight has open sizes, and kernel_shape is left out")
     return [int(size) for size in own if isinstance(size, int)]
 
 
@@ -195,14 +194,14 @@ def conv_transpose(node: Node) -> SSAValue:
     pads = node.ints("pads") or [0] * (2 * rank)
     before, after = pads[:rank], pads[rank:]
     wanted = node.ints("output_shape")
-    mode = _text(node.attr("auto_pad", "NOTSET"))
+    mode = node.choice("auto_pad", "NOTSET", AUTO_PADS)
     reach = Window(kernel, strides, dilations, before, after).reach
     if wanted or mode != "NOTSET":
         totals: list[int] = []
         for axis, size in enumerate(node.builder.extents(node[0])[2:]):
             if wanted:
                 if not isinstance(size, int):
-                    raise node.refuse("output_shape needs data of a known size")
+                    raise node.refuse("output_shape needs data of known sizes, not open ones")
                 totals.append((size - 1) * strides[axis] + extra[axis] + reach[axis] - wanted[-rank:][axis])
             else:
                 # The result has size * stride places: (size - 1) * stride + extra + reach - total.
@@ -240,7 +239,7 @@ def deform_conv(node: Node) -> SSAValue:
     With a mask the samples of each tap become channels first, by a weight of ones and zeros; a 1x1 convolution multiplies them.
     """
     if node.rank(0) != 4:
-        raise node.refuse("deformable convolutions are supported over two spatial axes")
+        raise node.refuse("the data must have rank 4: two spatial axes")
     builder, weight, mask = node.builder, node[1], node.tensor(4)
     kernel = _kernel(node, weight)
     x, window = padded_window(node, node[0], kernel)
@@ -249,7 +248,7 @@ def deform_conv(node: Node) -> SSAValue:
     used, used_groups = weight, groups
     if mask is not None:
         if not isinstance(channels, int):
-            raise node.refuse("a mask needs a known number of channels")
+            raise node.refuse("with a mask the number of channels must be known, not open")
         used_groups = channels
         picks = np.tile(np.eye(taps, dtype=builder.dtype(x)), (channels, 1)).reshape(channels * taps, 1, *kernel)
         used = builder.array_constant(picks)
@@ -282,7 +281,7 @@ def causal_conv_with_state(node: Node) -> list[SSAValue]:
     x, weight = node[0], node[1]
     channels, _, width = node.builder.extents(weight)
     if not isinstance(channels, int) or not isinstance(width, int):
-        raise node.refuse("the weight must have a known shape")
+        raise node.refuse("the shape of the weight must be known, not open")
     state, before = node.tensor(3), 0
     data = x
     if state is not None:
@@ -291,7 +290,7 @@ def causal_conv_with_state(node: Node) -> list[SSAValue]:
         before = width - 1
     y = node.call("nn.conv1d", data, weight, padding=[before, 0], groups=channels)
     y = _with_bias(node, y, 2)
-    if _text(node.attr("activation", "none")) in ("silu", "swish"):
+    if node.choice("activation", "none", ("none", "silu", "swish")) in ("silu", "swish"):
         wide = widened(node, y)
         y = cast_to(node, node.call("multiply", wide, node.call("sigmoid", wide)), node.dtype(0))
     if before:
@@ -344,7 +343,7 @@ def max_pool(node: Node) -> list[SSAValue | None]:
     if len(node.outputs) < 2 or not node.outputs[1]:
         return [_pool(node, "max", x, window)]
     if x is not node[0]:
-        raise node.refuse("indices with an auto_pad that depends on open sizes are not supported")
+        raise node.refuse("indices are not supported where auto_pad depends on open sizes")
     values = _pool(node, "max", x, window)
     return [values, _max_indices(node, x, window, lowest)]
 
@@ -522,7 +521,7 @@ def batch_normalization(node: Node) -> list[Value | None]:
     wide = dtypes[0] if len(set(dtypes)) == 1 else WIDE[int("float64" in dtypes)]
     parts = [cast_to(node, node[index], wide) for index in range(5)]
     if rank < 2:
-        raise node.refuse("the data must have a channel axis")
+        raise node.refuse("the data must have an axis of channels: rank 2 or more")
     result = node.builder.field(node.call("nn.batch_norm", *parts, epsilon=epsilon), 0)
     return [cast_to(node, result, dtypes[0])]
 
@@ -530,7 +529,7 @@ def batch_normalization(node: Node) -> list[Value | None]:
 def _trained_batch_norm(node: Node, epsilon: float) -> list[Value | None]:
     rank, dtype = node.rank(0), node.dtype(0)
     if node.opset < 14 or len(node.outputs) > 3:
-        raise node.refuse("training is supported from opset 14 on")
+        raise node.refuse("training is supported from opset 14 on, with 3 outputs")
     x = widened(node, node[0])
     axes = [axis for axis in range(rank) if axis != 1]
     mean = node.call("mean", x, axis=axes, keepdims=True)
@@ -562,7 +561,7 @@ def group_normalization(node: Node) -> SSAValue:
     scale, shift = node[1], node[2]
     if node.opset < 21:
         if not isinstance(channels, int):
-            raise node.refuse("the number of channels is known only at run time")
+            raise node.refuse("before opset 21 the number of channels must be known, not open")
         scale, shift = (node.call("repeat", each, repeats=channels // groups, axis=0) for each in (scale, shift))
     epsilon = float(node.attr("epsilon", 1e-5))
     return node.call("nn.group_norm", node[0], scale, shift, num_groups=groups, epsilon=epsilon)
@@ -602,10 +601,10 @@ def _vector(node: Node, value: SSAValue, sizes: Sequence[Extent]) -> SSAValue:
     """Returns a scale or bias as one vector over the normalized axes."""
     if node.builder.extents(value) == tuple(sizes):
         return value if len(sizes) == 1 else node.call("reshape", value, newshape=[-1])
-    if not all(isinstance(size, int) for size in sizes):
-        raise node.refuse("scale and bias must have the shape of the normalized axes, which is known only at run time")
-    whole = node.builder.broadcast_to(value, [int(size) for size in sizes if isinstance(size, int)])
-    return node.call("reshape", whole, newshape=[-1])
+    builder, rank = node.builder, node.rank(0)
+    end = builder.shape_tensor(node[0])
+    shape = node.call("strided_slice", end, begin=[rank - len(sizes)], end=[rank], strides=[1])
+    return builder.reshape(builder.broadcast_to(value, shape), [-1])
 
 
 @operator("RMSNormalization", since=23)
@@ -647,17 +646,20 @@ def lrn(node: Node) -> SSAValue:
 # Training --------------------------------------------------------------------------------------------------------------
 
 
-@operator("Dropout", since=7)
+@operator("Dropout")
 def dropout(node: Node) -> list[Value | None]:
     """Lowers `Dropout` at inference to its input, and a mask of ones.
 
     Refuses training with a ratio above 0.
     """
     x = node[0]
-    if node.opset >= 12 and node.has(2) and bool(node.array(2, "training_mode")):
+    training = node.array(2, "training_mode")
+    if training is not None and training.any():
         ratio = node.array(1, "the ratio")
-        if ratio is None or float(ratio) != 0:
-            raise node.refuse("training draws random numbers, which cannot be those of another runtime")
+        if ratio is None or ratio.any():
+            raise node.refuse(
+                "training_mode drops elements at random", "a compiled function returns the same for equal inputs"
+            )
     if not any(node.outputs[1:]):
         return [x]
     mask = node.call("ones_like", x)
@@ -680,7 +682,7 @@ def softmax_cross_entropy_loss(node: Node) -> list[Value | None]:
 
 def _nll_loss(node: Node, x: SSAValue) -> SSAValue:
     ignored = node.attr("ignore_index")
-    reduction = _text(node.attr("reduction", "mean"))
+    reduction = node.choice("reduction", "mean", ("mean", "sum", "none"))
     targets, weights = node[1], node.tensor(2)
     classes = node.builder.extents(x)[1]
     if weights is None:

@@ -46,7 +46,7 @@ def _parameter(node: Node, value: SSAValue, x: SSAValue, axis: int, block: int) 
     if b.rank(value) == 1:
         return b.call("expand_dims", value, axis=1, num_newaxis=rank - axis - 1) if axis < rank - 1 else value
     if not block:
-        raise node.refuse("a scale of several dimensions needs block_size")
+        raise node.refuse("a scale of several dimensions needs the attribute block_size")
     repeated = value if block == 1 else b.call("repeat", value, repeats=block, axis=axis)
     size, own = b.extents(x)[axis], b.extents(repeated)[axis]
     if size == own or not isinstance(size, int):
@@ -110,7 +110,7 @@ def quantize_linear(node: Node) -> SSAValue:
             real = b.call("clip", real, a_min=-FLOATS[dtype], a_max=FLOATS[dtype])
         return b.call("cast", real, dtype=dtype)
     if dtype not in RANGES:
-        raise node.refuse(f"tensors are not quantized to {dtype}")
+        raise node.refuse(f"tensors cannot be quantized to {dtype}")
     return saturated(b, real, point, dtype)
 
 
@@ -120,7 +120,7 @@ def _target(node: Node, zero_point: SSAValue | None) -> str:
     number = int(node.attr("output_dtype", 0))
     found = element_dtype(number) if number else "uint8"
     if found is None:
-        raise node.refuse("there are no tensors of the dtype `output_dtype`")
+        raise node.refuse(f"output_dtype is {number}, which tensors cannot have")
     return found
 
 
@@ -236,7 +236,7 @@ def integer_conv(node: Node, x: SSAValue, w: SSAValue, x_zero: SSAValue | None, 
     sizes: Sequence[Extent] = own if own is not None else b.extents(w)[2:]
     kernel = [size for size in sizes if isinstance(size, int)]
     if len(kernel) < rank:
-        raise node.refuse("the sizes of the window must be known")
+        raise node.refuse("the window must be of a known size: the weight has open sizes, and kernel_shape is left out")
     one = b.constant(1, "float32")
     zeros = [b.constant(0, "int32") if z is None else _cast(b, _flat(b, z), "int32") for z in (x_zero, w_zero)]
     if rank == 1:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ....support.text import counted, did_you_mean
 from ...common.scan import scan
 from ..node import Node
 from ..registry import operator
@@ -103,13 +104,11 @@ class _Layer:
         b = self.b
         self.by_batch = bool(node.attr("layout", 0))
         self.x = self._steps_first(node[0])
-        direction = _text(node.attr("direction", "forward"))
-        if direction not in ("forward", "reverse", "bidirectional"):
-            raise node.refuse(f"there is no direction '{direction}'")
+        direction = node.choice("direction", "forward", ("forward", "reverse", "bidirectional"))
         self.reversed = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[direction]
         hidden = b.extents(node[2])[2]
         if not isinstance(hidden, int):
-            raise node.refuse("the hidden size is known only at run time")
+            raise node.refuse("the hidden size must be known, not open")
         self.hidden = hidden
         clip = node.attr("clip")
         self.clip = inf if clip is None else float(clip)
@@ -123,11 +122,11 @@ class _Layer:
         """Returns the activations of each direction."""
         node, directions = self.node, len(self.reversed)
         written = node.attr("activations")
-        names = [_text(name) for name in written] if written else list(default) * directions
+        names = [str(name) for name in written] if written else list(default) * directions
         if node.op_type == "RNN" and len(names) > directions:
             names = names[:directions]
         if len(names) != len(default) * directions:
-            raise node.refuse(f"there must be {len(default) * directions} activations, not {len(names)}")
+            raise node.refuse(f"{counted(len(names), 'activation')}; there must be {len(default) * directions}")
         alphas, betas = iter(node.attr("activation_alpha") or ()), iter(node.attr("activation_beta") or ())
         found = [self._activation(name, alphas, betas) for name in names]
         return [found[at : at + len(default)] for at in range(0, len(found), len(default))]
@@ -135,7 +134,7 @@ class _Layer:
     def _activation(self, name: str, alphas: Iterator[float], betas: Iterator[float]) -> Activation:
         entry = ACTIVATIONS.get(name.lower())
         if entry is None:
-            raise self.node.refuse(f"there is no activation {name}")
+            raise self.node.refuse(f"there is no activation {name}{did_you_mean(name.lower(), ACTIVATIONS)}")
         make, defaults = entry
         alpha = float(next(alphas, defaults[0])) if defaults else 0.0
         beta = float(next(betas, defaults[1])) if len(defaults) > 1 else 0.0
@@ -218,10 +217,6 @@ class _Layer:
         b, weight = self.b, self.required(1, direction)
         result = rows_times(b, self.x, b.call("transpose", weight, axes=[1, 0]))
         return result if bias is None else b.call("add", result, bias)
-
-
-def _text(value: object) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 def _masked(step: Step) -> Step:
@@ -384,10 +379,8 @@ def linear_attention(node: Node) -> list[Value]:
     heads, groups = int(node.attr("q_num_heads")), int(node.attr("kv_num_heads"))
     if groups < 1 or heads % groups:
         raise node.refuse(f"{heads} heads of queries cannot share {groups} heads of keys")
-    rule = _text(node.attr("update_rule", "gated_delta"))
+    rule = node.choice("update_rule", "gated_delta", ("linear", "gated", "delta", "gated_delta"))
     is_gated, is_delta = rule in ("gated", "gated_delta"), rule in ("delta", "gated_delta")
-    if not is_gated and not is_delta and rule != "linear":
-        raise node.refuse(f"there is no update_rule '{rule}'")
 
     def tokens(index: int, count: int) -> SSAValue:
         """Returns an input as (tokens, batch, heads, size), float32."""
@@ -397,7 +390,7 @@ def linear_attention(node: Node) -> list[Value]:
     query, key, value = tokens(0, heads), tokens(1, groups), tokens(2, groups)
     keys, values = b.extents(query)[3], b.extents(value)[3]
     if not isinstance(keys, int) or not isinstance(values, int):
-        raise node.refuse("the size of heads is known only at run time")
+        raise node.refuse("the size of heads must be known, not open")
     sequences = [query, key, value]
     if is_gated:
         sequences.append(b.call("exp", tokens(4, groups)))

@@ -109,7 +109,7 @@ def reduced_at_run_time(node: Node, x: SSAValue, axes: SSAValue, name: str, keep
     builder, call = node.builder, node.call
     count, rank, dtype = builder.static_shape(axes), builder.rank(x), builder.dtype(x)
     if count is None:
-        raise node.refuse("the number of its axes is computed at run time")
+        raise node.refuse("the number of axes must be known, not open")
     if not rank:
         return x
     wide = {"float16": "float32", "bfloat16": "float32", "bool": "uint8"}.get(dtype, dtype)

@@ -6,6 +6,7 @@ from typing import cast
 
 from xdsl.ir import SSAValue
 
+from ....support.text import counted
 from ..node import Node, only_tensors
 from ..protos import element_dtype
 from ..registry import operator
@@ -18,7 +19,7 @@ def _position(node: Node, index: int, length: int, default: int) -> int:
     found = node.integers(index, "the position")
     position = default if found is None else found[0]
     if not -length <= position <= max(length - 1, default):
-        raise node.refuse(f"position {position} is outside of a sequence of {length}")
+        raise node.refuse(f"position {position} is outside of a sequence of {counted(length, 'tensor')}")
     return position + length if position < 0 else position
 
 
@@ -62,7 +63,7 @@ def sequence_at(node: Node) -> Value:
     if node.builder.array(node[1]) is not None:
         return items[_position(node, 1, len(items), len(items) - 1)]
     if any(item.type != items[0].type for item in items):
-        raise node.refuse("the position is computed at run time, and the tensors differ in type")
+        raise node.refuse("the position must be constant, not computed at run time: the tensors differ in type")
     stack = node.call("stack", node.builder.tuple(items), axis=0)
     return node.call("take", stack, node.builder.reshape(node[1], []), axis=0, mode="wrap")
 
@@ -80,7 +81,7 @@ def split_to_sequence(node: Node) -> Value:
     axis = node.axis(node.rank(0), 0)
     size = builder.extents(x)[axis]
     if not isinstance(size, int):
-        raise node.refuse(f"the length of the sequence is known only at run time: axis {axis} is open")
+        raise node.refuse(f"axis {axis}, which is split, must have a known size, not an open one")
     if not node.has(1):
         slices = split_into(node, x, axis, [1] * size) if size else []
         if not node.attr("keepdims", 1):
@@ -89,7 +90,7 @@ def split_to_sequence(node: Node) -> Value:
     given = node.integers(1, "the sizes of the parts") or []
     if node.rank(1) == 0:
         if given[0] < 1:
-            raise node.refuse(f"parts of {given[0]} elements")
+            raise node.refuse(f"the size of the parts is {given[0]}; it must be 1 or more")
         given = [min(given[0], size - start) for start in range(0, size, given[0])]
     return SequenceValue(tuple(split_into(node, x, axis, given)), builder.dtype(x))
 
@@ -117,7 +118,9 @@ def sequence_map(node: Node) -> list[Value | None]:
         for value in node.inputs:
             if isinstance(value, SequenceValue):
                 if len(value.items) != len(first.items):
-                    raise node.refuse(f"sequences of {len(first.items)} and of {len(value.items)} tensors")
+                    raise node.refuse(
+                        f"the sequences have {len(first.items)} and {len(value.items)} tensors; they must have the same number"
+                    )
                 inputs.append(value.items[place])
             else:
                 inputs.append(cast("Value", value))

@@ -8,11 +8,14 @@ from typing import cast
 
 from xdsl.ir import SSAValue
 
+from ....support.text import counted
 from ...common.graph_builder import GraphBuilder
 from ...common.open_sizes import Extent, OpenSize, computed, product, total
 from ..node import Node
 from ..registry import operator
 from ..values import Value
+
+PADDINGS = ("constant", "reflect", "edge", "wrap")
 
 FARTHEST = 2**31 - 1
 """Bounds of slices beyond this are clamped to it: no dimension is larger."""
@@ -28,7 +31,7 @@ def checked_axes(node: Node, axes: Sequence[int], rank: int) -> list[int]:
             raise node.refuse(f"axis {axis} is outside of a tensor of rank {rank}")
     found = [axis % rank for axis in axes]
     if len(set(found)) < len(found):
-        raise node.refuse(f"axes {list(axes)} name an axis twice")
+        raise node.refuse(f"the axes {list(axes)} name an axis twice")
     return found
 
 
@@ -78,9 +81,7 @@ def squeeze(node: Node) -> SSAValue:
     axes, sizes = axes_of(node, 1), node.builder.extents(x)
     if axes is None:
         if any(isinstance(size, OpenSize) for size in sizes):
-            raise node.refuse(
-                "the axes are left out, and a dimension is known only at run time", "name the axes of size 1"
-            )
+            raise node.refuse("without axes every dimension must be known, not open", "name the axes to remove")
         axes = [axis for axis, size in enumerate(sizes) if size == 1]
     axes = checked_axes(node, axes, len(sizes))
     return node.call("squeeze", x, axis=axes) if axes else x
@@ -108,7 +109,7 @@ def length(node: Node, value: SSAValue, what: str) -> int:
     sizes = node.builder.extents(value)
     size = sizes[0] if sizes else 1
     if not isinstance(size, int):
-        raise node.refuse(f"the number of {what} is known only at run time")
+        raise node.refuse(f"the number of {what} must be known, not open")
     return size
 
 
@@ -176,7 +177,7 @@ def split_into(node: Node, x: SSAValue, axis: int, parts: Sequence[Extent]) -> l
     size = builder.extents(x)[axis]
     whole = total(*parts)
     if isinstance(whole, int) and isinstance(size, int) and whole != size:
-        raise node.refuse(f"the parts have {whole} elements along axis {axis}, the data {size}")
+        raise node.refuse(f"the parts have {counted(whole, 'element')} along axis {axis}, and the data has {size}")
     if len(parts) == 1:
         return [x]
     if all(isinstance(part, int) for part in parts[:-1]):
@@ -185,7 +186,7 @@ def split_into(node: Node, x: SSAValue, axis: int, parts: Sequence[Extent]) -> l
             part < 0
             for part in (*cast("Sequence[int]", parts[:-1]), *([parts[-1]] if isinstance(parts[-1], int) else []))
         ):
-            raise node.refuse(f"a part of axis {axis} would have less than 0 elements")
+            raise node.refuse(f"a part of axis {axis} would have a negative size")
         return builder.tuple_parts(builder.call("split", x, indices_or_sections=edges, axis=axis))
     if all(part == parts[0] for part in parts):
         return builder.tuple_parts(builder.call("split", x, indices_or_sections=len(parts), axis=axis))
@@ -212,7 +213,7 @@ def _cut_at_run_time(
     builder = node.builder
     shape = builder.extents(edges)
     if count is None and not isinstance(shape[0], int):
-        raise node.refuse("the number of parts is known only at run time")
+        raise node.refuse("the number of parts must be known, not open")
     begin = builder.integers([0])
     found: list[Value | None] = []
     for number in range(count or cast("int", shape[0])):
@@ -287,9 +288,9 @@ def _slice(
 ) -> SSAValue:
     builder = node.builder
     if not len(axes) == len(starts) == len(ends) == len(steps):
-        raise node.refuse(f"{len(starts)} starts, {len(ends)} ends and {len(steps)} steps do not fit {len(axes)} axes")
+        raise node.refuse(f"there are {len(axes)} axes, {len(starts)} starts, {len(ends)} ends and {len(steps)} steps")
     if 0 in steps:
-        raise node.refuse("a step is 0")
+        raise node.refuse("a step of a slice must not be 0")
     sizes = builder.extents(x)
     # An end at the size of its axis, which is only known at run time, is any number beyond it.
     begins = [_bound(start) for start in starts]
@@ -428,7 +429,9 @@ def padded(node: Node, x: SSAValue, axes: Sequence[int], pads: SSAValue, value: 
     """Pads axes of a tensor by widths that may be computed: those before each axis, then those after."""
     builder, rank, count = node.builder, node.builder.rank(x), len(axes)
     if builder.extents(pads)[0] not in (2 * count,) and isinstance(builder.extents(pads)[0], int):
-        raise node.refuse(f"{builder.extents(pads)[0]} pads do not fit {count} axes")
+        raise node.refuse(
+            f"there are {builder.extents(pads)[0]} pads for {counted(count, 'axis')}; there must be {2 * count}"
+        )
     given = builder.elements(pads)
     if given is not None and all(isinstance(each, int) for each in given):
         widths = [0] * (2 * rank)
@@ -438,7 +441,7 @@ def padded(node: Node, x: SSAValue, axes: Sequence[int], pads: SSAValue, value: 
     sizes = list(builder.extents(x))
     for at, axis in enumerate(axes):
         sizes[axis] = builder.sizes.fresh() if given is None else total(sizes[axis], given[at], given[count + at])
-    mode = node.attr("mode", "constant")
+    mode = node.choice("mode", "constant", PADDINGS)
     if mode == "wrap":
         for at, axis in enumerate(axes):
             low, high = (builder.call("take", pads, builder.integers(place), axis=0) for place in (at, count + at))
@@ -466,8 +469,8 @@ def pad(node: Node, x: SSAValue, widths: Sequence[int], value: SSAValue) -> SSAV
     """Pads a tensor: `widths` are those before each axis, then those after; negative ones cut off."""
     builder, rank = node.builder, node.rank(0)
     if len(widths) != 2 * rank:
-        raise node.refuse(f"{len(widths)} pads do not fit a tensor of rank {rank}")
-    mode = str(node.attr("mode", "constant"))
+        raise node.refuse(f"there are {len(widths)} pads for {counted(rank, 'axis')}; there must be {2 * rank}")
+    mode = node.choice("mode", "constant", PADDINGS)
     pairs = list(zip(widths[:rank], widths[rank:], strict=True))
     if not any(widths):
         return x
@@ -479,8 +482,6 @@ def pad(node: Node, x: SSAValue, widths: Sequence[int], value: SSAValue) -> SSAV
         return x
     if mode in ("edge", "reflect"):
         return builder.call("nn.pad", x, value, pad_width=pairs, pad_mode=mode)
-    if mode != "wrap":
-        raise node.refuse(f"there is no mode {mode}")
     for axis, (low, high) in enumerate(pairs):
         if low or high:
             size = total(builder.extents(x)[axis], low, high)

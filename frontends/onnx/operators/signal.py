@@ -43,7 +43,7 @@ def dft(node: Node) -> SSAValue:
     )
     parts = builder.extents(x)[-1]
     if not isinstance(parts, int):
-        raise node.refuse("the last dimension is known only at run time")
+        raise node.refuse("with an axis that is computed the last dimension must be known, not open")
     shape = builder.sizes_tensor([before, builder.reshape(builder.call("take", sizes, axis, axis=0), []), after, parts])
     found = _dft(node, builder.call("dyn.reshape", x, shape), 1, parts)
     new = builder.call("where", builder.call("equal", places, axis), builder.size(found, 1), sizes)
@@ -63,7 +63,7 @@ def _dft(node: Node, x: SSAValue, axis: int, parts: Extent | None = None) -> SSA
     builder, rank = node.builder, node.builder.rank(x)
     parts = builder.extents(x)[-1] if parts is None else parts
     if parts not in (1, 2) or axis == rank - 1:
-        raise node.refuse("the last dimension must be 1 for real, 2 for complex signals, and not be transformed")
+        raise node.refuse("the last dimension must be 1 (real) or 2 (complex), and not be the axis that is transformed")
     inverse, onesided = bool(node.attr("inverse", 0)), bool(node.attr("onesided", 0))
     number = builder.reshape(builder.call("cast", node[1], dtype="int64"), []) if node.has(1) else None
     whole = number
@@ -149,7 +149,7 @@ def stft(node: Node) -> SSAValue:
         x = builder.call("expand_dims", x, axis=2)
     parts = builder.extents(x)[2]
     if parts not in (1, 2) or (parts == 2 and onesided):
-        raise node.refuse("signals must be real, or complex with onesided=0")
+        raise node.refuse("the signal must be real, or complex with onesided=0")
     dtype = builder.dtype(x)
     step = builder.reshape(builder.call("cast", node[1], dtype="int64"), [])
     if node.has(3):
@@ -157,7 +157,7 @@ def stft(node: Node) -> SSAValue:
     elif node.has(2):
         count = builder.size(node[2], 0)
     else:
-        raise node.refuse("neither a window nor frame_length is given")
+        raise node.refuse("it needs one of the inputs window and frame_length")
     zero, one = builder.integers(0), builder.integers(1)
 
     def numbers(end: SSAValue) -> SSAValue:
@@ -207,9 +207,10 @@ def mel_weight_matrix(node: Node) -> SSAValue:
     from ..protos import element_dtype
 
     builder = node.builder
-    dtype = element_dtype(int(node.attr("output_datatype", 1)))
+    number = int(node.attr("output_datatype", 1))
+    dtype = element_dtype(number)
     if dtype is None:
-        raise node.refuse("tensors here cannot have elements of the output_datatype")
+        raise node.refuse(f"output_datatype is {number}, which tensors cannot have")
     count, length = (builder.reshape(builder.call("cast", node[at], dtype="int64"), []) for at in (0, 1))
     rate, low, high = (builder.call("cast", builder.reshape(node[at], []), dtype="float64") for at in (2, 3, 4))
 

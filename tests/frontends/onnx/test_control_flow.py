@@ -161,6 +161,6 @@ def test_refusals() -> None:
     ranks = BRANCHES.replace("b = Relu(x)", "b = ReduceSum<keepdims = 0>(x)")
     assert "If: output 0 has rank 2 in one branch and rank 0 in the other" in refusal(ranks)
     dtypes = BRANCHES.replace("b = Relu(x)", "b = Cast<to = 11>(x)")
-    assert "If: output 0 has another dtype in each branch" in refusal(dtypes)
+    assert "If: output 0 has different dtypes in the branches" in refusal(dtypes)
     changed = GROWING.replace("Concat<axis = 0>(a, x)", "Cast<to = 11>(a)")
     assert "Loop: an iteration changes the rank or the dtype of a value that it carries" in refusal(changed)

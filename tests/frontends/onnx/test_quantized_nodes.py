@@ -167,4 +167,4 @@ def test_refusals() -> None:
     )
     with pytest.raises(mirstack.MirError) as error:
         mirstack.from_onnx(made)
-    assert "QuantizeLinear: a scale of several dimensions needs block_size" in str(error.value)
+    assert "QuantizeLinear: a scale of several dimensions needs the attribute block_size" in str(error.value)

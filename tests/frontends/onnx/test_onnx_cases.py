@@ -94,7 +94,7 @@ def stored(folder: Path, kind: str, infos: Any) -> list[Any]:
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 def test_case(case: Any) -> None:
-    from mirstack.onnx import backend
+    from mirstack.api.onnx import backend
     from onnx.backend.test.runner import Runner
 
     model, data = model_and_data(case)

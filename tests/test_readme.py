@@ -8,6 +8,7 @@
 - A line `…` stands for any number of lines.
 - A block behind a line `<!-- file: NAME -->` is written to the file NAME first; behind `<!-- append: NAME -->` it is added
   to the end of that file.
+- A document that says `<!-- needs the extra onnx -->` is run where that package is installed.
 - A document that says `<!-- runs in a copy of this project -->` is run in one, which the commands then use as the package.
 """
 
@@ -21,8 +22,10 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+from extras import library
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("**/*.md"))]
@@ -119,9 +122,23 @@ def copy_of_project(parent: Path) -> Path:
     return Path(shutil.copytree(ROOT, parent / "mirstack", ignore=LEFT_OUT))
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=[str(d.relative_to(ROOT)) for d in DOCUMENTS])
+NEEDS = re.compile(r"<!-- needs the extra (\w+) -->")
+
+
+def cases() -> list[Any]:
+    """Every document; one that needs an optional extra is marked so."""
+    marks = [[pytest.mark.extra] if NEEDS.search(each.read_text(encoding="utf-8")) else [] for each in DOCUMENTS]
+    return [
+        pytest.param(each, marks=mark, id=str(each.relative_to(ROOT)))
+        for each, mark in zip(DOCUMENTS, marks, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("document", cases())
 def test_document(document: Path, tmp_path: Path):
     text = document.read_text(encoding="utf-8")
+    if needed := NEEDS.search(text):
+        library(needed[1], needed[1])
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "COLUMNS": "100"}
     folder = tmp_path

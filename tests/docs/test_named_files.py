@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("api", "benchmarks", "dialects", "driver", "examples", "fuzz", "lowering", "parser", "passes", "support")
+FOLDERS = (
+    "api", "benchmarks", "dialects", "driver", "examples", "frontends", "fuzz", "lowering", "parser", "passes", "support",
+)  # fmt: skip
 EVERYWHERE = (*FOLDERS, "docs", "filecheck", "tests")
 NAMED = re.compile(r"`((?:[\w.]+/)*\w+\.(?:py|lark|ll))`")
 PLACEHOLDERS = {"passes/LEVEL/TOPIC/the_name.py", "mirstack/__init__.py"}

@@ -154,7 +154,7 @@ def is_tested(message: Message) -> bool:
 
 
 # Messages that had no test when this was written. The numbers may only fall: a new message comes with its test.
-UNTESTED = {"frontends": 13, "dialects/te": 18, "dialects/tir": 29, "parser": 13}
+UNTESTED = {"dialects/te": 18, "dialects/tir": 29, "parser": 13}
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -27,7 +27,7 @@ from ..common.graph_builder import GraphBuilder
 from .custom import call_custom, functions_of
 from .inputs import Shapes, create_input, size_of
 from .model import require_onnx
-from .node import Node, RanksDiffer, Refused
+from .node import Misfit, Node, RanksDiffer, Refused
 from .operator_rules import apply_rules, ruled_operators
 from .operators.control_flow import guarded, merge
 from .protos import attribute_value, constant_array, element_dtype
@@ -116,9 +116,7 @@ class ModelImporter:
             elif isinstance(found, EmptyOptional):
                 continue
             else:
-                raise MirError(
-                    Diagnostic(f"{self.file}: output '{each.name}' is not computed by any node", self.location(""))
-                )
+                raise MirError(Diagnostic(f"output '{each.name}' is not computed by any node", self.location("")))
         builder.location = node_loc(self.file, "")
         result = results[0] if len(results) == 1 else builder.tuple(results)
         function = builder.finish_function(
@@ -232,8 +230,12 @@ class GraphImporter:
         found: list[SSAValue] = []
         for name in names:
             value = self.lookup(name)
+            if isinstance(value, Unsupported):
+                raise Misfit(f"output '{name}' of the graph cannot be computed")
             if not isinstance(value, SSAValue):
-                raise Refused(f"output '{name}' of the graph cannot be computed in each branch of an If")
+                raise Refused(
+                    f"the branches return other ranks, and output '{name}' of the graph is not computed from them"
+                )
             found.append(value)
         return found if then is None else then(self.builder, found)
 
@@ -244,10 +246,12 @@ class GraphImporter:
         """
         condition = self.lookup(proto.input[0])
         if proto.op_type != "If" or not isinstance(condition, SSAValue):
-            raise Refused("a graph inside returns results of other ranks")
+            raise Refused("a graph inside it has an If whose branches return other ranks")
         self.model.branches += 1
         if self.model.branches > MOST_BRANCHES:
-            raise Refused(f"more than {MOST_BRANCHES} conditions select results of other ranks")
+            raise Refused(
+                f"what follows an If whose branches return other ranks is converted more than {MOST_BRANCHES} times"
+            )
         self.builder.location = self.model.location(_name_of(proto))
         condition = self.builder.reshape(condition, [])
         graphs = self._attributes(proto)
@@ -258,11 +262,11 @@ class GraphImporter:
             refused, misfits = len(self.model.refused), self.model.misfits
             try:
                 found = self._with_rest(proto, graph, builder, rest)
-            except Refused:
+            except Misfit:
                 if len(self.model.refused) - refused != self.model.misfits - misfits:
                     raise
                 found = None  # Its ranks fit no operator that follows: the program would stop there.
-            if found is None or len(self.model.refused) > refused:
+            if len(self.model.refused) - refused == self.model.misfits - misfits > 0:
                 found = None
                 del self.model.refused[refused:]
             results.append(found)
@@ -270,7 +274,7 @@ class GraphImporter:
         if then is not None and other is not None:
             return merge(self.builder, condition, builders, [then, other])
         if then is None and other is None:
-            raise Refused("what follows fits the ranks of neither branch")
+            raise Misfit("the branches return other ranks, and what follows fits neither")
         holds = other is None
         return self._with_rest(
             proto,

@@ -80,11 +80,13 @@ def _read_external(tensor: Any, model: Path) -> None:
             tensor.raw_data = file.read(length)
     except OSError as error:
         reason = f"its external data '{about.get('location', '')}' cannot be read: {error.strerror}"
-        raise MirError(Diagnostic(f"{model}: tensor '{tensor.name}': {reason}")) from None
     except ValueError as error:
-        raise MirError(Diagnostic(f"{model}: tensor '{tensor.name}': {error}")) from None
-    tensor.ClearField("external_data")
-    tensor.data_location = require_onnx().TensorProto.DEFAULT
+        reason = str(error)
+    else:
+        tensor.ClearField("external_data")
+        tensor.data_location = require_onnx().TensorProto.DEFAULT
+        return
+    raise MirError(Diagnostic(f"{model}: tensor '{tensor.name}': {reason}"))
 
 
 def _first_line(error: Exception) -> str:

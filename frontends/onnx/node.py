@@ -25,6 +25,13 @@ class Refused(Exception):
         self.reason, self.notes = reason, notes
 
 
+class Misfit(Refused):
+    """Tells that operators that follow a branch do not take tensors of its ranks.
+
+    A model that came there would stop.
+    """
+
+
 class RanksDiffer(Exception):
     """Tells that the branches of an `If` return results of other ranks, which no one value can be.
 

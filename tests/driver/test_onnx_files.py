@@ -160,7 +160,7 @@ def test_external_data_of_an_attribute(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     path.write_bytes(onnx.helper.make_model(graph).SerializeToString())
     (tmp_path / "c.bin").write_bytes(b"1234" + W.tobytes()[:-4])
-    assert "tensor 'c': its external data ends at byte 52 of 'c.bin', which has 48" in refusal(path)
+    assert f"{path}: tensor 'c': its external data ends at byte 52 of 'c.bin', which has 48" in refusal(path)
     (tmp_path / "c.bin").unlink()
     assert "tensor 'c': its external data 'c.bin' cannot be read: No such file or directory" in refusal(path)
     value.external_data[0].value = "../c.bin"

@@ -331,7 +331,8 @@ def _settled(
     """
     builder = node.builder
     types = [cast("TensorType[Attribute]", each.type) for each in carried]
-    for _ in range(sum(len(each.get_shape()) for each in types) + 1):
+    # Each round opens a dimension, or is the last one.
+    while True:
         trial = GraphBuilder(builder)
         values = [trial.typed_parameter("", each) for each in types]
         number = trial.typed_parameter("", builder.integers(0).type)
@@ -347,7 +348,6 @@ def _settled(
                 step = body(builder, builder.integers(0), carried)
             return list(types), step.scans
         types = cast("list[TensorType[Attribute]]", common)
-    raise Refused("the shapes of the values that it carries differ from iteration to iteration without end")
 
 
 def _no_rows(builder: GraphBuilder, row: SSAValue) -> SSAValue:

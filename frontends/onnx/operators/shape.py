@@ -158,7 +158,7 @@ def split(node: Node) -> list[Value | None]:
     if node.has(1):
         parts = builder.elements(node[1])
         if parts is None:
-            return _cut_at_run_time(node, x, axis, builder.call("cumsum", node[1], axis=0, dtype="int64"))
+            return _cut_at_run_time(node, x, axis, builder.call("cumsum", node[1], axis=0, dtype="int64"), count)
     elif node.attr("split") is not None and node.opset < 13:
         parts = list[Extent](node.ints("split") or [])
     if parts is None:
@@ -206,17 +206,12 @@ def split_into(node: Node, x: SSAValue, axis: int, parts: Sequence[Extent]) -> l
     ]
 
 
-def _cut_at_run_time(
-    node: Node, x: SSAValue, axis: int, edges: SSAValue, count: int | None = None
-) -> list[Value | None]:
+def _cut_at_run_time(node: Node, x: SSAValue, axis: int, edges: SSAValue, count: int) -> list[Value | None]:
     """Cuts a tensor at places that are computed: the ends of the parts."""
     builder = node.builder
-    shape = builder.extents(edges)
-    if count is None and not isinstance(shape[0], int):
-        raise node.refuse("the number of parts must be known, not open")
     begin = builder.integers([0])
     found: list[Value | None] = []
-    for number in range(count or cast("int", shape[0])):
+    for number in range(count):
         end = builder.call("strided_slice", edges, begin=[number], end=[number + 1])
         found.append(builder.call("dyn.strided_slice", x, begin, end, builder.integers([1]), axes=[axis]))
         begin = end

@@ -196,6 +196,9 @@ REFUSED: list[tuple[int, str, str, str]] = [
      "SequenceMap: the sequences have 2 and 1 tensors; they must have the same number"),
     (21, "float[2] x", "o = Optional <type = float[2]> () y = OptionalGetElement (o)",
      "OptionalGetElement: the optional is empty"),
+    (21, "float[2] x", "s = SequenceConstruct (x) "
+     "y = SequenceMap <body = b (float[2] c) => (float[2] e) { e = SequenceConstruct (c) }> (s)",
+     "SequenceMap: an input or an output is a sequence or an optional; it must be a tensor"),
     # Control flow
     (21, "float[2] x, bool c",
      "y = If <then_branch = a () => (float[2] p) { p = Identity (x) }, "
@@ -205,6 +208,10 @@ REFUSED: list[tuple[int, str, str, str]] = [
      "y = If <then_branch = a () => (float p) { p = Flatten (x) }, "
      "else_branch = b () => (float q) { q = Identity (x) }> (c)",
      "If: output 0 has rank 2 in one branch and rank 1 in the other"),
+    (21, "float[2] x, bool c",
+     "y = If <then_branch = a () => (float p) { z = Identity (x) }, "
+     "else_branch = b () => (float q) { q = Identity (x) }> (c)",
+     "If: output 'p' of the graph inside it cannot be computed"),
     (21, "float[2] x, bool c",
      "y = If <then_branch = a () => (float p) { p = Cast <to = 7> (x) }, "
      "else_branch = b () => (float q) { q = Identity (x) }> (c)",
@@ -262,3 +269,73 @@ REFUSED: list[tuple[int, str, str, str]] = [
 @pytest.mark.parametrize(("opset", "inputs", "nodes", "message"), REFUSED, ids=[each[3] for each in REFUSED])
 def test_refusals(opset: int, inputs: str, nodes: str, message: str) -> None:
     assert errors(parsed(inputs, nodes, opset))[0] == f"model.onnx: node 'n': error: {message}"
+
+
+SUM_OR_ALL = (
+    "If <then_branch = a () => (p) {{ p = ReduceSum <keepdims = 0> ({0}) }}, "
+    "else_branch = b () => (q) {{ q = Identity ({0}) }}> (c)"
+)
+"""An `If` that returns a scalar or the whole of a tensor."""
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        (
+            f"a = {SUM_OR_ALL.format('x')} y = MatMul (a, w)",
+            "If: the branches return other ranks, and what follows fits neither",
+        ),
+        (
+            f"a = {SUM_OR_ALL.format('x')} z = Relu (a)",
+            "If: the branches return other ranks, and output 'y' of the graph is not computed from them",
+        ),
+        (
+            "y = Loop <body = d (int64 i, bool k, float[3] t) => (bool k2, float t2) "
+            f"{{ k2 = Identity (k) t2 = {SUM_OR_ALL.format('t')} }}> (m, c, x)",
+            "Loop: a graph inside it has an If whose branches return other ranks",
+        ),
+        (
+            " ".join(f"x{place + 1} = {SUM_OR_ALL.format(f'x{place}' if place else 'x')}" for place in range(40))
+            + " y = ReduceMax <keepdims = 0> (x40)",
+            "If: what follows an If whose branches return other ranks is converted more than 32 times",
+        ),
+    ],
+    ids=["neither", "output", "loop", "many"],
+)
+def test_branches_of_other_ranks(nodes: str, message: str) -> None:
+    model = parsed("float[3] x, float[5, 5] w, int64 m, bool c", nodes)
+    model.graph.node[-1].name = ""
+    model.graph.node[0].name = "n"
+    assert f"model.onnx: node 'n': error: {message}" in errors(model)
+
+
+def test_a_function_with_a_node_that_is_refused() -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["": 21, "own": 1]> g (float[2] x) => (float y) { [n] y = own.noise (x) }
+        <domain: "own", opset_import: ["": 21]> noise (a) => (b) { b = Bernoulli (a) }"""
+    )
+    message = "noise: in the function that defines it: Bernoulli: it draws numbers at random"
+    assert errors(model)[0] == f"model.onnx: node 'n': error: {message}"
+
+
+def test_many_nodes_that_are_refused() -> None:
+    lines = errors(parsed("float[2] x", " ".join(f"y{place} = Bernoulli (x)" for place in range(60))))
+    assert sum("Bernoulli: it draws numbers at random" in line for line in lines) == 50
+    assert "model.onnx: error: 10 more nodes cannot be imported" in lines
+
+
+def test_an_output_that_no_node_computes() -> None:
+    assert errors(parsed("float[2] x", "z = Relu (x)")) == ["model.onnx: error: output 'y' is not computed by any node"]
+
+
+def test_notes_say_what_to_do() -> None:
+    assert errors(parsed("float[2] x", "y = Zzz (x)"))[1].endswith(
+        "note: an operator of your own is a function of a .mir file that is given along: --custom ops.mir"
+    )
+    assert errors(parsed("float[1, n] x", "y = Squeeze (x)"))[1].endswith("note: name the axes to remove")
+    assert errors(parsed("uint8[9] x", "y = ImageDecoder (x)"))[1].endswith(
+        "note: decode them before the model, and pass their pixels"
+    )
+    assert errors(parsed("float[2] x", "y = Bernoulli (x)"))[1].endswith(
+        "note: a compiled function returns the same for equal inputs; pass the numbers as an input"
+    )

@@ -31,6 +31,8 @@ PACKAGES = (
     "dialects/arith",
     "lowering/te",
     "frontends",
+    "driver",
+    "api/onnx",
 )
 RAISERS = frozenset(
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -189,3 +190,11 @@ def test_a_tensor_that_claims_too_much(tmp_path: Path) -> None:
 def test_without_the_package_onnx(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnx", None)
     assert "reading ONNX models needs the package onnx: pip install 'mirstack[onnx]'" in refusal(file)
+
+
+def test_the_backend_without_the_package_onnx(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    monkeypatch.delitem(sys.modules, "mirstack.api.onnx.backend", raising=False)
+    with pytest.raises(mirstack.MirError) as error:
+        import_module("mirstack.api.onnx.backend")
+    assert "the ONNX backend needs the package onnx: pip install 'mirstack[onnx]'" in str(error.value)

@@ -70,6 +70,9 @@ def test_activations() -> None:
 
 def test_products() -> None:
     check("FusedMatMul", {"x": real(2, 8, 5)}, {"w": real(4, 8)}, "x w", alpha=0.5, transA=1, transB=1)
+    for left, right, turned in (((2, 3, 8), (8, 3, 4), 0), ((8, 3, 2), (4, 3, 8), 1)):
+        places = {"transA": turned, "transB": turned, "transBatchA": 1, "transBatchB": 1}
+        check("FusedMatMul", {"x": real(*left)}, {"w": real(*right)}, "x w", **places)
     check("FusedGemm", {"x": real(2, 8)}, {"w": real(8, 4), "b": real(4)}, "x w b", activation="Relu")
     check(
         "FusedConv",
@@ -113,6 +116,8 @@ def test_attentions() -> None:
     mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], "int32")
     check("MultiHeadAttention", {"q": q, "k": k, "v": v}, {"b": real(24)}, "q k v b", num_heads=2)
     check("MultiHeadAttention", {"q": q, "k": k, "v": v}, {"m": mask}, "q k v _ m", num_heads=2)
+    seen = np.array([[[1, 1, 0, 0, 0], [1, 1, 1, 0, 1], [1, 0, 0, 1, 1]]] * 2, "int32")
+    check("MultiHeadAttention", {"q": q, "k": k, "v": v}, {"m": seen}, "q k v _ m", num_heads=2)
     check(
         "Attention", {"x": real(2, 3, 6)}, {"w": real(6, 24), "b": real(24), "m": mask[:, :3]}, "x w b m", num_heads=2
     )

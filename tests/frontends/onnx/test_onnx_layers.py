@@ -153,6 +153,12 @@ def test_normalizations(dtype: str) -> None:
     check("LayerNormalization", [x, row], open_axes={0: [0, 1, 2]}, tolerance=tolerance)
 
 
+@pytest.mark.parametrize(("axis", "scale"), [(-1, 12), (-1, 1), (2, 12), (1, 12)])
+def test_layer_norms_over_open_axes(axis: int, scale: int) -> None:
+    parts = [some(scale), some(scale)]
+    check("LayerNormalization", [image(4), *parts], open_axes={0: [2, 3]}, axis=axis, tolerance=1e-4)
+
+
 @pytest.mark.parametrize("axis", [-1, 1, 2])
 def test_layer_norms_of_several_axes(axis: int) -> None:
     x = image(4)

@@ -32,7 +32,7 @@ def spatial_rank(node: Node, most: int = 3) -> int:
     """Returns the number of spatial axes of input 0. Raises Refused above `most`, and for none."""
     rank = node.rank(0) - 2
     if not 1 <= rank <= most:
-        raise node.refuse(f"{counted(rank, 'spatial axis')}: there must be 1 to {most}")
+        raise node.refuse(f"the data has rank {rank + 2}; it must have rank 3 to {most + 2}")
     return rank
 
 

@@ -283,7 +283,11 @@ def _slice(
 ) -> SSAValue:
     builder = node.builder
     if not len(axes) == len(starts) == len(ends) == len(steps):
-        raise node.refuse(f"there are {len(axes)} axes, {len(starts)} starts, {len(ends)} ends and {len(steps)} steps")
+        numbers = [
+            counted(len(each), noun)
+            for each, noun in ((axes, "axis"), (starts, "start"), (ends, "end"), (steps, "step"))
+        ]
+        raise node.refuse(f"{', '.join(numbers)}: there must be as many of each")
     if 0 in steps:
         raise node.refuse("a step of a slice must not be 0")
     sizes = builder.extents(x)
@@ -423,10 +427,9 @@ def pad_by_inputs(node: Node) -> SSAValue:
 def padded(node: Node, x: SSAValue, axes: Sequence[int], pads: SSAValue, value: SSAValue) -> SSAValue:
     """Pads axes of a tensor by widths that may be computed: those before each axis, then those after."""
     builder, rank, count = node.builder, node.builder.rank(x), len(axes)
-    if builder.extents(pads)[0] not in (2 * count,) and isinstance(builder.extents(pads)[0], int):
-        raise node.refuse(
-            f"there are {builder.extents(pads)[0]} pads for {counted(count, 'axis')}; there must be {2 * count}"
-        )
+    given_pads = builder.extents(pads)[0]
+    if isinstance(given_pads, int) and given_pads != 2 * count:
+        raise node.refuse(f"{counted(given_pads, 'pad')} for {counted(count, 'axis')}; there must be {2 * count}")
     given = builder.elements(pads)
     if given is not None and all(isinstance(each, int) for each in given):
         widths = [0] * (2 * rank)
@@ -464,7 +467,7 @@ def pad(node: Node, x: SSAValue, widths: Sequence[int], value: SSAValue) -> SSAV
     """Pads a tensor: `widths` are those before each axis, then those after; negative ones cut off."""
     builder, rank = node.builder, node.rank(0)
     if len(widths) != 2 * rank:
-        raise node.refuse(f"there are {len(widths)} pads for {counted(rank, 'axis')}; there must be {2 * rank}")
+        raise node.refuse(f"{counted(len(widths), 'pad')} for {counted(rank, 'axis')}; there must be {2 * rank}")
     mode = node.choice("mode", "constant", PADDINGS)
     pairs = list(zip(widths[:rank], widths[rank:], strict=True))
     if not any(widths):

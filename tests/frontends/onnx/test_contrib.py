@@ -155,7 +155,8 @@ def test_quantized() -> None:
     check("QLinearMul", x, weights, "x as az w bs bz ys yz")
     check("QLinearSigmoid", x, {**SCALES, "ys": np.float32(1 / 256), "yz": np.uint8(0)}, "x as az ys yz", tolerance=1)
     check("QLinearLeakyRelu", x, SCALES, "x as az ys yz", alpha=0.1, tolerance=1)
-    check("QLinearGlobalAveragePool", x, SCALES, "x as az ys yz")
+    # Means that are halfway between two bytes may be rounded to either.
+    check("QLinearGlobalAveragePool", x, SCALES, "x as az ys yz", tolerance=1)
     check("QLinearAveragePool", x, SCALES, "x as az ys yz", kernel_shape=[2, 2], tolerance=1)
     check("QLinearConcat", x, weights, "ys yz x as az w bs bz", axis=1)
 

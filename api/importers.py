@@ -1,8 +1,8 @@
-"""`mirstack.from_onnx`: models of other frameworks as modules."""
+"""`mirstack.from_onnx` and `from_torch`: models of other frameworks as modules."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
@@ -41,3 +41,28 @@ def from_onnx(
         return IRModule.of_op(OnnxFile.of(cast("str", model), shapes, files).parse())
     functions = custom_module([SourceText.of_file(each) for each in files])
     return IRModule.of_op(in_deep_stack(lambda: import_model(model, "model.onnx", shapes, custom=functions)))
+
+
+def from_torch(
+    model: Any,
+    example_inputs: Sequence[Any] | None = None,
+    dynamic_shapes: Any = None,
+    *,
+    example_kwargs: Mapping[str, Any] | None = None,
+) -> IRModule:
+    """Imports a PyTorch module, or a `torch.export.ExportedProgram`; its forward is the function `main`.
+
+        mod = mirstack.from_torch(model.eval(), (torch.randn(2, 3, 224, 224),), dynamic_shapes=({0: torch.export.Dim("batch")},))
+
+    A module is exported with `example_inputs` and `example_kwargs`, which it takes; dimensions named in `dynamic_shapes` (see
+    `torch.export.export`) stay open. Parameters of `main` are the inputs in order, nested ones flattened; several outputs are a tuple.
+    Weights share torch's memory: they must not be written to later. Needs the package torch (`pip install 'mirstack[torch]'`).
+    Raises MirError with all operators that cannot be imported.
+    """
+    from ..frontends.torch.importer import import_program
+    from ..frontends.torch.tensors import exported
+    from ..support.deep_stack import in_deep_stack
+    from .ir.module import IRModule
+
+    program, name = exported(model, example_inputs, example_kwargs, dynamic_shapes)
+    return IRModule.of_op(in_deep_stack(lambda: import_program(program, name)))

@@ -52,6 +52,9 @@ RAISERS = frozenset(
 
 # Messages that no text of a user reaches, each with the reason.
 UNREACHABLE: dict[str, str] = {
+    "its result is …, of another rank than torch's …": "a guard for converters of torch's operators that are added later",
+    "its result has shape …, and torch's …": "a guard for converters of torch's operators that are added later",
+    "… takes …, which is not a tensor": "objects and tokens come with operators that torch alone knows",
     "'…' items cannot be read": "the splitter makes items of known kinds only",
     "this comment is not closed: '*/' is missing": "the splitter, which reads a file first, says so",
     "operation '…' cannot be emitted": "a guard for operations that are added later",

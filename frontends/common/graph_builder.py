@@ -64,8 +64,8 @@ class GraphBuilder(Emitter):
 
     # Values --------------------------------------------------------------------------------------------------------
 
-    def parameter(self, name: str, dtype: str, shape: Sequence[int | str | None]) -> SSAValue:
-        """Creates a parameter; a dimension is a number, a name (equal names are equal sizes) or None."""
+    def parameter(self, name: str, dtype: str, shape: Sequence[Extent | str | None]) -> SSAValue:
+        """Creates a parameter; equal names are equal sizes, and None is any size."""
         known = tuple(self._extent_of(size) for size in shape)
         type = TensorType(dtype_to_type(dtype), [DYNAMIC_INDEX if isinstance(e, OpenSize) else e for e in known])
         value = self.block.insert_arg(type, len(self.block.args))
@@ -74,8 +74,8 @@ class GraphBuilder(Emitter):
         self._extents[value] = known
         return value
 
-    def _extent_of(self, size: int | str | None) -> Extent:
-        if isinstance(size, int):
+    def _extent_of(self, size: Extent | str | None) -> Extent:
+        if isinstance(size, int | OpenSize):
             return size
         return self.sizes.fresh() if size is None else self.sizes.named(size)
 
@@ -156,6 +156,17 @@ class GraphBuilder(Emitter):
                 return shape
             found = self._extents[value] = self._derived(value, shape)
         return found
+
+    def set_extents(self, value: SSAValue, extents: Sequence[Extent]) -> SSAValue:
+        """Notes a tensor's dimensions as its source knows them; returns it with the numbers in its type."""
+        static = self.reshape_attributes(value, extents) if self.static_shape(value) is None else None
+        own = cast("TensorType[Attribute]", value.type).get_shape()
+        if static is not None and any(
+            a == DYNAMIC_INDEX and isinstance(b, int) for a, b in zip(own, extents, strict=True)
+        ):
+            value = self.call("reshape", value, newshape=static[0], allowzero=static[1])
+        self._extents[value] = tuple(extents)
+        return value
 
     def _derived(self, value: SSAValue, shape: Sequence[int]) -> tuple[Extent, ...]:
         """Evaluates the type of an operator's result in each world."""
@@ -344,6 +355,10 @@ class GraphBuilder(Emitter):
                 return None
             found.append(whole // part)
         return [extent(tuple(found)) if size == -1 else size for size in wanted]
+
+    def reshape_attributes(self, value: SSAValue, wanted: Sequence[Extent]) -> tuple[list[int], bool] | None:
+        """Returns Relay's attributes `newshape` and `allowzero` for a shape; None where they cannot say it."""
+        return self._static_shape(self.extents(value), wanted)
 
     def _static_shape(self, own: Sequence[Extent], wanted: Sequence[Extent]) -> tuple[list[int], bool] | None:
         """Returns Relay's attributes `newshape` and `allowzero` for a shape; None where they cannot say it."""

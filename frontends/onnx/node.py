@@ -9,20 +9,13 @@ from typing import TYPE_CHECKING, Any, cast
 from xdsl.ir import SSAValue
 
 from ..common.graph_builder import GraphBuilder
+from ..common.refusal import Refused
 from .values import EmptyOptional, SequenceValue, Value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .importer import GraphImporter
-
-
-class Refused(Exception):
-    """Tells why a node cannot be imported; raised by converters, reported for all nodes at once."""
-
-    def __init__(self, reason: str, *notes: str):
-        super().__init__(reason)
-        self.reason, self.notes = reason, notes
 
 
 class Misfit(Refused):

@@ -12,7 +12,7 @@ from ..functions import NoMatch, named_function
 
 LEVELS = (
     "relay", "tir", "te", "arith", "math", "index", "scf", "memref", "vector", "tensor", "linalg", "llvm", "cf", "func",
-    "onnx",
+    "onnx", "torch",
 )  # fmt: skip
 """The dialects that rules may be for."""
 
@@ -105,9 +105,13 @@ def named_level(name: str) -> Level:
 
         return TirLevel()
     if name == "onnx":
-        from .onnx import OnnxLevel
+        from .imported import OnnxLevel
 
         return OnnxLevel()
+    if name == "torch":
+        from .imported import TorchLevel
+
+        return TorchLevel()
     from .other import OtherLevel
 
     return OtherLevel(name)

@@ -29,7 +29,7 @@ from .rewriter import RuleIndex
 
 _PASSES = Path(__file__).parents[2]
 _CODE = (
-    "dialects/rule/ops.py", "dialects/rule/levels/onnx.py", "dialects/rule/levels/relay.py", "parser/rules/build.py",
+    "dialects/rule/ops.py", "dialects/rule/levels/imported.py", "dialects/rule/levels/relay.py", "parser/rules/build.py",
     "parser/rules/lexer.py", "parser/rules/reader.py", "parser/rules/rules.lark", "passes/rules/engine/head.py",
     "passes/rules/engine/shipped.py", "dialects/rule/levels/tir.py",
 )  # fmt: skip

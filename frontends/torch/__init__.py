@@ -1,0 +1,1 @@
+"""Imports PyTorch's exported programs, and registers a backend of `torch.compile`."""

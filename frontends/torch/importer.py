@@ -1,0 +1,373 @@
+"""Imports FX graphs of ATen operators as Relay, node by node.
+
+    node %relu_3 = aten.relu.default(%add)       →        %3 = nn.relu(%2)       at the location  ResNet: node 'layer1.0.relu_3'
+
+Programs are decomposed to core ATen operators first, except for composite ones that are converted whole (`linear`, `layer_norm`,
+`scaled_dot_product_attention`). A node is converted by the rules of `operators/*.mir`, otherwise by the function registered for its
+operator. Symbolic sizes are what torch has inferred: `s77` is an open dimension, and an expression of it a size in each world
+(`common/open_sizes.py`).
+"""
+
+from __future__ import annotations
+
+import operator as python_operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import SSAValue
+
+from ...dialects.rule.levels.imported import node_op
+from ...support.diagnostics import Diagnostic, MirError, node_loc
+from ...support.garbage import no_collection
+from ..common.graph_builder import GraphBuilder
+from ..common.open_sizes import WORLDS, Extent, extent
+from ..common.operator_rules import convert_by_rules
+from ..common.refusal import Refused
+from .node import FxNode
+from .registry import converters, is_converted, rule_files, ruled
+from .tensors import dtype_name, require_torch, to_numpy
+
+SHOWN_NODES = 50
+"""Of more nodes that cannot be imported, an error tells the number."""
+
+_ARITHMETIC: Mapping[Any, str] = {
+    python_operator.add: "add", python_operator.sub: "subtract", python_operator.mul: "multiply",
+    python_operator.floordiv: "floor_divide", python_operator.mod: "floor_mod", python_operator.truediv: "divide",
+    python_operator.pow: "power",
+}  # fmt: skip
+"""Arithmetic of symbolic sizes."""
+
+UNSUPPORTED = object()
+"""Represents the results of a node that is refused."""
+
+
+def decompositions() -> Any:
+    """Returns torch's decompositions to core ATen operators, except of operators converted whole."""
+    torch = require_torch()
+    table = torch.export.default_decompositions()
+    for op in list(table):
+        if op.namespace == "aten" and is_converted(op._opname):
+            table.pop(op)
+    return table
+
+
+@no_collection()
+def import_program(program: Any, name: str) -> ModuleOp:
+    """Returns a `torch.export.ExportedProgram` as a module; its `main` takes the program's inputs.
+
+
+    Parameters, buffers and constants are constants that share torch's memory. Raises MirError with all nodes that cannot be imported.
+    """
+    torch = require_torch()
+    kinds = torch.export.graph_signature
+    program = program.run_decompositions(decompositions())
+    tensors = {**dict(program.named_parameters()), **dict(program.named_buffers()), **program.constants}
+    written = [
+        each.target
+        for each in program.graph_signature.output_specs
+        if each.kind in (kinds.OutputKind.BUFFER_MUTATION, kinds.OutputKind.USER_INPUT_MUTATION)
+    ]
+    if written:
+        raise MirError(
+            Diagnostic(f"{name} writes to {', '.join(map(str, written))}").with_note(
+                "a compiled program has results only: call eval() before, or return what is written"
+            )
+        )
+    importer = FxImporter(name)
+    placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
+    for node, spec in zip(placeholders, program.graph_signature.input_specs, strict=True):
+        if spec.kind == kinds.InputKind.USER_INPUT:
+            importer.parameter(node)
+        elif spec.kind in (kinds.InputKind.PARAMETER, kinds.InputKind.BUFFER, kinds.InputKind.CONSTANT_TENSOR):
+            importer.values[node] = importer.constant(tensors[spec.target])
+        else:
+            raise MirError(Diagnostic(f"{name} takes {spec.arg}, which is not a tensor"))
+    importer.convert(program.graph, program.graph_module)
+    for place, value in enumerate(importer.results):
+        if isinstance(value, int | float):
+            dtype = "bool" if isinstance(value, bool) else "int64" if isinstance(value, int) else "float32"
+            importer.results[place] = importer.builder.constant(value, dtype)
+    return importer.finish()
+
+
+@dataclass(frozen=True)
+class ImportedGraph:
+    """An FX graph as a module, with the places of its parameters among the placeholders."""
+
+    module: ModuleOp | None
+    """None where no result is computed."""
+    parameters: Sequence[int]
+    results: Sequence[Any]
+    """Of each output its place among the results of `main`, a `Fixed` value, or None."""
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """An output that is known while the graph is imported, or None."""
+
+    value: Any
+
+
+@no_collection()
+def import_graph(module: Any, name: str, bound: Mapping[int, Any]) -> ImportedGraph:
+    """Imports a `GraphModule` of ATen operators whose nodes carry the types that torch has inferred.
+
+    `bound` holds tensors that become constants, by the places of their placeholders. Raises MirError with all nodes that cannot be
+    imported.
+    """
+    importer = FxImporter(name)
+    parameters: list[int] = []
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    for place, node in enumerate(placeholders):
+        if place in bound:
+            importer.values[node] = importer.constant(bound[place])
+        elif node.users and importer.parameter(node):
+            parameters.append(place)
+    importer.convert(module.graph, module)
+    results: list[Any] = []
+    for value in importer.results:
+        is_tensor = isinstance(value, SSAValue)
+        results.append(sum(isinstance(each, int) for each in results) if is_tensor else Fixed(value))
+    computed = any(isinstance(each, int) for each in results)
+    return ImportedGraph(importer.finish() if computed else None, parameters, results)
+
+
+class FxImporter:
+    """Converts the nodes of an FX graph whose nodes carry the types that torch has inferred."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.builder = GraphBuilder()
+        self.values: dict[Any, Any] = {}
+        """Values of FX nodes: tensors, lists of them, numbers; symbolic numbers are tensors of rank 0."""
+        self.refused: list[Diagnostic] = []
+        self.results: list[Any] = []
+        self._symbols: dict[Any, Extent] = {}
+
+    # Inputs --------------------------------------------------------------------------------------------------------
+
+    def constant(self, tensor: Any) -> SSAValue:
+        """Creates a constant that shares a tensor's memory."""
+        self.builder.location = node_loc(self.name, "")
+        return self.builder.array_constant(to_numpy(tensor))
+
+    def parameter(self, node: Any) -> bool:
+        """Creates the parameter of a placeholder; returns False for a number that torch has fixed."""
+        torch = require_torch()
+        value = node.meta["val"]
+        self.builder.location = node_loc(self.name, node.name)
+        if isinstance(value, torch.Tensor):
+            dtype = dtype_name(value.dtype)
+            if dtype is None:
+                raise MirError(
+                    Diagnostic(
+                        f"input '{node.name}' has elements of {value.dtype}, which tensors here cannot have",
+                        self.location(node),
+                    )
+                )
+            self.values[node] = self.builder.parameter(node.name, dtype, self.extents_of(value))
+            return True
+        if isinstance(value, torch.SymInt):
+            known = self.extent(value)
+            if isinstance(known, int):
+                self.values[node] = known
+                return False
+            self.values[node] = self.builder.parameter(node.name, "int64", [])
+            return True
+        self.values[node] = value
+        return False
+
+    def extents_of(self, value: Any) -> tuple[Extent, ...]:
+        """Returns the dimensions of a tensor without data."""
+        return tuple(self.extent(size) for size in value.shape)
+
+    def extent(self, size: Any) -> Extent:
+        """Returns a size of torch's: a number, or in each world what its expression is there."""
+        if isinstance(size, int):
+            return size
+        expression = size.node.expr
+        symbols = sorted(expression.free_symbols, key=str)
+        worlds = [
+            int(expression.subs({symbol: self._symbol(symbol, world) for symbol in symbols})) for world in range(WORLDS)
+        ]
+        return extent(tuple(worlds))
+
+    def _symbol(self, symbol: Any, world: int) -> int:
+        found = self._symbols.get(symbol)
+        if found is None:
+            found = self._symbols[symbol] = self.builder.sizes.named(str(symbol))
+        return found if isinstance(found, int) else found.worlds[world]
+
+    # Nodes ---------------------------------------------------------------------------------------------------------
+
+    def location(self, node: Any) -> Any:
+        """Returns the location of a node: the path of its module, then its name."""
+        paths = list(node.meta.get("nn_module_stack", {}).values())
+        path = paths[-1][0] if paths else ""
+        return node_loc(self.name, f"{path}.{node.name}" if path else node.name)
+
+    def convert(self, graph: Any, module: Any) -> None:
+        """Converts all nodes. Raises MirError with those that cannot be converted."""
+        for node in graph.nodes:
+            if node.op == "get_attr":
+                self.values[node] = self.constant(python_operator.attrgetter(node.target)(module))
+            elif node.op == "call_function":
+                self._convert_node(node)
+            elif node.op == "output":
+                self._output(node)
+        if self.refused:
+            shown = self.refused[:SHOWN_NODES]
+            if len(self.refused) > len(shown):
+                shown.append(
+                    Diagnostic(
+                        f"{len(self.refused) - len(shown)} more nodes cannot be imported", node_loc(self.name, "")
+                    )
+                )
+            raise MirError(shown)
+
+    def _output(self, node: Any) -> None:
+        given = node.args[0]
+        for each in given if isinstance(given, list | tuple) else [given]:
+            self.results.append(self.values[each] if hasattr(each, "meta") else each)
+
+    def _convert_node(self, node: Any) -> None:
+        arguments = [each for each in node.all_input_nodes if self.values.get(each) is UNSUPPORTED]
+        if arguments:
+            self.values[node] = UNSUPPORTED
+            return
+        self.builder.location = self.location(node)
+        try:
+            self.values[node] = self._converted(node)
+        except Refused as refused:
+            self._refuse(node, str(refused))
+        except MirError as error:
+            self._refuse(node, error.diagnostics[0].message)
+
+    def _refuse(self, node: Any, reason: str) -> None:
+        self.refused.append(Diagnostic(f"{node.target}: {reason}", self.location(node)))
+        self.values[node] = UNSUPPORTED
+
+    def _converted(self, node: Any) -> Any:
+        target = node.target
+        if target is python_operator.getitem:
+            return self._value(node.args[0])[node.args[1]]
+        if target in _ARITHMETIC:
+            return self._arithmetic(target, [self._value(each) for each in node.args])
+        schema = getattr(target, "_schema", None)
+        if schema is None:
+            found = self._symbolic(node)
+            if found is not None:
+                return found
+            raise Refused("there is no such operator here")
+        namespace, _, name = schema.name.partition("::")
+        if namespace != "aten" or not is_converted(name):
+            if name.startswith(("_assert", "sym_constrain")):
+                return None
+            raise Refused("there is no such operator here")
+        it = FxNode(self, node, name, schema.overload_name)
+        arguments = self._bound(schema, node)
+        value = self._by_rules(it, schema, arguments)
+        if value is None:
+            converter = converters().get(name)
+            if converter is None:
+                raise Refused("no rule takes this form")
+            value = converter(it, *arguments.values())
+        return self._typed(it, value)
+
+    def _symbolic(self, node: Any) -> Any:
+        """Returns a function of symbolic numbers, where torch knows its value as a size."""
+        value = node.meta.get("val")
+        known = self.extent(value) if hasattr(value, "node") and hasattr(value.node, "expr") else value
+        return known if isinstance(known, int | float) else None
+
+    def _arithmetic(self, target: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+        if not any(isinstance(each, SSAValue) for each in arguments):
+            return target(*arguments)
+        tensors = [each if isinstance(each, SSAValue) else self.builder.constant(each, "int64") for each in arguments]
+        if target is python_operator.truediv:
+            tensors = [self.builder.call("cast", each, dtype="float64") for each in tensors]
+        return self.builder.call(_ARITHMETIC[target], *tensors)
+
+    def _value(self, argument: Any) -> Any:
+        if isinstance(argument, list | tuple):
+            return [self._value(each) for each in argument]
+        return self.values[argument] if hasattr(argument, "meta") else argument
+
+    def _bound(self, schema: Any, node: Any) -> dict[str, Any]:
+        """Returns the arguments by name, in the order of the schema, defaults filled in."""
+        found: dict[str, Any] = {}
+        for place, argument in enumerate(schema.arguments):
+            if place < len(node.args):
+                found[argument.name] = self._value(node.args[place])
+            elif argument.name in node.kwargs:
+                found[argument.name] = self._value(node.kwargs[argument.name])
+            else:
+                found[argument.name] = argument.default_value
+        return found
+
+    def _by_rules(self, node: FxNode, schema: Any, arguments: Mapping[str, Any]) -> SSAValue | None:
+        """Converts a node by rules: tensors and numbers without default are operands, the rest attributes."""
+        if node.name not in ruled():
+            return None
+        operands: list[Any] = []
+        attributes: dict[str, Any] = {}
+        for argument in schema.arguments:
+            value = arguments[argument.name]
+            kind = str(argument.type)
+            if kind == "Tensor" or (kind == "number" and not argument.has_default_value()):
+                operands.append(value)
+            elif isinstance(value, SSAValue):
+                return None
+            else:
+                attributes[argument.name] = tuple(value) if isinstance(value, list) else value
+        if node.name in ruled(0):
+            common = self._common_dtype(node)
+            operands = [node.tensor(each, common) for each in operands]
+        elif not all(isinstance(each, SSAValue) for each in operands):
+            return None
+        attributes["dtype"] = node.dtype()
+        return convert_by_rules(node_op("torch", f"aten.{node.name}", operands, attributes), rule_files(), self.builder)
+
+    def _common_dtype(self, node: FxNode) -> str:
+        """Returns the dtype of elementwise operands: the result's, or of a comparison their common one."""
+        torch = require_torch()
+        result = node.result().dtype
+        values = [getattr(each, "meta", {}).get("val", each) for each in node.fx.args]
+        values = [each for each in values if isinstance(each, torch.Tensor | int | float | bool)]
+        if result == torch.bool and values:
+            result = values[0].dtype if len(values) == 1 else torch.result_type(values[0], values[1])
+        return node.named(result)
+
+    def _typed(self, node: FxNode, value: Any) -> Any:
+        """Gives results the dimensions that torch has inferred, and checks that dtypes are those."""
+        if isinstance(value, SSAValue):
+            return self._with_extents(value, node.result())
+        if isinstance(value, list | tuple):
+            metas = node.fx.meta["val"]
+            return [self._with_extents(each, meta) for each, meta in zip(value, metas, strict=False)]
+        return value
+
+    def _with_extents(self, value: Any, meta: Any) -> Any:
+        if not isinstance(value, SSAValue) or not hasattr(meta, "shape"):
+            return value
+        wanted = self.extents_of(meta)
+        if not isinstance(value.type, TensorType) or len(wanted) != self.builder.rank(value):
+            raise Refused(f"its result is {value.type}, of another rank than torch's {tuple(meta.shape)}")
+        static = self.builder.static_shape(value)
+        if static is not None and all(isinstance(size, int) for size in wanted) and static != wanted:
+            raise Refused(f"its result has shape {static}, and torch's {wanted}")
+        dtype = dtype_name(meta.dtype)
+        if dtype != self.builder.dtype(value):
+            value = self.builder.call("cast", value, dtype=str(dtype))
+        return value if static is not None else self.builder.set_extents(value, wanted)
+
+    def finish(self) -> ModuleOp:
+        """Ends the function and returns it in a module."""
+        self.builder.location = node_loc(self.name, "")
+        results = [each for each in self.results if isinstance(each, SSAValue)]
+        result = results[0] if len(results) == 1 else self.builder.tuple(results)
+        function = self.builder.finish_function("main", result)
+        function.location = node_loc(self.name, "")
+        return ModuleOp([function])

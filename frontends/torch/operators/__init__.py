@@ -1,0 +1,1 @@
+"""Convert ATen operators by topic: rules in `.mir` files, Python beyond one expression."""

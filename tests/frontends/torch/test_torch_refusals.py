@@ -1,0 +1,159 @@
+"""Operators and forms that `mirstack.from_torch` refuses: each with its reason."""
+
+from __future__ import annotations
+
+import sys
+from operator import getitem
+from typing import Any
+
+import mirstack
+import pytest
+from extras import library
+
+pytestmark = pytest.mark.extra
+torch = library("torch", "torch")
+
+from mirstack.frontends.torch.importer import SHOWN_NODES, import_graph  # noqa: E402
+from mirstack.frontends.torch.tensors import require_torch  # noqa: E402
+
+aten = torch.ops.aten
+IMAGE = torch.zeros(1, 2, 4, 4)
+
+
+def refused(op: Any, *arguments: Any, used: int | None = None) -> str:
+    """Imports one operator; returns the reason why it cannot be."""
+    graph = torch.fx.Graph()
+
+    def as_node(value: Any) -> Any:
+        if isinstance(value, list):
+            return [as_node(each) for each in value]
+        if not isinstance(value, torch.Tensor):
+            return value
+        node = graph.placeholder(f"x{len(graph.nodes)}")
+        node.meta["val"] = value
+        return node
+
+    call = graph.call_function(op, tuple(as_node(each) for each in arguments))
+    call.meta["val"] = op(*arguments)
+    result = call
+    if used is not None:
+        result = graph.call_function(getitem, (call, used))
+        result.meta["val"] = call.meta["val"][used]
+    graph.output((result,))
+    with pytest.raises(mirstack.MirError) as error:
+        import_graph(torch.fx.GraphModule({}, graph), "test", {})
+    return str(error.value)
+
+
+CONV = ([1, 1], [0, 0], [1, 1])
+DROPOUT = "dropout while training draws random numbers; call eval() before"
+
+
+@pytest.mark.parametrize(
+    ("op", "arguments", "used", "reason"),
+    [
+        (aten.native_dropout.default, (torch.ones(3), 0.5, True), 0, DROPOUT),
+        (aten.nonzero.default, (torch.tensor(1.0),), None, "the places of a number cannot be computed here"),
+        (
+            aten.as_strided.default, (torch.zeros(1), [1 << 13, 1 << 12], [0, 0]), None,
+            "its view has too many elements to gather them",
+        ),
+        (
+            aten._embedding_bag.default, (torch.zeros(3, 2), torch.tensor([0, 1]), torch.tensor([0])), 2,
+            "of an embedding of bags only the first result can be computed here",
+        ),
+        (
+            aten.convolution_backward.default,
+            (torch.zeros(1, 2, 2), torch.zeros(1, 2, 4), torch.zeros(2, 2, 3), [2], [1], [0], [1], False, [0], 1, [True, True, True]), 0,
+            "only gradients of convolutions over two axes can be computed here",
+        ),
+        (
+            aten.convolution_backward.default,
+            (torch.zeros(1, 2, 6, 6), IMAGE, torch.zeros(2, 2, 3, 3), [2], *CONV, True, [0, 0], 1, [True, True, True]), 0,
+            "gradients of transposed convolutions cannot be computed here",
+        ),
+        (
+            aten.avg_pool2d_backward.default, (torch.zeros(1, 2, 2, 2), IMAGE, [2, 2], [2, 2], [0, 0], False, False, 3), None,
+            "another divisor with ceil_mode, or where padding does not count",
+        ),
+        (
+            aten.view_as_complex.default, (torch.zeros(3, 2),), None,
+            "aten.view_as_complex.default: there is no such operator here",
+        ),
+        (aten.abs.default, (torch.zeros(3, dtype=torch.complex64),), None, "input 'x0' has elements of torch.complex64, which tensors here cannot have"),
+        (aten.rsub.Scalar, (torch.zeros(3), 1, 2), None, "no rule takes this form"),
+    ],
+)  # fmt: skip
+def test_reasons(op: Any, arguments: tuple[Any, ...], used: int | None, reason: str) -> None:
+    assert reason in refused(op, *arguments, used=used)
+
+
+class Complex(torch.nn.Module):
+    """Converts to a dtype that tensors here cannot have."""
+
+    def forward(self, x: Any) -> Any:
+        return x.to(torch.complex64)
+
+
+class Many(torch.nn.Module):
+    """Has more operators that cannot be imported than an error lists."""
+
+    def forward(self, x: Any) -> Any:
+        return [torch.linalg.det(x + k) for k in range(SHOWN_NODES + 2)]
+
+
+class Diagonal(torch.nn.Module):
+    """Takes the diagonal of an open matrix."""
+
+    def forward(self, x: Any) -> Any:
+        return x.diagonal()
+
+
+class Wide(torch.nn.Module):
+    """Attends with heads of an open width."""
+
+    def forward(self, x: Any) -> Any:
+        return torch.nn.functional.scaled_dot_product_attention(x, x, x)
+
+
+class Shared(torch.nn.Module):
+    """Attends with an open number of heads that share keys."""
+
+    def forward(self, x: Any) -> Any:
+        return torch.nn.functional.scaled_dot_product_attention(x, x, x, enable_gqa=True)
+
+
+class Resized(torch.nn.Module):
+    """Resizes an image to a size that is computed."""
+
+    def forward(self, x: Any) -> Any:
+        return torch.nn.functional.interpolate(x, size=(x.shape[2] + 1, 8), mode="nearest")
+
+
+OPEN = torch.export.Dim("open", min=2)
+
+
+@pytest.mark.parametrize(
+    ("model", "shape", "axis", "reason"),
+    [
+        (Complex(), [3, 4], None, "tensors of torch.complex64 cannot be computed here"),
+        (Many(), [3, 3], None, "2 more nodes cannot be imported"),
+        (Diagonal(), [3, 4], 0, "the tensor has dimensions that are known only at run time"),
+        (Wide(), [1, 2, 4, 8], 3, "heads of open sizes cannot be computed here"),
+        (Shared(), [1, 2, 4, 8], 1, "shared heads of open sizes cannot be computed here"),
+        (Resized(), [1, 2, 4, 4], 2, "a computed size of the result; give a factor of scale"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_reasons_in_models(model: Any, shape: list[int], axis: int | None, reason: str) -> None:
+    shapes = None if axis is None else ({axis: OPEN},)
+    with pytest.raises(mirstack.MirError) as error:
+        mirstack.from_torch(model.eval(), (torch.ones(shape),), shapes)
+    assert reason in str(error.value)
+
+
+def test_torch_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    require_torch.cache_clear()
+    with pytest.raises(mirstack.MirError, match="the package torch is not installed"):
+        require_torch()

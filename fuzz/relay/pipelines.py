@@ -37,6 +37,8 @@ ROUNDINGS: dict[str, Rounding] = {
     "conv2d-to-winograd": Rounding(unit=2.0**-20),
     # The approximations are off by some 1e-5 of the value (tanh and erf by as much absolutely).
     "fast-math": Rounding(unit=3e-5, absolute=1e-6),
+    # Half a step: a part in 255 of the largest weight of a group, for small weights of it, too.
+    "quantize-weights": Rounding(unit=2.0**-7, absolute=2.0**-5),
     # Half an ulp of float16 and, below its normal numbers, half its smallest one; it overflows beyond 65504.
     "to-mixed-precision": Rounding(unit=2.0**-11, absolute=2.0**-25, largest=30_000.0, narrow=np.float16),
 }  # fmt: skip
@@ -54,6 +56,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "fuse-ops": ("", "{fuse-opt-level=0}", "{fuse-opt-level=1}", "{max-depth=3}"),
     "infer-type": ("", "{fresh=true}"),
     "merge-composite": (f'{{file="{COMPOSITES}"}}',),
+    "quantize-weights": ("{bits=8}",),
     "split-args": ("{max-function-args=3}",),
     "to-mixed-precision": ("{keep-orig-output-dtype=true}",),
 }

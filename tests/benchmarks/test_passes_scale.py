@@ -21,7 +21,7 @@ SMALL = 100
 
 IDLE = {
     "infer-type", "remove-unused-functions", "conv2d-to-winograd", "loop-invariant-code-motion", "narrow-weights",
-    "quantized-channels-last",
+    "quantized-channels-last", "quantize-weights",
 }  # fmt: skip
 """Programs are typed when they are read, all functions may be entries, weights are inputs, and no function calls itself."""
 

@@ -17,7 +17,7 @@ from mirstack.driver.expected import read_expectations
 from mirstack.driver.mlir_frontend import parse_mlir
 from mirstack.driver.pipeline import read_pipeline
 from mirstack.driver.sources import Source
-from mirstack.lowering.driver.cache.programs import _SIDE_FILE
+from mirstack.lowering.driver.source import _SIDE_FILE
 from mirstack.parser.items import split_items
 from mirstack.parser.python import lexer as python
 from mirstack.parser.relay import lexer as relay

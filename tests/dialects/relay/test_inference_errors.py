@@ -20,13 +20,14 @@ X = "def @main(%x: Tensor[(2, 3), float32])"
 ERRORS = [
     (f"{X} -> Tensor[(3), float32] {{ %x }}", "the result of @main must be Tensor[(3), float32], not Tensor[(2, 3), float32]"),
     (f"{X} -> Tensor[(3), float32] {{ %x }}", "note: what is returned, of type Tensor[(2, 3), float32], comes from here"),
-    (f"{X} {{ @h(@g(%x)) }} def @h(%y: Tensor[(3), float32]) {{ %y }} def @g(%y: Tensor[(2, 3), float32]) {{ %y }}", "note: declared here"),
+    (f"{X} {{ @h(@g(%x)) }} def @h(%y: Tensor[(3), float32]) {{ %y }} def @g(%y: Tensor[(2, 3), float32]) {{ %y }}", "argument %y of @h must be Tensor[(3), float32], not Tensor[(2, 3), float32]"),
+    (f"{X} {{ @g(%x) }} def @g(%y: Tensor[(2, 3), float32]) {{ let %z: Tensor[(3), float32] = @g(%y); %y }}", "note: declared here"),
     (f"{X} {{ @g(%x) }} def @g(%y: float32) {{ %y }}", "%y is declared here"),
     (f"{X} {{ fn (%h) {{ %h(%h) }} }}", "this call has no type: the type would contain itself"),
     (f"{X} {{ sum(%x, axis=[[0]]) }}", "sum: the attributes do not fit (axis=((0,),)): "),
     (f"{X} {{ tile(%x, reps=[[2]]) }}", "tile: the attributes do not fit (reps=((2,),)): "),
     (f"{X} {{ let %f = fn (%y) {{ @h(nn.relu(%y)) }}; %f(%x) }} def @h(%z: Tensor[(3), float32]) {{ %z }}", "the value here is Tensor[(2, 3), float32], but it is used as Tensor[(3), float32]"),
-    (f"{X} {{ @h(@g(%x)) }} def @h(%y: Tensor[(3), float32]) {{ %y }} def @g(%y: Tensor[(2, 3), float32]) {{ %y }}", "the result of @g must be Tensor[(3), float32], not Tensor[(2, 3), float32]"),
+    (f"{X} {{ @g(%x) }} def @g(%y: Tensor[(2, 3), float32]) {{ let %z: Tensor[(3), float32] = @g(%y); %y }}", "the result of @g must be Tensor[(3), float32], not Tensor[(2, 3), float32]"),
 ]  # fmt: skip
 
 

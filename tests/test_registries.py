@@ -82,3 +82,9 @@ def test_pyproject_lists_every_package() -> None:
     there = {path.parent for top in TOP_FOLDERS for path in (ROOT / top).rglob("*.py")}
     assert set(listed) == {"mirstack"} | {f"mirstack.{'.'.join(path.relative_to(ROOT).parts)}" for path in there}
     assert all((path / "__init__.py").is_file() for path in there)
+
+
+def test_test_files_have_names_of_their_own() -> None:
+    """pytest imports them by their base names, whatever their folders are called."""
+    names = [file.name for file in (ROOT / "tests").rglob("test_*.py")]
+    assert len(names) == len(set(names)), sorted(name for name in set(names) if names.count(name) > 1)

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser, targets: Iterable[str], defau
     _add_passes(parser)
     _add_mlir_style(parser)
     parser.add_argument("-v", "--version", action=ShowVersion, nargs=0, help="show the versions and exit")
-    parser.add_argument("--debug", action="store_true", help="with an internal error, show where it happened")
+    add_debug(parser)
     parser.add_argument(
         "--shrink", action="store_true", help="exit with 0 when a ShrinkException was raised, else with 1"
     )
@@ -249,6 +249,11 @@ def suggest_options(parser: argparse.ArgumentParser) -> None:
     setattr(parser, "error", error)  # noqa: B010
     # argparse itself passes over an OSError of its writing.
     setattr(parser, "print_help", lambda: sys.stdout.write(parser.format_help()))  # noqa: B010
+
+
+def add_debug(parser: argparse.ArgumentParser) -> None:
+    """Declares `--debug`."""
+    parser.add_argument("--debug", action="store_true", help="with an internal error, show where it happened")
 
 
 def add_allow_extern(parser: argparse.ArgumentParser) -> None:

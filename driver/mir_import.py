@@ -7,21 +7,19 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..support.deep_stack import in_deep_stack
-from ..support.diagnostics import MirError, Sources, render_all
 from ..support.text import counted
-from .arguments import add_custom, add_shape, suggest_options
-from .errors import INVALID, OK, UsageError, guarded
+from .arguments import add_custom, add_shape
+from .command import command_parser, run_command
+from .errors import OK, UsageError
 
 
 def argument_parser() -> argparse.ArgumentParser:
     """Returns the options of `mir-import`."""
-    parser = argparse.ArgumentParser(
-        prog="mir-import",
-        description="Write an ONNX model as Relay text, with its weights in a file beside it.",
-        usage="mir-import MODEL.onnx [-o MODEL.mir] [--shape x=1,3,224,224] [OPTION…] (--help shows all options)",
+    parser = command_parser(
+        "mir-import",
+        "Write an ONNX model as Relay text, with its weights in a file beside it.",
+        "MODEL.onnx [-o MODEL.mir] [--shape x=1,3,224,224]",
     )
-    suggest_options(parser)
     parser.add_argument("file", metavar="MODEL.onnx", help="the model")
     parser.add_argument(
         "-o",
@@ -34,7 +32,6 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     add_shape(parser)
     add_custom(parser)
-    parser.add_argument("--debug", action="store_true", help="with an internal error, show where it happened")
     return parser
 
 
@@ -81,19 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     0; 1 when the model cannot be imported; 2 for a wrong command line.
     """
-    arguments = list(sys.argv[1:] if argv is None else argv)
-
-    def body() -> int:
-        args = argument_parser().parse_args(arguments)
-        sources = Sources()
-        with sources.reading():
-            try:
-                return run(args)
-            except MirError as error:
-                print(render_all(error.diagnostics, sources), file=sys.stderr)
-                return INVALID
-
-    return guarded("mir-import", lambda: in_deep_stack(body), debug="--debug" in arguments)
+    return run_command("mir-import", argument_parser, run, argv)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..support.diagnostics import MirError, Sources, render_all
 from ..support.text import counted
-from .arguments import suggest_options, whole_number
-from .errors import INVALID, OK, UsageError, guarded
+from .arguments import whole_number
+from .command import command_parser, run_command
+from .errors import OK, UsageError
 
 if TYPE_CHECKING:
     from ..api.quantize import Quantized
@@ -38,12 +38,11 @@ def argument_parser() -> argparse.ArgumentParser:
     from ..api.quantize import METRICS, WIDTHS
     from ..passes.relay.quantize.calibration import METHODS
 
-    parser = argparse.ArgumentParser(
-        prog="mir-quantize",
-        description="Quantize the convolutions and dense layers of a graph.",
-        usage="mir-quantize FILE --data samples.npz [--max-drop 0.5%%] -o q.mir [OPTION…] (--help shows all options)",
+    parser = command_parser(
+        "mir-quantize",
+        "Quantize the convolutions and dense layers of a graph.",
+        "FILE --data samples.npz [--max-drop 0.5%%] -o q.mir",
     )
-    suggest_options(parser)
     parser.add_argument("file", metavar="FILE", help="the graph to quantize")
     parser.add_argument(
         "--data",
@@ -87,7 +86,6 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--all", action="store_true", help=f"list every layer, not only the {SHOWN} worst")
     parser.add_argument("-o", "--output", metavar="FILE.mir", help="write the quantized graph, its arrays beside it")
-    parser.add_argument("--debug", action="store_true", help="with an internal error, show where it happened")
     return parser
 
 
@@ -169,19 +167,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     0; 1 when the graph or the samples are wrong; 2 for a wrong command line.
     """
-    arguments = list(sys.argv[1:] if argv is None else argv)
-
-    def body() -> int:
-        args = argument_parser().parse_args(arguments)
-        sources = Sources()
-        with sources.reading():
-            try:
-                return run(args)
-            except MirError as error:
-                print(render_all(error.diagnostics, sources), file=sys.stderr)
-                return INVALID
-
-    return guarded("mir-quantize", body, debug="--debug" in arguments)
+    return run_command("mir-quantize", argument_parser, run, argv)
 
 
 if __name__ == "__main__":

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from ..support.deep_stack import in_deep_stack
-from ..support.diagnostics import MirError, Sources, render_all
+from ..support.diagnostics import Sources, render_all
 from ..support.stopwatch import process_start, timed, timing
-from .arguments import add_allow_extern, add_custom, add_shape, add_strict_math, suggest_options, whole_number
-from .errors import INVALID, OK, UsageError, guarded
+from .arguments import add_allow_extern, add_custom, add_shape, add_strict_math, whole_number
+from .command import command_parser, run_command
+from .errors import INVALID, OK, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -82,12 +82,11 @@ class CacheAction(argparse.Action):
 
 def argument_parser() -> argparse.ArgumentParser:
     """Returns the options of `mir-run`."""
-    parser = argparse.ArgumentParser(
-        prog="mir-run",
-        description="Compile the entry of a .mir, .mlir or .onnx file and run it.",
-        usage="mir-run FILE [--input x=x.npy] [--random SEED] [--output out.npz] [OPTION…] (--help shows all options)",
+    parser = command_parser(
+        "mir-run",
+        "Compile the entry of a .mir, .mlir or .onnx file and run it.",
+        "FILE [--input x=x.npy] [--random SEED] [--output out.npz]",
     )
-    suggest_options(parser)
     parser.add_argument("file", metavar="FILE", help="the module to run, - for standard input")
     parser.add_argument(
         "-f", "--frontend", choices=("mir", "mlir", "onnx"), help="the file's format, when its name does not tell"
@@ -155,7 +154,6 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--timing", action="store_true", help="show where the time went, to standard error")
     parser.add_argument("--repeat", type=_positive, default=1, metavar="N", help="run N times, showing best and median")
-    parser.add_argument("--debug", action="store_true", help="with an internal error, show where it happened")
     return parser
 
 
@@ -362,28 +360,23 @@ def _compare(args: argparse.Namespace, expected: Arrays, results: Arrays) -> int
     return INVALID if differences else OK
 
 
+def _run_timed(args: argparse.Namespace) -> int:
+    """Runs the file; prints where the time went with `--timing`."""
+    with timing() as times:
+        times.child("start").seconds = time.time() - process_start() if args.timing else 0.0
+        try:
+            return run(args)
+        finally:
+            if args.timing:
+                print(times.report(), file=sys.stderr)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command; returns the exit code.
 
     0; 1 when the module is wrong or results differ; 2 for a wrong command line.
     """
-    arguments = list(sys.argv[1:] if argv is None else argv)
-
-    def body() -> int:
-        args = argument_parser().parse_args(arguments)
-        sources = Sources()
-        with sources.reading(), timing() as times:
-            times.child("start").seconds = time.time() - process_start() if args.timing else 0.0
-            try:
-                return run(args)
-            except MirError as error:
-                print(render_all(error.diagnostics, sources), file=sys.stderr)
-                return INVALID
-            finally:
-                if args.timing:
-                    print(times.report(), file=sys.stderr)
-
-    return guarded("mir-run", lambda: in_deep_stack(body), debug="--debug" in arguments)
+    return run_command("mir-run", argument_parser, _run_timed, argv)
 
 
 if __name__ == "__main__":

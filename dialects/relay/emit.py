@@ -50,13 +50,19 @@ class Emitter:
         operator = get_operator(name)
         if operator is None:
             raise error_at(self.location, f"there is no operator {name}")
-        return self._typed(operator_class(operator)(arguments, attributes))
+        return self.add(operator_class(operator)(arguments, attributes))
 
     def like(self, op: OperatorOp, arguments: Sequence[SSAValue], **attributes: AttrValue) -> SSAValue:
         """Creates a use of the operator of `op`, of other arguments and with `attributes` in place of its own."""
-        return self._typed(type(op)(arguments, {**op.given(), **attributes}))
+        return self.add(type(op)(arguments, {**op.given(), **attributes}))
 
-    def _typed(self, op: OperatorOp) -> SSAValue:
+    def add(self, op: OperatorOp) -> SSAValue:
+        """Types and inserts a new operator. Raises MirError where the arguments do not fit."""
+        self.infer(op)
+        return self.insert(op)
+
+    def infer(self, op: OperatorOp) -> None:
+        """Types a new operator, at this location. Raises MirError where the arguments do not fit."""
         op.location = self.location
         try:
             infer_result(op)
@@ -64,7 +70,6 @@ class Emitter:
             # Its operands must not be used by an op that is nowhere.
             op.drop_all_references()
             raise
-        return self.insert(op)
 
     def constant(self, value: ArrayLike, dtype: str) -> SSAValue:
         """Creates a constant tensor of the dtype."""

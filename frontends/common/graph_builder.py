@@ -14,12 +14,13 @@ from ...dialects.array import ArrayValueAttr
 from ...dialects.relay import ir
 from ...dialects.relay.emit import Emitter
 from ...dialects.relay.infer.result import infer_result
-from ...dialects.relay.operator import AttrValue, OperatorOp, get_operator, operator_class
+from ...dialects.relay.operator import OperatorOp
 from ...dialects.relay.operators.shape.reshape import NewShapeError, new_shape
+from ...dialects.relay.types import tuple_of
 from ...dialects.tir.types import dtype_to_type, type_to_dtype
 from ...passes.relay.common.evaluation import evaluate_operator
 from ...passes.relay.common.rewriting import erase_unused
-from ...support.diagnostics import MirError, error_at
+from ...support.diagnostics import MirError
 from ...support.edit import erase_op, insert_op_before
 from .open_sizes import WORLDS, Extent, OpenSize, Sizes, extent, in_world, product
 
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 MOST_ELEMENTS = 4096
 """Larger tensors are not evaluated while the function is built."""
+
+_KEPT = frozenset({"qnn.dequantize"})
+"""Operators that are not evaluated for constants: weights stay in bytes."""
 
 _COMPARISONS = frozenset({"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"})
 
@@ -90,24 +94,16 @@ class GraphBuilder(Emitter):
         `origin` is the side file that has the array, and its name there.
         """
         attribute = ArrayValueAttr.of(array, origin)
-        return self.insert(ir.ConstantOp(attribute, TensorType(dtype_to_type(dtype_name(array)), array.shape)))
+        return self.insert(ir.ConstantOp(attribute, TensorType(dtype_to_type(array.dtype.name), array.shape)))
 
     def integers(self, values: Sequence[int] | Sequence[Sequence[int]] | int, dtype: str = "int64") -> SSAValue:
         """Creates a constant of integers."""
         return self.constant(values, dtype)
 
-    def call(self, name: str, *arguments: SSAValue, **attributes: AttrValue) -> SSAValue:
-        """Creates a use of an operator, or the constant that it computes from small constants."""
-        operator = get_operator(name)
-        if operator is None:
-            raise error_at(self.location, f"there is no operator {name}")
-        return self.add(operator_class(operator)(arguments, attributes))
-
     def add(self, op: OperatorOp) -> SSAValue:
         """Types and inserts a new operator, or the constant that it computes from small constants."""
-        op.location = self.location
         if not isinstance(op.result.type, TensorType | TupleType):
-            infer_result(op)
+            self.infer(op)
         folded = self._folded(op)
         if folded is None:
             return self.insert(op)
@@ -119,18 +115,6 @@ class GraphBuilder(Emitter):
         type = value.type
         assert isinstance(type, TupleType)
         return [self.field(value, index) for index in range(len(type.types.data))]
-
-    def field(self, value: SSAValue, index: int) -> SSAValue:
-        """Creates the access to a field of a tuple, typed."""
-        type = value.type
-        assert isinstance(type, TupleType)
-        return self.insert(ir.TupleGetItemOp(value, index, type.types.data[index]))
-
-    def tuple(self, fields: Sequence[SSAValue]) -> SSAValue:
-        """Creates a tuple, typed."""
-        from ...dialects.relay.types import tuple_of
-
-        return self.insert(ir.TupleOp(fields, tuple_of([field.type for field in fields])))
 
     # Types ---------------------------------------------------------------------------------------------------------
 
@@ -203,8 +187,6 @@ class GraphBuilder(Emitter):
 
     def _argument_type(self, value: SSAValue, world: int) -> Attribute:
         if isinstance(value.type, TupleType) and isinstance(value.owner, ir.TupleOp):
-            from ...dialects.relay.types import tuple_of
-
             return tuple_of([self._argument_type(field, world) for field in value.owner.fields])
         if not isinstance(value.type, TensorType) or DYNAMIC_INDEX not in value.type.get_shape():
             return value.type
@@ -236,7 +218,12 @@ class GraphBuilder(Emitter):
     def _folded(self, op: OperatorOp) -> SSAValue | None:
         """Evaluates an operator where its arguments are known; returns the constant, if it is one."""
         operator = op.OPERATOR
-        if operator.stateful or not isinstance(op.result.type, TensorType) or _count(op.result.type) > MOST_ELEMENTS:
+        if (
+            operator.stateful
+            or operator.name in _KEPT
+            or not isinstance(op.result.type, TensorType)
+            or _count(op.result.type) > MOST_ELEMENTS
+        ):
             return None
         if operator.name in ("shape_of", "ndarray_size"):
             return self._size_of(op)
@@ -451,11 +438,6 @@ def _says(newshape: Sequence[int], own: Sequence[Extent], wanted: Sequence[Exten
         if found != [in_world(size, world) for size in wanted]:
             return False
     return True
-
-
-def dtype_name(array: Array) -> str:
-    """Returns the dtype of an array by Relay's name."""
-    return array.dtype.name
 
 
 def _count(type: TensorType[Attribute]) -> int:

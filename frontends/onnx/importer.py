@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
@@ -45,6 +45,14 @@ MOST_BRANCHES = 32
 
 Continuation: TypeAlias = "Callable[[GraphBuilder, list[SSAValue]], list[SSAValue]]"
 """Converts what follows a graph, in a builder, from the graph's outputs; returns the final results."""
+
+
+class _Differing(NamedTuple):
+    """An `If` whose branches return other ranks, and the nodes after it."""
+
+    node: Any
+    rest: Sequence[Any]
+    reason: str
 
 
 class Unsupported:
@@ -196,37 +204,27 @@ class GraphImporter:
         """Converts the initializers and nodes of a `GraphProto`, in order."""
         self._initializers(graph)
         names = [each.name for each in graph.output]
-        for place, proto in enumerate(graph.node):
-            refused = len(self.model.refused)
-            try:
-                self.convert_node(proto)
-            except RanksDiffer as differ:
-                del self.model.refused[refused:]
-                rest = list(graph.node)[place + 1 :]
-                try:
-                    found = self._in_each_branch(proto, lambda after, rest=rest: after.finish(rest, names))
-                except (RanksDiffer, Refused) as error:
-                    if self.outer is not None and isinstance(error, RanksDiffer):
-                        raise
-                    reason = error.reason if isinstance(error, Refused) else str(differ)
-                    self.model.refuse(_name_of(proto), proto.op_type, reason, ())
-                    found = [UNSUPPORTED] * len(names)
-                self.values.update(zip(names, found, strict=True))
-                return
+        differ = self._convert_nodes(graph.node)
+        if differ is None:
+            return
+        try:
+            found = self._in_each_branch(differ.node, lambda after: after.finish(differ.rest, names))
+        except (RanksDiffer, Refused) as error:
+            if self.outer is not None and isinstance(error, RanksDiffer):
+                raise
+            reason = error.reason if isinstance(error, Refused) else differ.reason
+            self.model.refuse(_name_of(differ.node), differ.node.op_type, reason, ())
+            found = [UNSUPPORTED] * len(names)
+        self.values.update(zip(names, found, strict=True))
 
     def finish(self, nodes: Sequence[Any], names: Sequence[str], then: Continuation | None = None) -> list[SSAValue]:
         """Converts the last nodes of a graph; returns the values of these names, or what `then` makes of them.
 
         After an `If` whose branches return other ranks, the nodes are converted in each branch.
         """
-        for place, proto in enumerate(nodes):
-            refused = len(self.model.refused)
-            try:
-                self.convert_node(proto)
-            except RanksDiffer:
-                del self.model.refused[refused:]
-                rest = nodes[place + 1 :]
-                return self._in_each_branch(proto, lambda after, rest=rest: after.finish(rest, names, then))
+        differ = self._convert_nodes(nodes)
+        if differ is not None:
+            return self._in_each_branch(differ.node, lambda after: after.finish(differ.rest, names, then))
         found: list[SSAValue] = []
         for name in names:
             value = self.lookup(name)
@@ -238,6 +236,17 @@ class GraphImporter:
                 )
             found.append(value)
         return found if then is None else then(self.builder, found)
+
+    def _convert_nodes(self, nodes: Sequence[Any]) -> _Differing | None:
+        """Converts nodes in order, as far as an `If` whose branches return other ranks; returns that one."""
+        for place, proto in enumerate(nodes):
+            refused = len(self.model.refused)
+            try:
+                self.convert_node(proto)
+            except RanksDiffer as differ:
+                del self.model.refused[refused:]
+                return _Differing(proto, nodes[place + 1 :], str(differ))
+        return None
 
     def _in_each_branch(self, proto: Any, rest: Callable[[GraphImporter], list[SSAValue]]) -> list[SSAValue]:
         """Converts an `If` and all that follows it in each branch; returns the results.

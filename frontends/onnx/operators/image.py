@@ -554,7 +554,7 @@ def non_max_suppression(node: Node) -> SSAValue:
     most = builder.call("cast", builder.reshape(node[2], []), dtype="int64") if node.has(2) else builder.integers(0)
     shared = builder.reshape(node[3], []) if node.has(3) else node.scalar(0.0, boxes)
     least = builder.reshape(node[4], []) if node.has(4) else node.scalar(-np.inf, scores)
-    # Relay takes no limit for 0, ONNX nothing; more boxes than there are no limit either.
+    # Relay selects without a limit where the limit is 0, and ONNX selects no box; int32 holds every number of boxes that fits in memory.
     limit = builder.call("clip", most, a_min=0.0, a_max=float(2**31 - 1))
     rows, count = builder.tuple_parts(
         builder.call(

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, cast
 
 from xdsl.ir import SSAValue
 
-from ....dialects.relay.emit import Emitter
 from ....dialects.relay.operator import OperatorOp, is_operator
 from ..node import Node
 from ..registry import operator
@@ -80,7 +79,7 @@ def dense_weight(b: GraphBuilder, y: SSAValue, is_transposed: bool = False) -> S
         axis = owner.attrs().axis
         turned = b.array_constant(weight.T)
         # Not folded, so that the weight stays in bytes.
-        return Emitter.call(b, "qnn.dequantize", turned, *owner.args[1:], axis=axis if axis < 0 else 1 - axis)
+        return b.call("qnn.dequantize", turned, *owner.args[1:], axis=axis if axis < 0 else 1 - axis)
     weight = b.array(y)
     return None if weight is None else y if is_transposed else b.array_constant(weight.T)
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from xdsl.ir import Block, SSAValue
 
 from ....dialects.relay import ir
-from ....dialects.relay.emit import Emitter
 from ....dialects.relay.operator import OperatorOp, is_operator
 from ....passes.relay.quantize.fake_quantization import RULES
 from ...common.graph_builder import GraphBuilder
@@ -164,8 +163,7 @@ def dequantize_linear(node: Node) -> SSAValue:
     source, scale = b.dtype(x), _scalar_or_vector(node, node[1])
     if source in ("int8", "uint8", "int32") and scale is not None and b.dtype(scale) == out == "float32":
         zero_point = _zero(b, None if zero is None else _scalar_or_vector(node, zero))
-        # Not folded for constants: weights stay in bytes.
-        return Emitter.call(b, "qnn.dequantize", x, scale, zero_point, axis=axis if b.rank(scale) else -1)
+        return b.call("qnn.dequantize", x, scale, zero_point, axis=axis if b.rank(scale) else -1)
     block = int(node.attr("block_size", 0))
     real = _cast(b, x, "float32" if "float" in source else "int32")
     if zero is not None:
@@ -273,11 +271,19 @@ def conv_integer(node: Node) -> SSAValue:
     return integer_conv(node, node[0], node[1], node.tensor(2), node.tensor(3))
 
 
+def _bytes_and_points(node: Node) -> tuple[SSAValue, SSAValue, SSAValue | None, SSAValue | None]:
+    """Returns both tensors of bytes of a `QLinear…` node, and their zero points.
+
+    Its inputs are (x, x_scale, x_zero, w, w_scale, w_zero, …).
+    """
+    return node[0], node[3], node.tensor(2), node.tensor(5)
+
+
 @operator("QLinearConv")
 def qlinear_conv(node: Node) -> SSAValue:
     """Converts `QLinearConv`: `qnn.conv2d`, the bias, and the result in its own scale."""
     b = node.builder
-    sums = integer_conv(node, node[0], node[3], node.tensor(2), node.tensor(5))
+    sums = integer_conv(node, *_bytes_and_points(node))
     bias = node.tensor(8)
     if bias is not None:
         sums = b.call("nn.bias_add", sums, bias)
@@ -321,7 +327,7 @@ def matmul_integer(node: Node) -> SSAValue:
 def qlinear_matmul(node: Node) -> SSAValue:
     """Converts `QLinearMatMul`: the product in int32, brought to the result's scale."""
     b = node.builder
-    sums = integer_matmul(node, node[0], node[3], node.tensor(2), node.tensor(5))
+    sums = integer_matmul(node, *_bytes_and_points(node))
     x_scale = node[1] if b.rank(node[1]) < 1 else _flat(b, node[1])
     if b.rank(x_scale) == 1:
         x_scale = b.call("expand_dims", x_scale, axis=1)

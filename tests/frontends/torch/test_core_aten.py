@@ -713,9 +713,10 @@ def test_every_core_operator_is_tested_or_listed() -> None:
 
 
 @pytest.mark.parametrize("op", [op for op in CORE if name_of(op) in CASES], ids=name_of)
-def test_interpreted(op: Any) -> None:
+@pytest.mark.parametrize(("target", "examples"), [("interp", 12), ("cpu", 2)])
+def test_equals_torch(op: Any, target: str, examples: int) -> None:
     @settings(
-        max_examples=12,
+        max_examples=examples,
         deadline=None,
         derandomize=True,
         suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
@@ -723,22 +724,6 @@ def test_interpreted(op: Any) -> None:
     @given(st.data())
     def run(data: st.DataObject) -> None:
         torch.manual_seed(0)
-        check(op, CASES[name_of(op)](Draw(data)), "interp")
-
-    run()
-
-
-@pytest.mark.parametrize("op", [op for op in CORE if name_of(op) in CASES], ids=name_of)
-def test_native(op: Any) -> None:
-    @settings(
-        max_examples=2,
-        deadline=None,
-        derandomize=True,
-        suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
-    )
-    @given(st.data())
-    def run(data: st.DataObject) -> None:
-        torch.manual_seed(0)
-        check(op, CASES[name_of(op)](Draw(data)), "cpu")
+        check(op, CASES[name_of(op)](Draw(data)), target)
 
     run()

@@ -321,16 +321,21 @@ class GraphImporter:
     def subgraph(self, graph: Any, inputs: Sequence[Value] = (), builder: GraphBuilder | None = None) -> list[Value]:
         """Converts a graph inside of a node, in `builder` (a branch) or in place; returns its outputs.
 
-        Raises Refused where an output cannot be computed.
+        Raises Refused where an output cannot be computed: Misfit, if only because types do not fit operators.
         """
-        inner = GraphImporter(self.model, builder or self.builder, self.opsets, self)
+        model = self.model
+        refused, misfits = len(model.refused), model.misfits
+        inner = GraphImporter(model, builder or self.builder, self.opsets, self)
         for info, value in zip(graph.input, inputs, strict=True):
             inner.values[info.name] = value
         inner.convert(graph)
         found = [inner.lookup(each.name) for each in graph.output]
         for value, each in zip(found, graph.output, strict=True):
             if value is None or isinstance(value, Unsupported):
-                raise Refused(f"output '{each.name}' of the graph inside it cannot be computed")
+                only_misfits = value is not None and len(model.refused) - refused == model.misfits - misfits
+                raise (Misfit if only_misfits else Refused)(
+                    f"output '{each.name}' of the graph inside it cannot be computed"
+                )
         return [value for value in found if value is not None and not isinstance(value, Unsupported)]
 
     def _initializer(self, tensor: Any) -> Value | Unsupported:
@@ -390,6 +395,7 @@ class GraphImporter:
             if missing:
                 raise Refused(f"output '{missing[0]}' is not computed")
         except Refused as refused:
+            self.model.misfits += isinstance(refused, Misfit)
             self.model.refuse(name, proto.op_type, refused.reason, refused.notes)
             self._give_up(proto)
         except MirError as error:

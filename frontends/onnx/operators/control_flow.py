@@ -21,8 +21,9 @@ from xdsl.ir import Attribute, Region, SSAValue
 
 from ....dialects.relay import ir
 from ....dialects.relay.types import FuncType, tuple_of
+from ....passes.relay.common import guards
 from ...common.graph_builder import GraphBuilder
-from ..node import Node, RanksDiffer, Refused, only_tensors
+from ..node import Misfit, Node, RanksDiffer, Refused, only_tensors
 from ..registry import operator
 from ..values import EmptyOptional, SequenceValue, Value
 
@@ -44,7 +45,11 @@ def if_(node: Node) -> Sequence[Value | None]:
         return node.importer.subgraph(branches[0 if known.reshape(-1)[0] else 1])
     condition = builder.reshape(node[0], [])
     inner = [GraphBuilder(builder) for _ in branches]
-    values = [node.importer.subgraph(graph, (), within) for graph, within in zip(branches, inner, strict=True)]
+    found = _branches(node, branches, inner)
+    if isinstance(found, bool):
+        values = node.importer.subgraph(branches[0 if found else 1])
+        return _restored(values, [guarded(builder, each, condition, found) for each in _flat(values)[0]])
+    values = found
     flat = [_flat(each) for each in values]
     if flat[0][1] != flat[1][1]:
         raise node.refuse(
@@ -55,6 +60,30 @@ def if_(node: Node) -> Sequence[Value | None]:
     if not tensors[0]:
         return values[0]
     return _restored(values[0], merge(builder, condition, inner, tensors))
+
+
+def _branches(node: Node, graphs: Sequence[Any], builders: Sequence[GraphBuilder]) -> list[list[Value]] | bool:
+    """Returns the outputs of both branches.
+
+    Returns the condition of one branch where types do not fit the operators of the other, in which the program would stop.
+    """
+    model = node.importer.model
+    values: list[list[Value]] = []
+    unfit: list[Misfit] = []
+    holds = True
+    refused = len(model.refused)
+    for graph, within in zip(graphs, builders, strict=True):
+        try:
+            values.append(node.importer.subgraph(graph, (), within))
+        except Misfit as error:
+            unfit.append(error)
+            holds = graph is graphs[1]
+    if not unfit:
+        return values
+    if not values:
+        raise unfit[0]
+    del model.refused[refused:]
+    return holds
 
 
 def merge(
@@ -104,26 +133,13 @@ def _agree(
     if all(a == b or DYNAMIC_INDEX in (a, b) for a, b in zip(then, other, strict=True)):
         return
     for taken, within, found in zip((True, False), branches, values, strict=True):
-        found[place] = opened(within, found[place], condition, taken)
-
-
-def opened(builder: GraphBuilder, value: SSAValue, condition: SSAValue, holds: bool) -> SSAValue:
-    """Returns a value with all dimensions open.
-
-    `condition` is `holds` where the value is used, which the compiler does not know.
-    """
-    shape = builder.shape_tensor(value)
-    shapes = [shape, builder.constant(np.zeros(_shape(shape)), "int64")]
-    chosen = builder.call("where", condition, *(shapes if holds else reversed(shapes)))
-    return builder.call("dyn.reshape", value, chosen, allowzero=True)
+        shape = within.shape_tensor(found[place])
+        found[place] = guards.opened(within, found[place], condition, taken, shape)
 
 
 def guarded(builder: GraphBuilder, value: SSAValue, condition: SSAValue, holds: bool) -> SSAValue:
     """Returns a value of the same type; the program stops with an error where `condition` is not `holds`."""
-    sizes = [0 if size == DYNAMIC_INDEX else size for size in _shape(value)]
-    if 0 in _shape(value):
-        return value
-    found = builder.call("reshape", opened(builder, value, condition, holds), newshape=sizes)
+    found = guards.guarded(builder, value, condition, holds, builder.shape_tensor(value))
     builder.sized(found, builder.extents(value))
     return found
 

@@ -3,7 +3,7 @@
     def @main(%x: Tensor[(?, 8), float32]) { @f(%x) }    x=3,8    def @main(%x: Tensor[(3, 8), float32]) { @f(%x) }
     def @f(%y: Tensor[(?, 8), float32]) { nn.relu(%y) }    ->     def @f(%y: Tensor[(3, 8), float32]) { nn.relu(%y) }
 
-The types of all other values follow by inference. Relax's BindSymbolicVars does the same for its named sizes.
+The types of all other values follow by inference. An `if` with a branch that the shapes do not fit becomes the other one. Relax's BindSymbolicVars does the same for its named sizes.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ....support.diagnostics import MirError, error_at
 from ....support.edit import set_type
 from ....support.text import counted, did_you_mean
 from ....support.walk import walk_ops
+from .unfit_branches import infer_fitting
 
 Shapes = Mapping[str, Sequence[int]]
 """The shapes of parameters by name (a tuple's field is `t.0`); DYNAMIC_INDEX leaves a dimension open."""
@@ -50,7 +51,7 @@ def bind_shapes(module: ModuleOp, entry: Operation, shapes: Shapes) -> None:
             f"a shape is given for '{name}', which is not a parameter{did_you_mean(name, names)}",
             f"{global_text(entry.sym_name.data)} takes {', '.join(names) or 'nothing'}",
         )
-    infer_types(module, fresh=True)
+    infer_fitting(module)
     _Callees(module, entry).bind()
 
 

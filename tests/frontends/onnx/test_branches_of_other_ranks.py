@@ -57,6 +57,35 @@ def test_what_follows_fits_one_branch_only() -> None:
         compiled(np.zeros((1, 3, 2), "float32"))
 
 
+UNFIT = """g (float[n, 2] x, bool c) => (float[?, ?] y, float total) <float[2, 3] w = {1, 2, 3, 4, 5, 6}, float[3, 3] v = {1, 0, 0, 0, 1, 0, 0, 0, 1}> {
+  y, total = If <then_branch = then () => (t, s) { t = MatMul (x, w)  s = ReduceSum <keepdims = 0> (t) },
+                 else_branch = otherwise () => (e, r) {
+                   b = If <then_branch = deep () => (i) { p = MatMul (x, v)  i = Relu (p) },
+                           else_branch = deeper () => (j) { q = MatMul (v, x)  j = Neg (q) }> (c)
+                   e = Exp (b)
+                   r = ReduceMax <keepdims = 0> (e)
+                 }> (c)
+}"""
+
+
+@pytest.mark.parametrize("target", ["cpu", "interp"])
+def test_a_branch_that_types_do_not_fit(target: Any) -> None:
+    mod = mirstack.from_onnx(parsed(UNFIT), {"x": (4, 2)})
+    assert "if (" not in mod.astext()
+    compiled = mirstack.compile(mod, target)
+    y, total = compiled(np.ones((4, 2), "float32"), np.array(True))
+    np.testing.assert_array_equal(y, [[5, 7, 9]] * 4)
+    assert total == 84
+    with pytest.raises(mirstack.MirError, match="elements"):
+        compiled(np.ones((4, 2), "float32"), np.array(False))
+
+
+def test_neither_branch_fits() -> None:
+    with pytest.raises(mirstack.MirError) as error:
+        mirstack.from_onnx(parsed(UNFIT.replace("MatMul (x, w)", "MatMul (x, v)")), {"x": (4, 2)})
+    assert str(error.value).count("MatMul: ") == 3
+
+
 def test_ranks_that_never_agree() -> None:
     text = BOTH.replace("y = ReduceMax <keepdims = 0> (b)", "y = Identity (b)")
     with pytest.raises(mirstack.MirError) as error:

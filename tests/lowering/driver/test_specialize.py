@@ -193,3 +193,22 @@ def test_timing_tells() -> None:
         _call_often(net, np.zeros((3, 2), "float32"))
     assert "compile for x=3,2, beside" in times.report()
     assert "load code for sizes" in times.report()
+
+
+BRANCHES = """def @main(%x: Tensor[(?, ?), float32], %c: bool) {
+  let %y = nn.relu(%x);
+  if (%c) { sum(squeeze(%y, axis=[0])) } else { max(squeeze(%y, axis=[1])) }
+}"""
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_a_branch_that_the_sizes_do_not_fit(taken: bool) -> None:
+    net = _compiled(BRANCHES)
+    x = np.arange(3, dtype=np.float32).reshape((1, 3) if taken else (3, 1))
+    assert _call_often(net, x, taken) == (3 if taken else 2)
+    assert list(_variants(net).ready)
+    assert net(x, taken) == (3 if taken else 2)
+    # The open code stops in the other branch, too.
+    for program in (net, _compiled(BRANCHES, specialize=False), mirstack.compile(mirstack.parse(BRANCHES), "interp")):
+        with pytest.raises(mirstack.MirError, match=r"elements|must be 1"):
+            program(x, not taken)

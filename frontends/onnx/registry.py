@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MICROSOFT = "com.microsoft"
 
 MODULES = (
-    "attention", "control_flow", "contrib", "conversion", "image", "indexing", "mathematics", "matrices", "neural_network", "quantized",
+    "attention", "control_flow", "contrib", "contrib_attention", "contrib_quantized", "conversion", "image", "indexing", "mathematics", "matrices", "neural_network", "quantized",
     "recurrent", "reduction", "sequences", "shape", "signal",
 )  # fmt: skip
 """Modules of `operators/`; importing one registers its converters."""

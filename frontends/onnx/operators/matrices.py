@@ -58,15 +58,18 @@ def rows_times(b: GraphBuilder, x: SSAValue, y: SSAValue) -> SSAValue:
         return b.call("squeeze", row, axis=[0])
     # Rows of an unknown number are computed in blocks, which `nn.dense` does for matrices.
     is_open = b.rank(x) > 2 and b.static_shape(x) is None
-    rows = b.call("reshape", x, newshape=[-1, _inner(b, x, y)]) if is_open else x
+    rows = b.call("reshape", x, newshape=[-1, inner_size(b, x, y)]) if is_open else x
     if weight is not None:
         product = b.call("nn.dense", rows, weight)
     else:
         matrix, is_transposed = untransposed(b, y)
         product = b.call("nn.matmul", rows, matrix, transpose_b=is_transposed)
-    if not is_open:
-        return product
-    return b.call("reshape_like", product, x, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=b.rank(x) - 1)
+    return with_batch_of(b, product, x) if is_open else product
+
+
+def with_batch_of(b: GraphBuilder, rows: SSAValue, x: SSAValue) -> SSAValue:
+    """Returns a matrix with all axes of x except the last in place of its first axis."""
+    return b.call("reshape_like", rows, x, lhs_begin=0, lhs_end=1, rhs_begin=0, rhs_end=b.rank(x) - 1)
 
 
 def dense_weight(b: GraphBuilder, y: SSAValue, is_transposed: bool = False) -> SSAValue | None:
@@ -84,8 +87,8 @@ def dense_weight(b: GraphBuilder, y: SSAValue, is_transposed: bool = False) -> S
     return None if weight is None else y if is_transposed else b.array_constant(weight.T)
 
 
-def _inner(b: GraphBuilder, x: SSAValue, y: SSAValue) -> int:
-    """Returns the length of the rows of x, in Relay's `newshape`."""
+def inner_size(b: GraphBuilder, x: SSAValue, y: SSAValue) -> int:
+    """Returns the length of the rows of x, which are multiplied by y, in Relay's `newshape`."""
     own, other = b.extents(x)[-1], b.extents(y)[0]
     return own if isinstance(own, int) else other if isinstance(other, int) else -1
 

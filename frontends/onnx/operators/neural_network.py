@@ -571,7 +571,7 @@ def _normalized_size(node: Node, axis: int) -> list[Extent]:
     return list(node.builder.extents(node[0])[axis:])
 
 
-@operator("LayerNormalization", since=17)
+@operator("LayerNormalization")
 def layer_normalization(node: Node) -> list[Value | None]:
     """Lowers `LayerNormalization` to `nn.layer_norm`; of several axes on data in which they are one.
 

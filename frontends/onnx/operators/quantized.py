@@ -18,7 +18,7 @@ from ...common.open_sizes import Extent
 from ..node import Node
 from ..protos import element_dtype
 from ..registry import MICROSOFT, operator
-from .matrices import matmul
+from .matrices import dense_weight, inner_size, matmul, with_batch_of
 from .neural_network import Window, padded_window
 
 RANGES = {
@@ -290,21 +290,24 @@ def qlinear_conv(node: Node) -> SSAValue:
     return requantized(node, sums, [b.reshape(node[1], []), node[4]], (node[6], node.tensor(7)), 1)
 
 
-def integer_matmul(node: Node, x: SSAValue, y: SSAValue, x_zero: SSAValue | None, y_zero: SSAValue | None) -> SSAValue:
+def integer_matmul(
+    b: GraphBuilder, x: SSAValue, y: SSAValue, x_zero: SSAValue | None, y_zero: SSAValue | None
+) -> SSAValue:
     """Returns the product of matrices of bytes less their zero points, in int32.
 
-    A matrix of constants is the weight of `qnn.dense`; other products are computed on int32.
+    A matrix is the weight of `qnn.dense`, a constant one transposed here; other products are computed on int32.
     """
-    b = node.builder
     one = b.constant(1, "float32")
     points = [None if z is None else _flat(b, z) for z in (x_zero, y_zero)]
     x_scalar = points[0] is None or b.rank(points[0]) == 0
     y_vector = points[1] is None or b.rank(points[1]) <= 1
     if x_scalar and y_vector and b.rank(y) == 2 and b.rank(x) >= 2:
         zeros = [_zero(b, each) for each in points]
-        rows = b.reshape(x, [-1, *b.extents(x)[-1:]]) if b.rank(x) > 2 else x
-        found = b.call("qnn.dense", rows, b.call("transpose", y, axes=[1, 0]), *zeros, one, one, out_dtype="int32")
-        return found if rows is x else b.reshape(found, [*b.extents(x)[:-1], b.extents(y)[1]])
+        is_flat = b.rank(x) == 2
+        rows = x if is_flat else b.call("reshape", x, newshape=[-1, inner_size(b, x, y)])
+        weight = dense_weight(b, y) or b.call("transpose", y, axes=[1, 0])
+        found = b.call("qnn.dense", rows, weight, *zeros, one, one, out_dtype="int32")
+        return found if is_flat else with_batch_of(b, found, x)
     wide: list[SSAValue] = []
     for value, point, column in ((x, points[0], True), (y, points[1], False)):
         centered = _cast(b, value, "int32")
@@ -320,14 +323,14 @@ def integer_matmul(node: Node, x: SSAValue, y: SSAValue, x_zero: SSAValue | None
 @operator("MatMulInteger")
 def matmul_integer(node: Node) -> SSAValue:
     """Converts `MatMulInteger`: the product in int32."""
-    return integer_matmul(node, node[0], node[1], node.tensor(2), node.tensor(3))
+    return integer_matmul(node.builder, node[0], node[1], node.tensor(2), node.tensor(3))
 
 
 @operator("QLinearMatMul")
 def qlinear_matmul(node: Node) -> SSAValue:
     """Converts `QLinearMatMul`: the product in int32, brought to the result's scale."""
     b = node.builder
-    sums = integer_matmul(node, *_bytes_and_points(node))
+    sums = integer_matmul(b, *_bytes_and_points(node))
     x_scale = node[1] if b.rank(node[1]) < 1 else _flat(b, node[1])
     if b.rank(x_scale) == 1:
         x_scale = b.call("expand_dims", x_scale, axis=1)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import inf, sqrt
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -146,8 +146,14 @@ class _Layer:
 
     def part(self, index: int, direction: int) -> SSAValue | None:
         """Returns a direction's part of an input; None where it is left out."""
-        value = self.node.tensor(index)
-        return None if value is None else self.b.call("take", value, self.b.integers(direction), axis=0)
+        value, b = self.node.tensor(index), self.b
+        if value is None:
+            return None
+        array = b.array(value)
+        # A weight that is constant here is packed once for all steps.
+        if array is not None:
+            return b.array_constant(array[direction])
+        return b.call("take", value, b.integers(direction), axis=0)
 
     def required(self, index: int, direction: int) -> SSAValue:
         """Returns a direction's part of an input that must be there."""
@@ -212,11 +218,27 @@ class _Layer:
         steps = b.call("expand_dims", steps, axis=1, num_newaxis=2)
         return b.call("less", steps, b.call("expand_dims", cast_to(self.node, lengths, "int32"), axis=1))
 
-    def products(self, direction: int, bias: SSAValue | None) -> SSAValue:
+    def products(self, direction: int, bias: SSAValue | None, product: Product | None = None) -> SSAValue:
         """Returns the inputs' products with W for all steps, and the bias: (steps, batch, gates * hidden)."""
         b, weight = self.b, self.required(1, direction)
-        result = rows_times(b, self.x, b.call("transpose", weight, axes=[1, 0]))
+        if product is None:
+            result = rows_times(b, self.x, _transposed(b, weight))
+        else:
+            result = product(b, self.x, weight, direction, is_recurrent=False)
         return result if bias is None else b.call("add", result, bias)
+
+
+class Product(Protocol):
+    """Creates the product of data and a layer's weight: W, or R of the states of a step."""
+
+    def __call__(
+        self, b: GraphBuilder, x: SSAValue, weight: SSAValue, direction: int, *, is_recurrent: bool
+    ) -> SSAValue: ...
+
+
+def _transposed(b: GraphBuilder, weight: SSAValue) -> SSAValue:
+    array = b.array(weight)
+    return b.call("transpose", weight, axes=[1, 0]) if array is None else b.array_constant(array.T)
 
 
 def _masked(step: Step) -> Step:
@@ -333,6 +355,14 @@ def gru(node: Node) -> list[Value]:
 @operator("LSTM", since=7)
 def lstm(node: Node) -> list[Value]:
     """Lowers `LSTM`: gates i, o, f and c, peepholes P, and f = 1 - i with `input_forget`."""
+    return lstm_layer(node)
+
+
+def lstm_layer(node: Node, product: Product | None = None) -> list[Value]:
+    """Returns the outputs of an LSTM whose products with weights `product` creates.
+
+    By default they are `nn.dense`.
+    """
     layer = _Layer(node, 4, ["Sigmoid", "Tanh", "Tanh"])
     joined = bool(node.attr("input_forget", 0))
 
@@ -344,14 +374,18 @@ def lstm(node: Node) -> list[Value]:
         if peepholes is not None:
             invariants += b.tuple_parts(b.call("split", peepholes, indices_or_sections=3, axis=0))
         states = [layer.initial(5, direction), layer.initial(6, direction)]
-        return [layer.products(direction, bias)], states, invariants
+        return [layer.products(direction, bias, product)], states, invariants
 
     def step(direction: int) -> Step:
         f, g, h = layer.activations[direction]
 
         def once(b: GraphBuilder, elements: Values, states: Values, invariants: Values) -> tuple[Values, Values]:
             before, cell = states
-            gates = _plus(b, elements[0], b.call("nn.dense", before, invariants[0]))
+            if product is None:
+                recurrent = b.call("nn.dense", before, invariants[0])
+            else:
+                recurrent = product(b, before, invariants[0], direction, is_recurrent=True)
+            gates = _plus(b, elements[0], recurrent)
             i, o, forget, c = _split(b, gates, 4)
             peepholes = invariants[1:]
 

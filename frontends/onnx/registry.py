@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 MICROSOFT = "com.microsoft"
 
 MODULES = (
-    "attention", "control_flow", "contrib", "contrib_attention", "contrib_quantized", "conversion", "image", "indexing", "mathematics", "matrices", "neural_network", "quantized",
-    "recurrent", "reduction", "sequences", "shape", "signal",
+    "attention", "control_flow", "contrib", "contrib_attention", "contrib_quantized", "conversion", "image", "indexing", "mathematics",
+    "matrices", "neural_network", "ngrams", "quantized", "random_numbers", "recurrent", "reduction", "sequences", "shape", "signal",
 )  # fmt: skip
 """Modules of `operators/`; importing one registers its converters."""
 

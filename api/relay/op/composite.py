@@ -164,10 +164,9 @@ def stft(
 
 def threefry_key(seed: int) -> Constant:
     """A key of the random operators, of a seed of 64 bits."""
-    words = np.zeros(10, "uint64")
-    words[7] = seed
-    words[8] = 1 << 63
-    return const(words)
+    from ....dialects.relay.operators.misc.random import key_of_seed
+
+    return const(key_of_seed(seed))
 
 
 def simulated_quantize(

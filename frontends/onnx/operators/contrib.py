@@ -14,6 +14,7 @@ from xdsl.ir import SSAValue
 from ..node import Node, only_tensors
 from ..registry import MICROSOFT, operator
 from ..values import Value
+from .conversion import STRINGS
 
 OPSET = 23
 """The operator set of ONNX whose operators these are converted to."""
@@ -329,3 +330,41 @@ def embedded(node: Node) -> list[SSAValue | None]:
         ones = node[7] if node.has(7) else b.call("zeros_like", b.call("cast", ids, dtype="int32"))
         counts = b.call("sum", b.call("cast", ones, dtype="int32"), axis=[1])
     return [result, counts, total]
+
+
+# Operators that are refused ----------------------------------------------------------------------------------------
+
+NCHWC = "com.microsoft.nchwc"
+
+_BLOCKS = (
+    "it is written for one processor's layout in memory",
+    "let onnxruntime save the model at the optimization level extended",
+)
+_PACKED = ("tokens of several sequences that are packed into one are not supported",)
+_SEARCH = ("a search runs a whole decoder many times", "import the decoder itself, and run the search outside of it")
+_EXPERTS = ("layers of experts, which are chosen for each token, are not supported",)
+_BEAMS = ("a buffer of keys that several beams share is not supported",)
+
+_REFUSED: dict[tuple[str, str], tuple[str, ...]] = {
+    **{
+        (NCHWC, name): _BLOCKS
+        for name in (
+            "AveragePool", "Conv", "GlobalAveragePool", "GlobalMaxPool", "MaxPool", "ReorderInput", "ReorderOutput", "Upsample",
+        )
+    },
+    **{(MICROSOFT, name): _PACKED for name in ("PackedAttention", "PackedMultiHeadAttention", "RemovePadding", "RestorePadding")},
+    **{(MICROSOFT, name): _SEARCH for name in ("BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch")},
+    **{(MICROSOFT, name): _EXPERTS for name in ("MoE", "QMoE")},
+    **{(MICROSOFT, name): _BEAMS for name in ("DecoderMaskedMultiHeadAttention", "DecoderMaskedSelfAttention")},
+    (MICROSOFT, "Tokenizer"): (STRINGS,),
+}  # fmt: skip
+"""The reason and notes with which operators are refused, by domain and name."""
+
+
+def refused(node: Node) -> SSAValue:
+    """Refuses an operator of `_REFUSED`."""
+    raise node.refuse(*_REFUSED[node.domain, node.op_type])
+
+
+for _domain, _name in _REFUSED:
+    operator(_name, domain=_domain)(refused)

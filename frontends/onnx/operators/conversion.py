@@ -212,24 +212,10 @@ def _count_to(builder: GraphBuilder, sizes: SSAValue, axis: int) -> SSAValue:
     return builder.call("arange", builder.integers(0), limit, builder.integers(1), dtype="int64")
 
 
-# Random numbers --------------------------------------------------------------------------------------------------------
-
-
-@operator("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike")
-def random(node: Node) -> SSAValue:
-    """Refuses operators whose result differs from run to run."""
-    raise node.refuse(
-        "it draws numbers at random",
-        "a compiled function returns the same for equal inputs; pass the numbers as an input",
-    )
-
-
 # Texts -----------------------------------------------------------------------------------------------------------------
 
 
-@operator("StringConcat", "StringNormalizer", "StringSplit", "RegexFullMatch", "TfIdfVectorizer")
+@operator("StringConcat", "StringNormalizer", "StringSplit", "RegexFullMatch")
 def text(node: Node) -> SSAValue:
     """Refuses operators of texts."""
-    if node.op_type == "TfIdfVectorizer" and all(isinstance(each, SSAValue) for each in node.inputs):
-        raise node.refuse("counting n-grams is not supported")
     raise node.refuse(STRINGS)

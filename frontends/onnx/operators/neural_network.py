@@ -653,10 +653,10 @@ def dropout(node: Node) -> list[Value | None]:
     Refuses training with a ratio above 0.
     """
     x = node[0]
-    training = node.array(2, "training_mode")
-    if training is not None and training.any():
-        ratio = node.array(1, "the ratio")
-        if ratio is None or ratio.any():
+    ratio = node.builder.array(node.tensor(1))
+    if ratio is None or ratio.any():
+        training = node.array(2, "training_mode")
+        if training is not None and training.any():
             raise node.refuse(
                 "training_mode drops elements at random", "a compiled function returns the same for equal inputs"
             )

@@ -52,10 +52,17 @@ REFUSED: list[tuple[int, str, str, str]] = [
     (21, "", "y = Constant ()", "Constant: it has no attribute that is its value"),
     (21, "float[2] x", "y = Cast <to = 8> (x)", "Cast: tensors of STRING are not supported"),
     (21, "float[2] x", "y = StringNormalizer (x)", "StringNormalizer: tensors of strings are not supported"),
-    (21, "int32[6] x", "y = TfIdfVectorizer (x)", "TfIdfVectorizer: counting n-grams is not supported"),
+    (21, "float[2] x", 'y = TfIdfVectorizer <max_gram_length = 1, max_skip_count = 0, min_gram_length = 1, mode = "TF", '
+     'ngram_counts = [0], ngram_indexes = [0], pool_strings = ["a"]> (x)', "TfIdfVectorizer: tensors of strings are not supported"),
     (21, "", "a = Constant <value_int = 0> () y = Range (a, a, a)", "Range: the step of a range must not be 0"),
     (21, "float[2,3,4] x", "y = EyeLike (x)", "EyeLike: the input is of rank 3, not a matrix"),
-    (21, "float[2] x", "y = Bernoulli (x)", "Bernoulli: it draws numbers at random"),
+    (21, "float[2] x", "y = Bernoulli (x)", "Bernoulli: it draws numbers at random, and has no seed"),
+    (21, "float[n] x", "y = Bernoulli <seed = 1.0> (x)",
+     "Bernoulli: the number of random numbers must be known: a size of the result is open"),
+    (21, "float[n,3] x", "y = Multinomial <seed = 1.0> (x)",
+     "Multinomial: the number of random numbers must be known: a size of the result is open"),
+    (21, "", "y = RandomNormal <shape = [2], seed = 1.0, dtype = 8> ()",
+     "RandomNormal: dtype is 8, which tensors cannot have"),
     (21, "float[2] x",
      "r = Constant <value_float = 0.5> () t = Constant <value = bool {1}> () y = Dropout (x, r, t)",
      "Dropout: training_mode drops elements at random"),
@@ -176,6 +183,16 @@ REFUSED: list[tuple[int, str, str, str]] = [
     (21, "float[2,5,24] x, int32[2] l, int32 t",
      "y = com.microsoft.GroupQueryAttention <num_heads = 2, kv_num_heads = 2, smooth_softmax = 1> (x, , , , , l, t)",
      "GroupQueryAttention: smooth_softmax is not supported"),
+    (21, "float[2,5,8] x", "y = com.microsoft.PackedAttention <num_heads = 2> (x)",
+     "PackedAttention: tokens of several sequences that are packed into one are not supported"),
+    (21, "int32[2,5] x", "y = com.microsoft.GreedySearch (x)", "GreedySearch: a search runs a whole decoder many times"),
+    (21, "float[2,5,8] x", "y = com.microsoft.MoE (x)",
+     "MoE: layers of experts, which are chosen for each token, are not supported"),
+    (21, "float[2,5,8] x", "y = com.microsoft.DecoderMaskedMultiHeadAttention <num_heads = 2> (x)",
+     "DecoderMaskedMultiHeadAttention: a buffer of keys that several beams share is not supported"),
+    (21, "float[2,5,8] x", "y = com.microsoft.Tokenizer (x)", "Tokenizer: tensors of strings are not supported"),
+    (21, "float[2,16,8,8] x", "y = com.microsoft.nchwc.ReorderOutput (x)",
+     "ReorderOutput: it is written for one processor's layout in memory"),
     # Quantized operators
     (21, "float[4,4] x, float[2,2] s, int8[2,2] z", "y = QuantizeLinear (x, s, z)",
      "QuantizeLinear: a scale of several dimensions needs the attribute block_size"),
@@ -327,7 +344,7 @@ def test_a_function_with_a_node_that_is_refused() -> None:
         """<ir_version: 10, opset_import: ["": 21, "own": 1]> g (float[2] x) => (float y) { [n] y = own.noise (x) }
         <domain: "own", opset_import: ["": 21]> noise (a) => (b) { b = Bernoulli (a) }"""
     )
-    message = "noise: in the function that defines it: Bernoulli: it draws numbers at random"
+    message = "noise: in the function that defines it: Bernoulli: it draws numbers at random, and has no seed"
     assert errors(model)[0] == f"model.onnx: node 'n': error: {message}"
 
 
@@ -350,5 +367,5 @@ def test_notes_say_what_to_do() -> None:
         "note: decode them before the model, and pass their pixels"
     )
     assert errors(parsed("float[2] x", "y = Bernoulli (x)"))[1].endswith(
-        "note: a compiled function returns the same for equal inputs; pass the numbers as an input"
+        "equal inputs: give the node the attribute seed, or pass the numbers as an input"
     )

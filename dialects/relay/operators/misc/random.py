@@ -59,6 +59,13 @@ def threefry(key: Array, counters: Array) -> Array:
     return np.stack(words, 1)
 
 
+def key_of_seed(seed: int) -> Array:
+    """Returns the state of a generator that a seed of 64 bits determines."""
+    state = np.zeros(10, np.uint64)
+    state[7:9] = seed, 1 << 63
+    return state
+
+
 def _moved(high: int, low: int) -> tuple[int, int]:
     """Returns the path's bit one place further."""
     if high == 1:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 from ..lowering.driver.preload import preload
 from ..lowering.driver.program import DYNAMIC
 from ..lowering.driver.source import ProgramSource, SourceText, TargetName, sources_of
-from ..support.arguments import check, integer, items
+from ..support.arguments import Files, check, files_of, integer, items
 from ..support.deep_stack import in_deep_stack
 from ..support.diagnostics import MirError, error_at, file_loc
 from ..support.garbage import no_collection
@@ -53,13 +53,22 @@ def load(path: str | PathLike[str]) -> ModuleOp:
     return _source(path).parse()
 
 
-def _source(path: str | PathLike[str], shapes: Mapping[str, Sequence[int]] | None = None) -> ProgramSource:
-    """Returns a file by its extension; an ONNX model takes its shapes when it is imported."""
+def _source(
+    path: str | PathLike[str], shapes: Mapping[str, Sequence[int]] | None = None, custom: Files = ()
+) -> ProgramSource:
+    """Returns a file by its extension; shapes and custom operators are those of an ONNX model."""
     if not str(path).lower().endswith(".onnx"):
+        _no_custom(custom)
         return SourceText.of_file(path)
     from ..frontends.onnx.onnx_file import OnnxFile
 
-    return OnnxFile.of(path, shapes)
+    return OnnxFile.of(path, shapes, files_of(custom))
+
+
+def _no_custom(custom: Files) -> None:
+    """Raises TypeError for functions of custom operators that nothing would call."""
+    if files_of(custom):
+        raise TypeError("custom holds operators of an ONNX file; other programs have their functions in themselves")
 
 
 @no_collection()
@@ -78,6 +87,7 @@ def compile(
     cache: bool = True,
     shapes: Mapping[str, Sequence[int | str | None]] | None = None,
     specialize: bool = True,
+    custom: Files = (),
 ) -> Executable:
     """Compiles an entry of a file or a module to an executable.
 
@@ -91,7 +101,8 @@ def compile(
     module that it ran on: each kernel is a module of its own. With `cache`, and without observers, compiled code is read from
     the cache on disk, or stored there (`lowering.driver.cache`). `shapes` fixes open dimensions of parameters, `{"x": (1, 3, 224, 224)}`;
     `None` or `"?"` leaves one open. With `specialize`, sizes of open dimensions that calls often have get code of their own, which a process
-    beside compiles (docs/compile-time.md, "Open sizes"). Raises MirError for a program that cannot be compiled, or
+    beside compiles (docs/compile-time.md, "Open sizes"). `custom` are files of TE and TIR functions for an ONNX file's own operators, as
+    `from_onnx` takes them. Raises MirError for a program that cannot be compiled, or
     would not run here.
     """
     if target not in ("cpu", "interp"):
@@ -121,7 +132,11 @@ def compile(
         allow_extern=_extern_names(allow_extern),
         strict_math=strict_math,
     )
-    read = _source(source, fixed) if isinstance(source, str | PathLike) else source
+    if isinstance(source, str | PathLike):
+        read: ProgramSource | ModuleOp | IRModule = _source(source, fixed, custom)
+    else:
+        _no_custom(custom)
+        read = source
     if isinstance(read, ProgramSource) and not isinstance(read, SourceText):
         fixed = {}
 

@@ -6,19 +6,21 @@ from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
+from ..support.arguments import files_of
 from ..support.xdsl_patches import apply
 
 apply()
 
 if TYPE_CHECKING:
     from ..frontends.onnx.inputs import Shapes
+    from ..support.arguments import Files
     from .ir.module import IRModule
 
 
 def from_onnx(
     model: str | PathLike[str] | Any,
     shapes: Shapes | None = None,
-    custom: str | PathLike[str] | Sequence[str | PathLike[str]] = (),
+    custom: Files = (),
 ) -> IRModule:
     """Imports an ONNX model, a file's path or a `ModelProto`; its graph is the function `main`.
 
@@ -36,7 +38,7 @@ def from_onnx(
     from ..support.deep_stack import in_deep_stack
     from .ir.module import IRModule
 
-    files = [custom] if isinstance(custom, str | PathLike) else list(custom)
+    files = files_of(custom)
     if isinstance(model, str | PathLike):
         return IRModule.of_op(OnnxFile.of(cast("str", model), shapes, files).parse())
     functions = custom_module([SourceText.of_file(each) for each in files])

@@ -8,10 +8,14 @@ TypeError: disabled_pass holds names of passes, not 3
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
-from typing import TypeVar, cast
+from collections.abc import Iterable, Sequence
+from os import PathLike
+from typing import TypeAlias, TypeVar, cast
 
 _T = TypeVar("_T")
+
+Files: TypeAlias = "str | PathLike[str] | Sequence[str | PathLike[str]]"
+"""The path of a file, or of several."""
 _SHOWN = 60
 
 
@@ -33,6 +37,11 @@ def check(value: object, name: str, what: str, *kinds: type) -> None:
 def check_text(value: object, name: str, what: str) -> None:
     """Raises TypeError unless `value` is a str: "caches is a text such as '32K,1M', not 32"."""
     check(value, name, what, str)
+
+
+def files_of(files: Files) -> list[str | PathLike[str]]:
+    """Returns the paths of files, which may be one path."""
+    return [files] if isinstance(files, str | PathLike) else list(files)
 
 
 def integer(value: object, name: str, least: int, most: int | None = None) -> int:

@@ -4,8 +4,8 @@ A few steps become ops in a row. Many steps of a known number become functions t
 
     def @scan_16(%xs: (16, …), %state) { let %a = @scan_8(%xs[:8], %state); let %b = @scan_8(%xs[8:], %a.1); … }
 
-so that the code grows with the logarithm of the number, and each result is copied as often. An unknown number of steps becomes a
-function that calls itself, and writes each step's result into the whole.
+so that the code grows with the logarithm of the number, and each result is copied as often. An unknown number of steps becomes one
+function that does so at run time (`divided_loop.py`).
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ...dialects.relay import ir
+from .divided_loop import DividedLoop, Iteration
 from .graph_builder import GraphBuilder
 
 MOST_IN_A_ROW = 8
@@ -121,55 +122,34 @@ class _Loop:
         return name
 
     def open(self, b: GraphBuilder, sequences: Values, states: Values) -> Scanned:
-        """Creates a function that calls itself until all steps are done."""
-        inner = self._function(sequences, states)
-        f = inner.b
+        """Creates a loop in halves over an unknown number of steps."""
+
+        def step(within: GraphBuilder, number: SSAValue, states: Values) -> Iteration:
+            elements = [within.call("take", value, number, axis=0) for value in sequences]
+            invariants: list[SSAValue] = []
+            for value in self.invariants:
+                array = self.builder.array(value)
+                invariants.append(value if array is None else within.array_constant(array))
+            after, results = self.step(within, elements, states, invariants)
+            return Iteration(None, after, results)
+
         # The types of results follow from a step that is not kept.
-        probe = GraphBuilder(f)
-        elements = [probe.call("take", value, probe.constant(0, "int32"), axis=0) for value in inner.sequences]
-        _, results = self.step(probe, elements, inner.states, inner.invariants)
-        count = b.size(sequences[0], 0, "int32")
-        wholes = [self._whole(b, sequences[0], result, count) for result in results]
-        index = f.parameter("step", "int32", [])
-        number = f.parameter("count", "int32", [])
-        carried = [f.typed_parameter(f"result{at}", value.type) for at, value in enumerate(wholes)]
-        types = f.tuple([*carried, *inner.states]).type
-        name = f"scan_{len(self.builder.functions)}"
-        then = GraphBuilder(f)
-        elements = [then.call("take", value, index, axis=0) for value in inner.sequences]
-        new_states, results = self.step(then, elements, inner.states, inner.invariants)
-        place = then.call("reshape", index, newshape=[1, 1])
-        written = [
-            then.call("scatter_nd", whole, place, then.call("expand_dims", result, axis=0))
-            for whole, result in zip(carried, results, strict=True)
-        ]
-        after = then.call("add", index, then.constant(1, "int32"))
-        arguments = [*inner.sequences, *new_states, *inner.given, after, number, *written]
-        again = then.insert(ir.CallGlobalOp(name, arguments, types))
-        done = GraphBuilder(f)
-        end = done.tuple([*carried, *inner.states])
-        regions = Region(then.finish(again)), Region(done.finish(end))
-        choice = f.insert(ir.IfOp(f.call("less", index, number), *regions, types))
-        self._finish(f, choice, name)
-        given = [*sequences, *states, *self.given, b.constant(0, "int32"), count, *wholes]
-        parts = b.tuple_parts(b.insert(ir.CallGlobalOp(name, given, types)))
-        return Scanned(parts[: len(results)], parts[len(results) :])
+        probe = GraphBuilder(b)
+        rows = step(probe, probe.integers(0), states).rows
+        empty = [self._no_rows(b, sequences[0], row) for row in rows]
+        loop = DividedLoop(b, step, [state.type for state in states], empty)
+        last, results = loop.run(states, b.size(sequences[0], 0))
+        return Scanned(results, last)
 
     @staticmethod
-    def _whole(b: GraphBuilder, sequence: SSAValue, result: SSAValue, count: SSAValue) -> SSAValue:
-        """Returns zeros for the results of all steps.
-
-        Axes of unknown size are those of the sequence's elements.
-        """
-        type_ = result.type
+    def _no_rows(b: GraphBuilder, sequence: SSAValue, row: SSAValue) -> SSAValue:
+        """Returns no rows like this one, whose axes of unknown size are those of the sequence's elements."""
+        type_ = row.type
         assert isinstance(type_, TensorType)
-        shape = type_.get_shape()
-        sizes = [
-            b.size(sequence, 1 + axis, "int32") if size < 0 else b.constant(size, "int32")
-            for axis, size in enumerate(shape)
-        ]
-        zero = b.constant(np.zeros([1] * (1 + len(shape))), b.dtype(result))
-        return b.broadcast_to(zero, b.call("stack", b.tuple([count, *sizes]), axis=0))
+        sizes = [b.size(sequence, 1 + axis) if size < 0 else size for axis, size in enumerate(type_.get_shape())]
+        if all(isinstance(size, int) for size in sizes):
+            return b.constant(np.zeros((0, *type_.get_shape())), b.dtype(row))
+        return b.call("dyn.zeros", b.sizes_tensor([0, *sizes]), dtype=b.dtype(row))
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,17 @@
 """Converts ONNX operators: control flow.
 
 `If` becomes Relay's `if`. `Loop` and `Scan` are unrolled where the number of iterations is known and small; otherwise they are a local
-function that calls itself:
+function that calls itself, or one in halves (`divided_loop.py`) where results of all iterations are collected:
 
-    let %loop = fn (%i: int64, %c: bool, %a: Tensor[(?, 3), float32], %s: Tensor[(?, 3), float32]) {
-      if (%c) { … %loop(add(%i, 1i64), %c1, %a1, concatenate((%s, expand_dims(%y, axis=0)))) } else { (%a, %s) }
+    let %loop = fn (%i: int64, %c: bool, %a: Tensor[(8, 3), float32]) {
+      if (%c) { … %loop(add(%i, 1i64), %c1, %a1) } else { (%a) }
     };
-    %loop(0i64, True, %a0, %s0)
+    %loop(0i64, True, %a0)
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
@@ -22,6 +23,7 @@ from xdsl.ir import Attribute, Region, SSAValue
 from ....dialects.relay import ir
 from ....dialects.relay.types import FuncType, tuple_of
 from ....passes.relay.common import guards
+from ...common.divided_loop import DividedLoop, Iteration
 from ...common.graph_builder import GraphBuilder
 from ..node import Misfit, Node, RanksDiffer, Refused, only_tensors
 from ..registry import operator
@@ -293,15 +295,12 @@ def _stack(builder: GraphBuilder, parts: Sequence[SSAValue]) -> SSAValue:
 def _recursive(
     node: Node, trips: SSAValue | None, start: SSAValue | None, carried: Sequence[SSAValue], body: Body
 ) -> list[Value]:
-    """Creates the function that calls itself, and its first call."""
+    """Creates a function that calls itself: for each iteration, or for halves where results are collected."""
     builder = node.builder
-    zero = builder.integers(0)
     types, first = _settled(node, carried, body, trips)
-    scans = [_no_rows(builder, each) for each in first]
-    types += [
-        TensorType(cast("TensorType[Any]", each.type).element_type, [DYNAMIC_INDEX, *_shape(row)])
-        for each, row in zip(scans, first, strict=True)
-    ]
+    if first.scans or any(DYNAMIC_INDEX in cast("TensorType[Attribute]", each).get_shape() for each in types):
+        return _divided(builder, trips, start, carried, body, types, first)
+    zero = builder.integers(0)
     result = tuple_of(types)
     scalar, flag = builder.integers(0).type, builder.constant(True, "bool").type
     signature = FuncType.get([scalar, flag, *types], result)
@@ -311,23 +310,45 @@ def _recursive(
     params = [function.typed_parameter(f"p{place}", type) for place, type in enumerate([scalar, flag, *types])]
     number, condition, *values = params
     then, other = GraphBuilder(function), GraphBuilder(function)
-    step = body(then, number, values[: len(carried)])
+    step = body(then, number, values)
     following = then.call("add", number, then.integers(1))
-    rows = [
-        then.call("concatenate", then.tuple([held, then.call("expand_dims", row, axis=0)]), axis=0)
-        for held, row in zip(values[len(carried) :], step.scans, strict=True)
-    ]
     again = _runs(then, following, trips, step.condition)
-    arguments = [following, again, *only_tensors(step.carried), *rows]
-    call = then.insert(ir.CallOp(itself, arguments, result))
+    call = then.insert(ir.CallOp(itself, [following, again, *only_tensors(step.carried)], result))
     end = function.insert(
         ir.IfOp(condition, Region(then.finish(call)), Region(other.finish(other.tuple(values))), result)
     )
     made = ir.FnOp(function.names, Region(function.finish(end)), signature, ret_type=result, self_name="loop")
     named = builder.let("loop", builder.insert(made))
     runs = _runs(builder, zero, trips, start)
-    found = builder.insert(ir.CallOp(named, [zero, runs, *carried, *scans], result))
+    found = builder.insert(ir.CallOp(named, [zero, runs, *carried], result))
     return list(builder.tuple_parts(found))
+
+
+def _divided(
+    builder: GraphBuilder,
+    trips: SSAValue | None,
+    start: SSAValue | None,
+    carried: Sequence[SSAValue],
+    body: Body,
+    types: Sequence[Attribute],
+    first: Step,
+) -> list[Value]:
+    """Creates a loop in halves, of states of these types, whose iterations are like the first one."""
+
+    def step(within: GraphBuilder, number: SSAValue, values: Sequence[SSAValue]) -> Iteration:
+        found = body(within, number, values)
+        return Iteration(found.condition, only_tensors(found.carried), found.scans)
+
+    empty = [_no_rows(builder, each) for each in first.scans]
+    ends = trips is None or not all(_always(builder, each) for each in (start, first.condition))
+    loop = DividedLoop(builder, step, types, empty, conditional=ends)
+    return [*itertools.chain(*loop.run(carried, trips, start))]
+
+
+def _always(builder: GraphBuilder, condition: SSAValue | None) -> bool:
+    """Returns whether a condition is known to hold."""
+    known = None if condition is None else builder.array(condition)
+    return condition is None or (known is not None and bool(known.all()))
 
 
 def _runs(builder: GraphBuilder, number: SSAValue, trips: SSAValue | None, condition: SSAValue | None) -> SSAValue:
@@ -340,8 +361,8 @@ def _runs(builder: GraphBuilder, number: SSAValue, trips: SSAValue | None, condi
 
 def _settled(
     node: Node, carried: Sequence[SSAValue], body: Body, trips: SSAValue | None
-) -> tuple[list[Attribute], list[SSAValue]]:
-    """Returns the types that carried values have in every iteration, and the scans of an iteration.
+) -> tuple[list[Attribute], Step]:
+    """Returns the types that carried values have in every iteration, and an iteration.
 
     A dimension that an iteration changes is `?`.
     """
@@ -362,7 +383,7 @@ def _settled(
             if any(DYNAMIC_INDEX in _shape(each) for each in step.scans):
                 # Computed before the loop: only its shape is used.
                 step = body(builder, builder.integers(0), carried)
-            return list(types), step.scans
+            return list(types), step
         types = cast("list[TensorType[Attribute]]", common)
 
 

@@ -48,6 +48,17 @@ def test_a_function_is_called(files: Path, target: Any) -> None:
     np.testing.assert_array_equal(mirstack.compile(mod, target)(X), np.maximum(X, 0.5) + 0.5)
 
 
+def test_a_file_is_compiled_with_its_functions(files: Path) -> None:
+    program = mirstack.compile(files / "m.onnx", custom=files / "ops.mir")
+    np.testing.assert_array_equal(program(X), np.maximum(X, 0.5) + 0.5)
+    program = mirstack.compile(files / "m.onnx", "interp", custom=[files / "ops.mir"], shapes={"x": (2, 3)})
+    np.testing.assert_array_equal(program(X), np.maximum(X, 0.5) + 0.5)
+    with pytest.raises(
+        TypeError, match="custom holds operators of an ONNX file; other programs have their functions in themselves"
+    ):
+        mirstack.compile(files / "ops.mir", custom=files / "ops.mir")
+
+
 def test_commands(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [str(files / "m.onnx"), "--custom", str(files / "ops.mir")]
     assert mir_import.main(arguments) == 0

@@ -164,3 +164,44 @@ def test_refusals() -> None:
     assert "If: output 0 has different dtypes in the branches" in refusal(dtypes)
     changed = GROWING.replace("Concat<axis = 0>(a, x)", "Cast<to = 11>(a)")
     assert "Loop: an iteration changes the rank or the dtype of a value that it carries" in refusal(changed)
+
+
+SCANNED = """g (float[n, 256] x) => (float[256] l, float[n, 256] y) {
+  z = Constant <value = float[1] {0.0}> () k = Constant <value = int64[1] {256}> () s = Expand (z, k)
+  l, y = Scan <num_scan_inputs = 1, body = b (float[256] h, float[256] e) => (float[256] o, float[256] p) {
+    o = Add (h, e) p = Identity (o) }> (s, x) }"""
+ENDED = """g (int64 n, float[256] x) => (float[256] l, float[m, 256] y) {
+  c = Constant <value = bool {1}> ()
+  l, y = Loop <body = b (int64 i, bool d, float[256] h) => (bool e, float[256] o, float[256] p) {
+    one = Constant <value_float = 1.0> () most = Constant <value_float = 700.0> ()
+    o = Add (h, one) p = Identity (o) f = ReduceMax <keepdims = 0> (o) e = Less (f, most) }> (n, c, x) }"""
+
+
+@pytest.mark.parametrize("text", [SCANNED, ENDED], ids=["Scan", "Loop"])
+def test_rows_of_a_loop_are_not_copied_in_each_iteration(text: str) -> None:
+    program: Any = mirstack.compile(mirstack.from_onnx(parsed(text)), specialize=False)
+    taken: list[int] = []
+    for n in (64, 512):
+        ones = (np.ones((n, 256), "float32"),)
+        arguments = ones if text == SCANNED else (np.array(n), np.zeros(256, "float32"))
+        program(*arguments)
+        last, rows = program(*arguments)
+        np.testing.assert_array_equal(rows[:, 0], np.arange(1, n + 1))
+        assert last[0] == n
+        context = program._take_context()
+        taken.append(context.arena)
+        program._give_context(context)
+    # All rows are 512 kB; a copy of the rows so far in each iteration would be 134 MB.
+    assert taken[1] < 24 * 512 * 256 * 4 and taken[1] < 24 * taken[0]
+
+
+@TARGETS
+@pytest.mark.parametrize("trips", [0, 1, 2, 5, 699, 700, 701, 10_000_000_000])
+def test_a_loop_ends_by_its_condition_or_its_number(target: Any, trips: int) -> None:
+    text = ENDED.replace("700.0", "7.0") if target == "interp" else ENDED
+    most = 7 if target == "interp" else 700
+    program = mirstack.compile(mirstack.from_onnx(parsed(text.replace("256", "2"))), target)
+    last, rows = program(np.array(trips), np.zeros(2, "float32"))
+    wanted = np.arange(1, min(trips, most) + 1)
+    np.testing.assert_array_equal(rows, np.stack([wanted, wanted], 1))
+    np.testing.assert_array_equal(last, np.full(2, min(trips, most)))

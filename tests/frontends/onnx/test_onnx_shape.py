@@ -160,3 +160,10 @@ def test_center_crop_pad(size: tuple[int, int]) -> None:
 @pytest.mark.parametrize("axis", [0, -1])
 def test_concat(axis: int) -> None:
     check("Concat", [image(2, 3), image(2, 3), image(2, 3)], axis=axis, open_axes={0: [0], 1: [0], 2: [0]})
+
+
+@pytest.mark.parametrize("opset", [7, 10, 11, 13])
+def test_depth_to_space_of_opsets(opset: int) -> None:
+    more: dict[str, Any] = {"mode": "CRD"} if opset >= 11 else {}
+    for attributes in ({}, more):
+        check("DepthToSpace", [image(2, 8, 3, 2)], opset=opset, blocksize=2, open_axes={0: [0, 2]}, **attributes)

@@ -120,9 +120,19 @@ class DividedLoop:
         runs = f.call("greater", count, f.integers(0))
         for flag in flags:
             runs = f.call("logical_and", runs, flag)
-        nothing = none.tuple([*given, *self.no_rows])
+        nothing = none.tuple([*given, *(self._of_no_iteration(none, runs, each) for each in self.no_rows)])
         end = f.insert(ir.IfOp(runs, Region(then.finish(some)), Region(none.finish(nothing)), result))
         return self._named("steps", f, end, [scalar, scalar, *self._flag, *self.types], result)
+
+    @staticmethod
+    def _of_no_iteration(b: GraphBuilder, runs: SSAValue, no_rows: SSAValue) -> SSAValue:
+        """Returns rows of a number that the type does not say: 0 where `runs` does not hold.
+
+        Where `runs` is found to hold they are like the result of the other branch, so that both agree in type.
+        """
+        sizes = b.shape_tensor(no_rows)
+        one = b.call("add", sizes, b.integers([1, *[0] * (b.rank(no_rows) - 1)]))
+        return b.call("dyn.zeros", b.call("where", runs, one, sizes), dtype=b.dtype(no_rows))
 
     def _doubling(self, steps: SSAValue, count: SSAValue | None) -> SSAValue:
         """Defines the function that runs 1, 1, 2, 4, … iterations until the condition does not hold."""

@@ -13,6 +13,7 @@ from onnx import checker, parser
 
 from ...support.diagnostics import MirError
 from ..case import Case, Verdict, reason
+from . import onnx_operators  # noqa: F401  # pyright: ignore[reportUnusedImport]
 from .writer import ModelWriter
 
 TOLERANCE = 2e-3

@@ -29,7 +29,7 @@ NAMES = {
 """Dtypes by their names in ONNX' text."""
 
 FLOATS = ("float32", "float32", "float32", "float64")
-OPSETS = (9, 11, 13, 14, 16, 17, 18, 19, 20, 21, 22)
+OPSETS = (7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22)
 MOST_ELEMENTS = 600
 
 
@@ -180,7 +180,7 @@ class ModelWriter:
         weights = f"\n   <{', '.join(self._weights)}>" if self._weights else ""
         body = "\n".join(f"   {line}" for line in lines)
         return (
-            f'<ir_version: 8, opset_import: ["" : {self.opset}]>\n'
+            f'<ir_version: 8, opset_import: ["" : {self.opset}, "com.microsoft" : 1]>\n'
             f"g ({', '.join(self._heads)}) => ({', '.join(results)}){weights}\n{{\n{body}\n}}\n"
         )
 
@@ -205,10 +205,17 @@ Operator = Callable[[ModelWriter], "list[GraphValue]"]
 OPERATORS: dict[str, Operator] = {}
 
 
-def _define(*names: str) -> Callable[[Callable[[ModelWriter, str], list[GraphValue]]], None]:
+def define(*names: str, since: int = 1) -> Callable[[Callable[[ModelWriter, str], list[GraphValue]]], None]:
+    """Registers a function that draws nodes of these operators, in models of opset `since` and later."""
+
+    def drawn(w: ModelWriter, name: str, draw: Callable[[ModelWriter, str], list[GraphValue]]) -> list[GraphValue]:
+        if w.opset < since:
+            raise NoUse
+        return draw(w, name)
+
     def register(draw: Callable[[ModelWriter, str], list[GraphValue]]) -> None:
         for name in names:
-            OPERATORS[name] = lambda w, name=name: draw(w, name)
+            OPERATORS[name] = lambda w, name=name: drawn(w, name, draw)
 
     return register
 
@@ -216,13 +223,13 @@ def _define(*names: str) -> Callable[[Callable[[ModelWriter, str], list[GraphVal
 # Element by element ----------------------------------------------------------------------------------------------------
 
 
-@_define("Relu", "Neg", "Abs")
+@define("Relu", "Neg", "Abs")
 def _exact_unary(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.float()
     return w.result(op, [x], x.dtype, x.shape, exact=x.exact, magnitude=x.magnitude)
 
 
-@_define(
+@define(
     "Sigmoid", "Tanh", "Softplus", "Erf", "Elu", "Selu", "HardSigmoid", "LeakyRelu", "Softsign", "ThresholdedRelu", "Sin", "Cos", "Atan",
     "HardSwish", "Mish", "Celu", "Gelu", "Sqrt", "Exp", "Log", "Reciprocal",
 )  # fmt: skip
@@ -246,7 +253,7 @@ def _unary(w: ModelWriter, op: str) -> list[GraphValue]:
     return w.result(op, [x], x.dtype, x.shape, alpha=alpha)
 
 
-@_define("Round", "Floor", "Ceil", "Sign")
+@define("Round", "Floor", "Ceil", "Sign")
 def _rounding(w: ModelWriter, op: str) -> list[GraphValue]:
     if op == "Round" and w.opset < 11:
         raise NoUse
@@ -254,7 +261,7 @@ def _rounding(w: ModelWriter, op: str) -> list[GraphValue]:
     return w.result(op, [x], x.dtype, x.shape, exact=True, magnitude=x.magnitude + 1)
 
 
-@_define("Add", "Sub", "Mul", "Max", "Min", "Div", "Pow")
+@define("Add", "Sub", "Mul", "Max", "Min", "Div", "Pow")
 def _binary(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.dtype in ("float32", "float64", "int64", "int32"))
     y = _partner(w, x)
@@ -299,7 +306,7 @@ def _partner(w: ModelWriter, x: GraphValue) -> GraphValue:
     return w.weight(x.dtype, shape[w.rng.randint(0, len(shape)) :] if shape else ())
 
 
-@_define("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual")
+@define("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual")
 def _comparison(w: ModelWriter, op: str) -> list[GraphValue]:
     if w.opset < {"Equal": 11, "LessOrEqual": 12, "GreaterOrEqual": 12}.get(op, 9):
         raise NoUse
@@ -310,7 +317,7 @@ def _comparison(w: ModelWriter, op: str) -> list[GraphValue]:
     return w.result(op, [x, y], "bool", np.broadcast_shapes(x.shape, y.shape), exact=True)
 
 
-@_define("And", "Or", "Xor", "Not")
+@define("And", "Or", "Xor", "Not")
 def _logical(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.dtype == "bool")
     others = [] if op == "Not" else [_partner(w, x)]
@@ -318,7 +325,7 @@ def _logical(w: ModelWriter, op: str) -> list[GraphValue]:
     return w.result(op, [x, *others], "bool", shape, exact=True)
 
 
-@_define("Where")
+@define("Where")
 def _where(w: ModelWriter, op: str) -> list[GraphValue]:
     condition = w.pick(lambda value: value.dtype == "bool")
     x = w.pick(lambda value: value.dtype in ("float32", "int64") and value.shape == condition.shape)
@@ -329,7 +336,7 @@ def _where(w: ModelWriter, op: str) -> list[GraphValue]:
     )
 
 
-@_define("Cast")
+@define("Cast")
 def _cast(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.exact and value.magnitude < 100)
     to = w.rng.choice(("float32", "float64", "int32", "int64", "float16", "bool"))
@@ -337,7 +344,7 @@ def _cast(w: ModelWriter, op: str) -> list[GraphValue]:
     return w.result(op, [x], to, x.shape, exact=True, magnitude=x.magnitude, to=number)
 
 
-@_define("Clip")
+@define("Clip")
 def _clip(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.dtype == "float32")
     low, high = -1.25, 2.5
@@ -350,7 +357,7 @@ def _clip(w: ModelWriter, op: str) -> list[GraphValue]:
 # Reductions ------------------------------------------------------------------------------------------------------------
 
 
-@_define(
+@define(
     "ReduceSum",
     "ReduceMean",
     "ReduceMax",
@@ -380,7 +387,7 @@ def _reduce(w: ModelWriter, op: str) -> list[GraphValue]:
     return w.result(op, inputs, x.dtype, shape, exact=exact, magnitude=magnitude, keepdims=int(keep), **given)
 
 
-@_define("ArgMax", "ArgMin")
+@define("ArgMax", "ArgMin")
 def _arg(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.float(1, exact=True)
     axis, keep = w.rng.randrange(x.rank), w.rng.random() < 0.5
@@ -391,13 +398,13 @@ def _arg(w: ModelWriter, op: str) -> list[GraphValue]:
     )
 
 
-@_define("Softmax", "LogSoftmax")
+@define("Softmax", "LogSoftmax")
 def _softmax(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.float(1)
     return w.result(op, [x], x.dtype, x.shape, axis=w.rng.randrange(x.rank))
 
 
-@_define("CumSum")
+@define("CumSum")
 def _cumsum(w: ModelWriter, op: str) -> list[GraphValue]:
     if w.opset < 11:
         raise NoUse
@@ -408,7 +415,7 @@ def _cumsum(w: ModelWriter, op: str) -> list[GraphValue]:
     return w.result(op, [x, place], x.dtype, x.shape, exact=x.exact, magnitude=x.magnitude * x.shape[axis], **flags)
 
 
-@_define("TopK")
+@define("TopK")
 def _topk(w: ModelWriter, op: str) -> list[GraphValue]:
     if w.opset < 10:
         raise NoUse
@@ -440,14 +447,14 @@ def _any(w: ModelWriter, least: int = 0) -> GraphValue:
     return w.pick(lambda value: value.rank >= least and value.dtype in ("float32", "float64", "int64", "int32", "bool"))
 
 
-@_define("Transpose")
+@define("Transpose")
 def _transpose(w: ModelWriter, op: str) -> list[GraphValue]:
     x = _any(w, 1)
     axes = w.rng.sample(range(x.rank), x.rank)
     return _moved(w, op, x, [x], [x.shape[axis] for axis in axes], perm=axes)
 
 
-@_define("Reshape")
+@define("Reshape")
 def _reshape(w: ModelWriter, op: str) -> list[GraphValue]:
     x = _any(w, 1)
     shape = list(x.shape)
@@ -462,7 +469,7 @@ def _reshape(w: ModelWriter, op: str) -> list[GraphValue]:
     return _moved(w, op, x, [x, w.ints(written)], shape)
 
 
-@_define("ReshapeByShape")
+@define("ReshapeByShape")
 def _reshape_by_shape(w: ModelWriter, op: str) -> list[GraphValue]:
     """Shape → Gather → Concat → Reshape, as exporters write it."""
     x = _any(w, 2)
@@ -473,14 +480,14 @@ def _reshape_by_shape(w: ModelWriter, op: str) -> list[GraphValue]:
     return _moved(w, "Reshape", x, [x, shape], [x.shape[keep], prod(x.shape) // x.shape[keep]])
 
 
-@_define("Flatten")
+@define("Flatten")
 def _flatten(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.float(1)
     axis = w.rng.randint(0, x.rank)
     return _moved(w, op, x, [x], [prod(x.shape[:axis]), prod(x.shape[axis:])], axis=axis)
 
 
-@_define("Unsqueeze", "Squeeze")
+@define("Unsqueeze", "Squeeze")
 def _squeeze(w: ModelWriter, op: str) -> list[GraphValue]:
     x = _any(w, 1)
     if op == "Squeeze":
@@ -496,7 +503,7 @@ def _squeeze(w: ModelWriter, op: str) -> list[GraphValue]:
     return _moved(w, op, x, [x], shape, axes=axes)
 
 
-@_define("Concat")
+@define("Concat")
 def _concat(w: ModelWriter, op: str) -> list[GraphValue]:
     x = _any(w, 1)
     axis = w.rng.randrange(x.rank)
@@ -516,7 +523,7 @@ def _concat(w: ModelWriter, op: str) -> list[GraphValue]:
     return [GraphValue(made.name, made.dtype, made.shape, exact, max(part.magnitude for part in parts))]
 
 
-@_define("Slice")
+@define("Slice")
 def _slice(w: ModelWriter, op: str) -> list[GraphValue]:
     x = _any(w, 1)
     axis = w.rng.randrange(x.rank)
@@ -531,7 +538,7 @@ def _slice(w: ModelWriter, op: str) -> list[GraphValue]:
     return _moved(w, op, x, [x, w.ints([start]), w.ints([end]), w.ints([axis]), w.ints([step])], shape)
 
 
-@_define("Gather")
+@define("Gather")
 def _gather(w: ModelWriter, op: str) -> list[GraphValue]:
     x = _any(w, 1)
     axis = w.rng.randrange(x.rank)
@@ -543,7 +550,7 @@ def _gather(w: ModelWriter, op: str) -> list[GraphValue]:
     )
 
 
-@_define("Expand")
+@define("Expand")
 def _expand(w: ModelWriter, op: str) -> list[GraphValue]:
     x = _any(w, 1)
     shape = [w.rng.randint(1, 4) if size == 1 else size for size in x.shape]
@@ -551,14 +558,14 @@ def _expand(w: ModelWriter, op: str) -> list[GraphValue]:
     return _moved(w, op, x, [x, w.ints(shape)], shape)
 
 
-@_define("Tile")
+@define("Tile")
 def _tile(w: ModelWriter, op: str) -> list[GraphValue]:
     x = _any(w, 1)
     times = [w.rng.randint(1, 2) for _ in x.shape]
     return _moved(w, op, x, [x, w.ints(times)], [size * count for size, count in zip(x.shape, times, strict=True)])
 
 
-@_define("Pad")
+@define("Pad")
 def _pad(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.dtype == "float32" and value.rank >= 1)
     mode = w.rng.choice(("constant", "constant", "edge", "reflect"))
@@ -570,7 +577,7 @@ def _pad(w: ModelWriter, op: str) -> list[GraphValue]:
     return _moved(w, op, x, [x, w.ints(widths)], shape, mode=mode)
 
 
-@_define("Split")
+@define("Split")
 def _split(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.float(1)
     axis = w.rng.randrange(x.rank)
@@ -584,7 +591,7 @@ def _split(w: ModelWriter, op: str) -> list[GraphValue]:
     return [GraphValue(name, x.dtype, shape, x.exact, x.magnitude) for name, shape in zip(names, shapes, strict=True)]
 
 
-@_define("Trilu")
+@define("Trilu")
 def _trilu(w: ModelWriter, op: str) -> list[GraphValue]:
     if w.opset < 14:
         raise NoUse
@@ -595,7 +602,7 @@ def _trilu(w: ModelWriter, op: str) -> list[GraphValue]:
 # Products and layers ---------------------------------------------------------------------------------------------------
 
 
-@_define("MatMul")
+@define("MatMul")
 def _matmul(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.float(1, 4)
     columns = w.rng.randint(1, 5)
@@ -612,7 +619,7 @@ def _matmul(w: ModelWriter, op: str) -> list[GraphValue]:
     )
 
 
-@_define("Gemm")
+@define("Gemm")
 def _gemm(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.float(2, 2)
     transposed, columns = w.rng.randint(0, 1), w.rng.randint(1, 6)
@@ -621,7 +628,7 @@ def _gemm(w: ModelWriter, op: str) -> list[GraphValue]:
     return w.result(op, [x, y, bias], x.dtype, (x.shape[0], columns), transB=transposed, alpha=0.5)
 
 
-@_define("Conv")
+@define("Conv")
 def _conv(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.dtype == "float32" and value.rank in (3, 4))
     spatial = x.shape[2:]
@@ -641,7 +648,7 @@ def _conv(w: ModelWriter, op: str) -> list[GraphValue]:
     )
 
 
-@_define("MaxPool", "AveragePool")
+@define("MaxPool", "AveragePool")
 def _pool(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.dtype == "float32" and value.rank in (3, 4))
     kernel = [w.rng.randint(1, min(3, size)) for size in x.shape[2:]]
@@ -651,14 +658,14 @@ def _pool(w: ModelWriter, op: str) -> list[GraphValue]:
     )
 
 
-@_define("GlobalAveragePool", "GlobalMaxPool")
+@define("GlobalAveragePool", "GlobalMaxPool")
 def _global_pool(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.dtype == "float32" and value.rank in (3, 4))
     exact = x.exact and op == "GlobalMaxPool"
     return w.result(op, [x], "float32", [*x.shape[:2], *(1 for _ in x.shape[2:])], exact=exact, magnitude=x.magnitude)
 
 
-@_define("BatchNormalization", "InstanceNormalization", "LayerNormalization")
+@define("BatchNormalization", "InstanceNormalization", "LayerNormalization")
 def _normalization(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.dtype == "float32" and value.rank >= 3)
     if op == "LayerNormalization":
@@ -674,7 +681,7 @@ def _normalization(w: ModelWriter, op: str) -> list[GraphValue]:
     return w.result(op, [x, *given], "float32", x.shape, epsilon=0.5)
 
 
-@_define("Resize")
+@define("Resize")
 def _resize(w: ModelWriter, op: str) -> list[GraphValue]:
     if w.opset < 13:
         raise NoUse  # Before, neither `roi` nor `scales` could be left out.
@@ -697,7 +704,7 @@ def _resize(w: ModelWriter, op: str) -> list[GraphValue]:
     )
 
 
-@_define("OneHot")
+@define("OneHot")
 def _one_hot(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.dtype == "int64" and value.rank in (1, 2))
     ends = w.weight("float32", (2,), np.array([0.0, 1.0], "float32"))
@@ -706,13 +713,13 @@ def _one_hot(w: ModelWriter, op: str) -> list[GraphValue]:
     )
 
 
-@_define("DepthToSpace")
+@define("DepthToSpace")
 def _depth_to_space(w: ModelWriter, op: str) -> list[GraphValue]:
     x = w.pick(lambda value: value.dtype == "float32" and value.rank == 4 and value.shape[1] % 4 == 0)
     return _moved(w, op, x, [x], [x.shape[0], x.shape[1] // 4, x.shape[2] * 2, x.shape[3] * 2], blocksize=2)
 
 
-@_define("Einsum")
+@define("Einsum")
 def _einsum(w: ModelWriter, op: str) -> list[GraphValue]:
     if w.opset < 12:
         raise NoUse
@@ -721,7 +728,7 @@ def _einsum(w: ModelWriter, op: str) -> list[GraphValue]:
     return w.result(op, [x, y], "float32", (y.shape[1], x.shape[0]), equation="ij,jk->ki")
 
 
-@_define("If")
+@define("If")
 def _if(w: ModelWriter, op: str) -> list[GraphValue]:
     condition = w.pick(lambda value: value.dtype == "bool" and value.rank == 0)
     x = w.float()

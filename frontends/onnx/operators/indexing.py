@@ -48,6 +48,28 @@ def _reduction(node: Node) -> str:
     return REDUCTIONS[node.choice("reduction", "none", list(REDUCTIONS))]
 
 
+@operator("GatherElements", since=11)
+def gather_elements(node: Node) -> SSAValue:
+    """Converts `GatherElements`; of axes along which there are fewer indices the first elements are taken."""
+    b, x, indices = node.builder, node[0], node[1]
+    axis, wanted = node.axis(b.rank(x), 0), b.extents(indices)
+    others = [
+        place
+        for place, (own, size) in enumerate(zip(b.extents(x), wanted, strict=True))
+        if place != axis and own != size
+    ]
+    if others:
+        shape = b.shape_tensor(indices)
+        end = b.call("take", shape, b.integers(others), axis=0)
+        zeros, ones = b.integers([0] * len(others)), b.integers([1] * len(others))
+        known = b.array(end)
+        if known is None:
+            x = b.call("dyn.strided_slice", x, zeros, end, ones, axes=others)
+        else:
+            x = b.call("strided_slice", x, begin=[0] * len(others), end=known.tolist(), axes=others)
+    return b.call("gather", x, indices, axis=axis)
+
+
 @operator("ScatterElements", since=11)
 def scatter_elements(node: Node) -> SSAValue:
     """Converts `ScatterElements`."""

@@ -99,7 +99,11 @@ def _softmax(node: Node, x: SSAValue, axis: int) -> SSAValue:
     limit = builder.reshape(
         node.call("strided_slice", builder.shape_tensor(x), begin=[axis], end=[axis + 1], strides=[1]), []
     )
-    places = node.call("arange", builder.integers(0), limit, builder.integers(1), dtype="int32")
+    size = builder.extents(x)[axis]
+    if isinstance(size, int):
+        places = builder.array_constant(np.arange(size, dtype=np.int32))
+    else:
+        places = node.call("arange", builder.integers(0), limit, builder.integers(1), dtype="int32")
     places = builder.call("expand_dims", places, axis=1, num_newaxis=builder.rank(x) - 1 - axis)
     return node.call("cast", node.call("equal", places, largest), dtype=builder.dtype(x))
 

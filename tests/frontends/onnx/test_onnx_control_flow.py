@@ -196,6 +196,19 @@ def test_rows_of_a_loop_are_not_copied_in_each_iteration(text: str) -> None:
 
 
 @TARGETS
+def test_a_loop_whose_length_the_compiler_finds(target: Any) -> None:
+    model = parsed(
+        """g (float[1] x, bool[1] c) => (float l, float[n] y) {
+      k = NonZero (c) f = Reshape (k, m) e = Gather (x, f)
+      l, y = Scan <num_scan_inputs = 1, body = b (float h, float v) => (float o, float r) {
+        o = Add (h, v) r = Identity (o) }> (s, e) }""".replace(
+            "(float l, float[n] y) {", "(float l, float[n] y) <int64[1] m = {-1}, float s = {-1.0}> {"
+        )
+    )
+    check(model, target, np.ones(1, "float32"), np.array([True]))
+
+
+@TARGETS
 @pytest.mark.parametrize("trips", [0, 1, 2, 5, 699, 700, 701, 10_000_000_000])
 def test_a_loop_ends_by_its_condition_or_its_number(target: Any, trips: int) -> None:
     text = ENDED.replace("700.0", "7.0") if target == "interp" else ENDED

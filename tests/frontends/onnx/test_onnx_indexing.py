@@ -33,6 +33,13 @@ def test_gather_of_dtypes(dtype: Any) -> None:
     check("Gather", [image(3, 4, dtype=dtype), ints(-1, 0)], axis=1, open_axes={0: [1], 1: [0]})
 
 
+@pytest.mark.parametrize("open_axes", [{}, {0: [0, 1]}, {0: [0], 1: [1]}])
+def test_gather_elements_of_fewer_indices(open_axes: Any) -> None:
+    at = np.random.default_rng(1).integers(-3, 3, (2, 5, 1))
+    check("GatherElements", [image(3, 3, 2), at[:, :2].copy()], axis=0, open_axes=open_axes, interpreted=True)
+    check("GatherElements", [image(3, 4, 2), at[:, :4].copy()], axis=0, constants=[1], open_axes=open_axes)
+
+
 @pytest.mark.parametrize("axis", [0, -1])
 def test_gather_elements(axis: int) -> None:
     at = ints([0, -1, 1], [2, 0, -2])

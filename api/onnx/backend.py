@@ -13,12 +13,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from ...support.diagnostics import Diagnostic, MirError
+
 try:
     import onnx
     from onnx.backend.base import Backend, BackendRep, namedtupledict
 except ImportError:
-    from ...support.diagnostics import Diagnostic, MirError
-
     raise MirError(Diagnostic("the ONNX backend needs the package onnx: pip install 'mirstack[onnx]'")) from None
 
 from ..compile import compile
@@ -30,7 +30,8 @@ class Prepared(BackendRep):
     """A model that is ready to run.
 
     A model whose inputs are tensors of known rank is compiled at once; one with sequences or optionals is compiled for each number and
-    shapes of elements that it is called with.
+    shapes of elements that it is called with. Where the values of inputs decide the structure of the model, such as the number of
+    iterations of a loop over sequences, it is compiled for each of their values.
     """
 
     def __init__(self, model: Any, options: Mapping[str, Any]):
@@ -38,8 +39,14 @@ class Prepared(BackendRep):
         self._model, self._options = model, options
         self._inputs = [each for each in model.graph.input if each.name not in known]
         self._compiled: dict[str, Executable] = {}
+        self._decisive: set[str] = set()
+        """The inputs that are compiled in."""
         if all(_is_plain(each.type) for each in self._inputs):
-            self._compiled["{}"] = self._compile({})
+            try:
+                self._compiled["{}"] = self._compile({}, {})
+            except MirError:
+                if not self._decides_by_values():
+                    raise
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Runs the model on arrays, in order or by name; returns a named tuple of its outputs."""
@@ -47,22 +54,50 @@ class Prepared(BackendRep):
             given = [inputs.get(each.name) for each in self._inputs]
         else:
             given = list(inputs) if isinstance(inputs, Sequence) else [inputs]
+        try:
+            executable, arrays = self._executable(given)
+        except MirError:
+            if not self._decides_by_values():
+                raise
+            executable, arrays = self._executable(given)
+        return self._grouped(executable, executable(*arrays))
+
+    def _decides_by_values(self) -> bool:
+        """Marks the inputs whose values may decide the structure, which are then compiled in.
+
+        Returns whether there are such inputs that were not compiled in before.
+        """
+        before, self._decisive = self._decisive, {each.name for each in self._inputs if _is_small(each.type)}
+        return self._decisive > before
+
+    def _executable(self, given: Sequence[Any]) -> tuple[Executable, list[Any]]:
+        """Returns the program for inputs, and the arrays to call it with."""
         shapes: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         arrays: list[Any] = []
         for info, value in zip(self._inputs, given, strict=True):
+            if info.name in self._decisive:
+                values[info.name] = np.asarray(value)
+                continue
             parts = cast("list[Any]", value) if isinstance(value, list) else [] if value is None else [value]
             items = [np.asarray(each) for each in parts]
             if not _is_plain(info.type):
                 of_items = [each.shape for each in items]
                 shapes[info.name] = None if value is None else of_items if isinstance(value, list) else of_items[0]
             arrays += items
-        executable = self._compiled.get(repr(shapes))
+        key = repr((shapes, {name: each.tolist() for name, each in values.items()}) if values else shapes)
+        executable = self._compiled.get(key)
         if executable is None:
-            executable = self._compiled[repr(shapes)] = self._compile(shapes)
-        return self._grouped(executable, executable(*arrays))
+            executable = self._compiled[key] = self._compile(shapes, values)
+        return executable, arrays
 
-    def _compile(self, shapes: Mapping[str, Any]) -> Executable:
-        return compile(from_onnx(self._model, shapes), **self._options)
+    def _compile(self, shapes: Mapping[str, Any], values: Mapping[str, Any]) -> Executable:
+        model = self._model
+        if values:
+            model = onnx.ModelProto()
+            model.CopyFrom(self._model)
+            model.graph.initializer.extend(onnx.numpy_helper.from_array(each, name) for name, each in values.items())
+        return compile(from_onnx(model, shapes), **self._options)
 
     def _grouped(self, executable: Executable, results: Any) -> tuple[Any, ...]:
         """Returns a result for each output: of a sequence a list, of an optional without a value None."""
@@ -78,6 +113,17 @@ class Prepared(BackendRep):
         return namedtupledict("Outputs", [each.name for each in self._model.graph.output])(*outputs)
 
 
+def _is_small(type: Any) -> bool:
+    """Returns whether a type is that of a number, or of a vector of integers: what decides structure."""
+    if not _is_plain(type):
+        return False
+    rank, element = len(type.tensor_type.shape.dim), type.tensor_type.elem_type
+    proto = onnx.TensorProto
+    if element in (proto.BOOL, proto.INT32, proto.INT64):
+        return rank <= 1
+    return rank == 0 and element in (proto.FLOAT, proto.DOUBLE, proto.FLOAT16)
+
+
 def _is_plain(type: Any) -> bool:
     """Returns whether a type is that of tensors of known rank."""
     return type.WhichOneof("value") == "tensor_type" and type.tensor_type.HasField("shape")
@@ -89,8 +135,6 @@ class MirstackBackend(Backend):
     @classmethod
     def is_compatible(cls, model: Any, device: str = "CPU", **kwargs: Any) -> bool:
         """Returns whether every node of a model can be imported."""
-        from ...support.diagnostics import MirError
-
         try:
             from_onnx(model)
         except MirError:

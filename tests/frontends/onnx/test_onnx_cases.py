@@ -22,12 +22,8 @@ REFUSED = {
     r"test_(regex|string|strnorm|equal_string).*": "has elements of a type that tensors here cannot have",
     r"test_image_decoder.*": "decoding files of images is not supported",
     r"test_bernoulli(_double)?(_expanded)?": "it draws numbers at random, and has no seed",
-    r"test_training_dropout.*": "computed at run time",
+    r"test_training_dropout(_default)?(_mask)?": "training_mode drops elements at random",
     r"test_affine_grid_2d.*_expanded": "without axes every dimension must be known, not open",
-    r"test_if_opt": "one branch returns another kind of value than the other",
-    r"test_loop1(3_seq|6_seq_none)": "is carried through a loop whose number of iterations is known only at run time",
-    r"test_sequence_insert_at_front": "computed at run time",
-    r"test_split_to_sequence_[12]": "computed at run time",
     r"test_sequence_model8": "which is split, must have a known size",
 }
 """Patterns of cases by a part of the message with which they are refused."""
@@ -83,6 +79,11 @@ def plain(values: Any) -> list[Any]:
     return [onnx.numpy_helper.to_array(each) if isinstance(each, onnx.TensorProto) else each for each in values]
 
 
+def with_ranks(outputs: Any) -> list[Any]:
+    """Returns outputs whose lists hold no arrays of rank 0, which ONNX' runner does not compare."""
+    return [[np.atleast_1d(item) for item in each] if isinstance(each, list) else each for each in outputs]
+
+
 def stored(folder: Path, kind: str, infos: Any) -> list[Any]:
     """Returns the arrays, or lists of arrays, of the inputs or outputs in a folder."""
     found: list[Any] = []
@@ -117,4 +118,4 @@ def test_case(case: Any) -> None:
         return
     for inputs, outputs in data:
         with np.errstate(all="ignore"):
-            Runner.assert_similar_outputs(outputs, prepared.run(inputs), rtol, atol)
+            Runner.assert_similar_outputs(with_ranks(outputs), with_ranks(prepared.run(inputs)), rtol, atol)

@@ -78,12 +78,12 @@ def test_all_nodes_that_cannot_be_imported_are_listed() -> None:
 
 
 def test_an_operator_of_a_later_opset() -> None:
-    graph = model([onnx.helper.make_node("LayerNormalization", ["x", "w"], ["y"])], {"x": [2, 3], "w": [3]}, ["y"])
-    graph.opset_import[0].version = 16
+    graph = model([onnx.helper.make_node("RMSNormalization", ["x", "w"], ["y"])], {"x": [2, 3], "w": [3]}, ["y"])
+    graph.opset_import[0].version = 22
     with pytest.raises(mirstack.MirError) as error:
         mirstack.from_onnx(graph)
-    message = "LayerNormalization is supported from opset 17 on, and the model imports opset 16"
-    assert f"model.onnx: node 'y': error: LayerNormalization: {message}" in str(error.value)
+    message = "RMSNormalization is supported from opset 23 on, and the model imports opset 22"
+    assert f"model.onnx: node 'y': error: RMSNormalization: {message}" in str(error.value)
 
 
 def test_a_sequence_of_given_shapes_is_several_parameters() -> None:

@@ -48,7 +48,7 @@ def parse(text: str, name: str = "<string>", *, directory: str | PathLike[str] |
 
 
 def load(path: str | PathLike[str]) -> ModuleOp:
-    """Returns the module in a `.mir` or `.onnx` file. Raises MirError for a file that is wrong."""
+    """Returns the module in a `.mir`, `.onnx` or `.pt2` file. Raises MirError for a file that is wrong."""
     check(path, "path", "the path of a file", str, PathLike)
     return _source(path).parse()
 
@@ -56,13 +56,10 @@ def load(path: str | PathLike[str]) -> ModuleOp:
 def _source(
     path: str | PathLike[str], shapes: Mapping[str, Sequence[int]] | None = None, custom: Files = ()
 ) -> ProgramSource:
-    """Returns a file by its extension; shapes and custom operators are those of an ONNX model."""
-    if not str(path).lower().endswith(".onnx"):
-        _no_custom(custom)
-        return SourceText.of_file(path)
-    from ..frontends.onnx.onnx_file import OnnxFile
+    """Returns a file by its extension; `shapes` are those of a model, `custom` those of an ONNX model."""
+    from ..frontends.model_file import model_file
 
-    return OnnxFile.of(path, shapes, files_of(custom))
+    return model_file(path, shapes, files_of(custom)) or SourceText.of_file(path)
 
 
 def _no_custom(custom: Files) -> None:
@@ -91,7 +88,7 @@ def compile(
 ) -> Executable:
     """Compiles an entry of a file or a module to an executable.
 
-    `source` is a `.mir` or `.onnx` file, or a module (xDSL's or an `IRModule`), which is not changed.
+    `source` is a `.mir`, `.onnx` or `.pt2` file, or a module (xDSL's or an `IRModule`), which is not changed.
     `target` is "cpu" for native code or "interp" for the interpreters. `entry` names the function; by default the only
     one, otherwise `main`. `threads` bounds the threads of parallel loops (all cores by default), `opt_level` is 0 to 3, `cpu`
     LLVM's name of the processor (this one by default), `caches` the sizes of its data caches that schedules count on

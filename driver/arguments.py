@@ -34,7 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser, targets: Iterable[str], defau
     """Declares every option on `parser`."""
     parser.prog = "mir-opt"
     suggest_options(parser)
-    parser.description = "Read a module of .mir or MLIR text or an ONNX model, run passes over it, print it."
+    parser.description = (
+        "Read a module of .mir or MLIR text, an ONNX model or a program of torch.export, run passes over it, print it."
+    )
     parser.usage = "mir-opt [FILE] [-p PASSES] [-t mir|mlir|llvm|asm] [OPTION…] (--help shows all options)"
     _add_input_and_output(parser, [name for name in targets if name != default_target], default_target)
     _add_passes(parser)
@@ -63,7 +65,7 @@ def _add_input_and_output(parser: argparse.ArgumentParser, targets: list[str], d
     parser.add_argument(
         "-f",
         "--frontend",
-        choices=("mir", "mlir", "onnx"),
+        choices=("mir", "mlir", "onnx", "pt2"),
         help="the input's format, if the file name's ending does not tell",
     )
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""`mir-import`: writes an ONNX model as Relay text, with its weights in a file beside it."""
+"""`mir-import`: writes an ONNX or PyTorch model as Relay text, with its weights in a file beside it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def argument_parser() -> argparse.ArgumentParser:
     """Returns the options of `mir-import`."""
     parser = command_parser(
         "mir-import",
-        "Write an ONNX model as Relay text, with its weights in a file beside it.",
-        "MODEL.onnx [-o MODEL.mir] [--shape x=1,3,224,224]",
+        "Write an ONNX model (.onnx) or a program of torch.export (.pt2) as Relay text, with its weights in a file beside it.",
+        "MODEL.onnx|MODEL.pt2 [-o MODEL.mir] [--shape x=1,3,224,224]",
     )
-    parser.add_argument("file", metavar="MODEL.onnx", help="the model")
+    parser.add_argument("file", metavar="MODEL", help="the model, an .onnx or .pt2 file")
     parser.add_argument(
         "-o",
         dest="output",
@@ -37,13 +37,18 @@ def argument_parser() -> argparse.ArgumentParser:
 
 def run(args: argparse.Namespace) -> int:
     """Imports the model and writes it; raises UsageError and MirError."""
+    from ..frontends.model_file import MODEL_FORMATS
     from ..parser import print_mir
-    from .modules import onnx_file
+    from .modules import model_source
+    from .sources import extension
     from .write_module import move_weights
 
     output = None if args.output is None else Path(args.output)
     weights = _weights_file(args, output)
-    module = onnx_file(args.file, args.shape, args.custom).parse()
+    kind = extension(args.file)
+    if kind not in MODEL_FORMATS:
+        kind = "onnx"
+    module = model_source(args.file, kind, args.shape, args.custom).parse()
     if output is None or weights is None:
         sys.stdout.write(print_mir(module))
         return OK

@@ -22,6 +22,7 @@ from xdsl.targets import get_all_targets
 from xdsl.utils.exceptions import ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
+from ..frontends.model_file import MODEL_FORMATS
 from ..passes.instruments import Instrument, Timing, VerifyEach
 from ..passes.pass_info import EXPLAINED, explanation
 from ..passes.registry import list_passes, pass_factories
@@ -32,7 +33,7 @@ from ..support.trace import listening, to_stderr
 from .arguments import add_arguments
 from .errors import INVALID, OK, InternalError, UsageError, did_you_mean, guarded
 from .expected import compare
-from .modules import FORMATS, ONNX, format_of, onnx_file, parse_chunk, register_dialects
+from .modules import FORMATS, format_of, model_source, parse_chunk, register_dialects
 from .pipeline import read_pipeline, run_passes, verify_result
 from .sources import Chunk, Source, read_source
 from .targets import TARGETS, MlirStyle, has_mir_text, print_mir, print_mlir
@@ -92,8 +93,8 @@ class MirOptMain(xDSLOptMain):
             print("\n".join(list_passes()))
             return OK
         self.front_end = format_of(self.args.input_file, self.args.frontend)
-        if self.front_end == ONNX:
-            onnx_file(self.args.input_file or "-", {})
+        if self.front_end in MODEL_FORMATS:
+            model_source(self.args.input_file, self.front_end, {})
             source = Source(self.args.input_file, "", Path(self.args.input_file).parent)
         else:
             source = read_source(self.args.input_file)
@@ -191,7 +192,7 @@ class MirOptMain(xDSLOptMain):
                     from ..lowering.driver.source import check_functions
 
                     check_functions(module)
-            if self.args.shape and self.front_end != ONNX:
+            if self.args.shape and self.front_end not in MODEL_FORMATS:
                 from ..lowering.driver.entry import find_entry
                 from ..passes.relay.functional.bind_shapes import bind_shapes
 
@@ -227,8 +228,8 @@ class MirOptMain(xDSLOptMain):
 
     def _parse(self, source: Source, chunk: Chunk) -> ModuleOp:
         try:
-            if self.front_end == ONNX:
-                return onnx_file(source.name, self.args.shape, self.args.custom).parse()
+            if self.front_end in MODEL_FORMATS:
+                return model_source(source.name, self.front_end, self.args.shape, self.args.custom).parse()
             return parse_chunk(source, chunk, self.front_end, self.ctx, not self.args.no_implicit_module)
         except MirError as error:
             if self.args.parsing_diagnostics:

@@ -114,7 +114,8 @@ def load_data(paths: Sequence[str], labels: str) -> tuple[Arrays | None, Arrays]
 def run(args: argparse.Namespace) -> int:
     """Quantizes, prints the table, writes the module."""
     from ..api.quantize import quantize
-    from .modules import ONNX, format_of, onnx_file, read_module
+    from ..frontends.model_file import MODEL_FORMATS
+    from .modules import format_of, model_source, read_module
     from .write_module import write_module
 
     output = None if args.output is None else Path(args.output)
@@ -123,8 +124,9 @@ def run(args: argparse.Namespace) -> int:
     data, labels = load_data(args.data, args.labels)
     if data is None and (args.weights is None or args.max_drop is not None):
         raise UsageError("samples are missing: --data FILE.npz, with an array for each parameter")
+    kind = format_of(args.file, None)
     found = quantize(
-        onnx_file(args.file, {}).parse() if format_of(args.file, None) == ONNX else read_module(args.file),
+        model_source(args.file, kind, {}).parse() if kind in MODEL_FORMATS else read_module(args.file),
         data,
         labels=labels.get(args.labels),
         max_drop=args.max_drop,

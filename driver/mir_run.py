@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
+from ..frontends.model_file import MODEL_FORMATS
 from ..support.diagnostics import Sources, render_all
 from ..support.stopwatch import process_start, timed, timing
 from .arguments import add_allow_extern, add_custom, add_shape, add_strict_math, whole_number
@@ -84,12 +85,15 @@ def argument_parser() -> argparse.ArgumentParser:
     """Returns the options of `mir-run`."""
     parser = command_parser(
         "mir-run",
-        "Compile the entry of a .mir, .mlir or .onnx file and run it.",
+        "Compile the entry of a .mir, .mlir, .onnx or .pt2 file and run it.",
         "FILE [--input x=x.npy] [--random SEED] [--output out.npz]",
     )
     parser.add_argument("file", metavar="FILE", help="the module to run, - for standard input")
     parser.add_argument(
-        "-f", "--frontend", choices=("mir", "mlir", "onnx"), help="the file's format, when its name does not tell"
+        "-f",
+        "--frontend",
+        choices=("mir", "mlir", *MODEL_FORMATS),
+        help="the file's format, when its name does not tell",
     )
     parser.add_argument("--entry", metavar="NAME", help="the function to run; by default the only one, otherwise main")
     parser.add_argument(
@@ -164,7 +168,7 @@ def compile_entry(args: argparse.Namespace) -> Executable:
     from ..lowering.externs import names_of
     from ..lowering.pipeline import Options
     from ..support.source_text import source_text
-    from .modules import ONNX, format_of, onnx_file, read_module
+    from .modules import format_of, model_source, read_module
     from .sources import read_source
 
     options = Options(
@@ -178,8 +182,8 @@ def compile_entry(args: argparse.Namespace) -> Executable:
     program: ProgramSource | ModuleOp
     text_format = format_of(args.file, args.frontend)
     shapes: dict[str, tuple[int, ...]] = args.shape
-    if text_format == ONNX:
-        program, shapes = onnx_file(args.file, args.shape, args.custom), {}
+    if text_format in MODEL_FORMATS:
+        program, shapes = model_source(args.file, text_format, args.shape, args.custom), {}
     elif args.target == "cpu" and text_format == "mir":
         # As text, which a program that the cache has need not be parsed from.
         source = read_source(args.file)

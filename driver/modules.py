@@ -11,6 +11,7 @@ from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import ModuleOp
 
+from ..frontends.model_file import MODEL_FORMATS, model_file
 from ..support.diagnostics import MirError, Sources
 from ..support.verify import verify
 from ..universe import dialect_factories
@@ -19,13 +20,10 @@ from .mlir_frontend import parse_mlir
 from .sources import Chunk, Source, check_file, extension, read_source
 
 if TYPE_CHECKING:
-    from ..frontends.onnx.onnx_file import OnnxFile
+    from ..lowering.driver.source import ProgramSource
 
 FORMATS = ("mir", "mlir")
 """The formats of text."""
-
-ONNX = "onnx"
-"""The format of ONNX' files, which are not text."""
 
 
 def register_dialects(context: Context) -> None:
@@ -39,13 +37,15 @@ def format_of(path: str | None, told: str | None) -> str:
     if told:
         return told
     found = extension(path)
-    if found in (*FORMATS, ONNX):
+    if found in (*FORMATS, *MODEL_FORMATS):
         return found
     if path in (None, "-"):
         return "mir"
     if os.path.isdir(path):
         raise UsageError(f"{path}: is a directory, not a file")
-    raise UsageError(f"{path}: neither .mir nor .mlir nor .onnx: tell its format with -f mir, -f mlir or -f onnx")
+    raise UsageError(
+        f"{path}: not a .mir, .mlir, .onnx or .pt2 file: tell its format with -f mir, -f mlir, -f onnx or -f pt2"
+    )
 
 
 def parse_chunk(
@@ -84,15 +84,22 @@ def _looks_like(text: str) -> str | None:
     return None
 
 
-def onnx_file(path: str, shapes: Mapping[str, Sequence[int]], custom: Sequence[str] = ()) -> OnnxFile:
-    """Returns an ONNX file whose inputs have these shapes. Raises `UsageError` where there is none."""
-    from ..frontends.onnx.onnx_file import OnnxFile
+def model_source(
+    path: str | None, told: str, shapes: Mapping[str, Sequence[int]], custom: Sequence[str] = ()
+) -> ProgramSource:
+    """Returns the model in a file of one of `MODEL_FORMATS`, its inputs of these shapes.
 
-    if path == "-":
-        raise UsageError("an ONNX model is read from a file, not from standard input")
+    Raises `UsageError` where there is no such file.
+    """
+    if path in (None, "-"):
+        raise UsageError(f"a model is read from a .{told} file, not from standard input")
     for each in (path, *custom):
         check_file(each)
-    return OnnxFile.of(path, shapes, custom)
+    if custom and told != "onnx":
+        raise UsageError(f"--custom: operators of one's own are those of an ONNX model, and {path} is a .{told} file")
+    found = model_file(path, shapes, custom, told)
+    assert found is not None
+    return found
 
 
 def read_module(path: str, told_format: str | None = None) -> ModuleOp:

@@ -100,7 +100,7 @@ def test_wrong_files(mir_opt, ten: Path, tmp_path: Path):
     assert says("empty.mlir", b"") == "empty.mlir: is empty\n"
     assert says("latin.mlir", b"// ok\n// caf\xe9\n") == "latin.mlir:2:7: is not UTF-8 text: byte 0xe9\n"
     assert says("x.tex", b"hello").startswith(
-        "x.tex: neither .mir nor .mlir nor .onnx: tell its format with -f mir, -f mlir or -f onnx"
+        "x.tex: not a .mir, .mlir, .onnx or .pt2 file: tell its format with -f mir, -f mlir, -f onnx or -f pt2"
     )
     assert says("nul\0.mlir").endswith("cannot be read: embedded null byte\n")
 

@@ -106,10 +106,11 @@ def test_other_names_of_files(file: Path, capsys: pytest.CaptureFixture[str]) ->
     assert mir_opt.main(["-f", "onnx", str(other)]) == 0
     assert mir_opt.main([str(other)]) == 2
     assert (
-        "neither .mir nor .mlir nor .onnx: tell its format with -f mir, -f mlir or -f onnx" in capsys.readouterr().err
+        "not a .mir, .mlir, .onnx or .pt2 file: tell its format with -f mir, -f mlir, -f onnx or -f pt2"
+        in capsys.readouterr().err
     )
     assert mir_run.main(["-f", "onnx", "-"]) == 2
-    assert "an ONNX model is read from a file, not from standard input" in capsys.readouterr().err
+    assert "a model is read from a .onnx file, not from standard input" in capsys.readouterr().err
     assert mir_run.main(["none.onnx"]) == 2
     assert "none.onnx: no such file" in capsys.readouterr().err
 

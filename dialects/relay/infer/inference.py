@@ -35,8 +35,9 @@ BOOL = TensorType(i1, [])
 def infer_types(module: ModuleOp, *, fresh: bool = False) -> None:
     """Types every value of the module's Relay functions, parameters and results included.
 
-    The types of parameters, lets and results that are known are kept (with `fresh` only those of parameters), all other
-    types are inferred again. Types that do not follow from the program stay unknown.
+    The types of parameters, lets and results that are known are kept (with `fresh` only those of parameters, and of results of local
+    functions that call themselves, which do not follow from the body alone), all other types are inferred again. Types that do not
+    follow from the program stay unknown.
 
     Raises:
         MirError: with every type error that was found; the types of all other values are set.
@@ -47,7 +48,7 @@ def infer_types(module: ModuleOp, *, fresh: bool = False) -> None:
         for op in walk_ops(module):
             if isinstance(op, ir.LetOp):
                 set_type(op.result, UNKNOWN)
-            elif isinstance(op, ir.FuncOp | ir.FnOp):
+            elif isinstance(op, ir.FuncOp) or (isinstance(op, ir.FnOp) and op.self_name is None):
                 op.properties["ret_type"] = UNKNOWN
     errors = infer_ops(module.ops, symbols)
     if errors:

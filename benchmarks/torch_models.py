@@ -25,6 +25,7 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
+from ..lowering.driver.cache.programs import wait_for_writing
 from .compare.measure import Here, interleaved
 from .compare.results import geometric_mean
 from .onnx_files import difference
@@ -83,7 +84,7 @@ def _image_model(name: str) -> Any:
                 return self.network(x)["out"]
 
         return Output()
-    options = {"init_weights": True, "aux_logits": False} if name == "googlenet" else {}
+    options = {"init_weights": False, "aux_logits": False} if name == "googlenet" else {}
     return getattr(models, name)(weights=None, **options)
 
 
@@ -105,7 +106,13 @@ def _token_model(name: str) -> tuple[Any, tuple[Any, ...]]:
             return t.T5EncoderModel(config), (tokens,)
         case "whisper_encoder":
             config = t.WhisperConfig(
-                d_model=256, encoder_layers=4, encoder_attention_heads=4, encoder_ffn_dim=1024, max_source_positions=200
+                d_model=256,
+                encoder_layers=4,
+                decoder_layers=1,
+                encoder_attention_heads=4,
+                decoder_attention_heads=4,
+                encoder_ffn_dim=1024,
+                max_source_positions=200,
             )
             return t.WhisperModel(config).get_encoder(), (torch.randn(1, 80, 400),)
         case "clip_vision":
@@ -147,6 +154,8 @@ def empty_caches() -> Generator[None]:
         try:
             yield
         finally:
+            # Programs are written to the cache beside.
+            wait_for_writing()
             for name, value in before.items():
                 if value is None:
                     del os.environ[name]

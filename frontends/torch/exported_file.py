@@ -7,6 +7,7 @@ import io
 import json
 import logging
 import re
+import warnings
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -64,10 +65,11 @@ class ExportedFile(ProgramSource):
         from ...support.verify import verify
         from .importer import import_program
 
-        program = read_program(self.name)
-
         def imported() -> ModuleOp:
-            module = import_program(program, self.name)
+            # What torch says to its own callers is not about the file.
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                module = import_program(read_program(self.name), self.name)
             verify(module)
             bind_shapes(module, next(iter(module.ops)), self.shapes)
             return module

@@ -20,13 +20,13 @@ from ...support.garbage import no_collection
 from ...support.stopwatch import timed
 from ...support.target import processors
 from ...support.trace import anyone_listens
-from ..llvm.jit.call import messages_of
 from ..pipeline import DEFAULT, Observer, Options, graph_passes, kernel_passes, program_passes, target_of
-from .units import LoweredUnit, Unit, split, unit_passes
+from .units import Unit, split
 
 if TYPE_CHECKING:
     from ..llvm.jit.object_pool import ObjectPool
     from .cache.kernels import Candidate, KernelCache
+    from .lowered_unit import LoweredUnit
     from .lowering_process import LoweringProcess
     from .workers import Answer
 
@@ -149,6 +149,8 @@ def build(
     with no_collection(), ObjectPool(target_of(options), min(processors(), MOST_THREADS)) as pool:
         work = _Build(options, Passes(observers), pool)
         lower(module, options, work.passes, lambda units: _build_units(work, units, module, kernels))
+        from ..llvm.jit.call import messages_of
+
         work.add(work.emit(module), messages_of(module))
         pool.hurry()
         with timed("wait for LLVM"):
@@ -174,6 +176,8 @@ class _Job:
 
     def lower(self, work: _Build) -> None:
         """Lowers the unit and submits it to LLVM; an error is kept until the unit joins the program."""
+        from .lowered_unit import LoweredUnit, unit_passes
+
         try:
             work.passes.run(unit_passes(work.options), self.unit.module)
             lowered = LoweredUnit.of(self.unit)
@@ -193,6 +197,7 @@ class _Job:
         from ..llvm.jit.load import emit_object
         from ..llvm.text.translation import translate
         from .cache.kernel_facts import facts_of
+        from .lowered_unit import LoweredUnit, unit_passes
 
         assert self.candidate is not None
         warnings = len(Sources.current().warnings)
@@ -217,7 +222,7 @@ class _Job:
                 return
             self.lower(work)
         match self.result:
-            case LoweredUnit() as lowered, future:
+            case (lowered, future):
                 self.unit.join(program, lowered.stubs, lowered.declarations)
                 work.declared.update(op.sym_name.data for op in lowered.declarations)
                 work.add(future, lowered.messages)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
@@ -13,11 +12,8 @@ from xdsl.passes import ModulePass
 from ...dialects import relay, te, tir
 from ...dialects.array import ArrayValueAttr
 from ...support.diagnostics import source_position
-from ..func_entry import expose
 from ..mangle_symbols import linked_name
 from ..pipeline import Observer, Options
-from ..relay.functions.lower_relay_to_llvm import CONSTANTS, MEMORY
-from ..relay.functions.prepare_constants import PREPARE_ONLY, PREPARED
 from ..tir.signature import KernelSignature
 from .build import Built, build
 from .entry import places_of, relay_params, relay_result, result_names
@@ -43,7 +39,14 @@ def compile_program(
     names = entry.param_names() if isinstance(entry, te.FuncOp) else None
     # A private function is seen by no one outside of its module; the entry must be.
     entry.properties.pop("sym_visibility", None)
-    results = expose(entry) if isinstance(entry, func.FuncOp) else 0
+    results = 0
+    if entry.name == "func.func":
+        from xdsl.dialects import func
+
+        from ..func_entry import expose
+
+        assert isinstance(entry, func.FuncOp)
+        results = expose(entry)
     taken = len(entry.params) if isinstance(entry, tir.PrimFuncOp) else None
     built = build(module, options, observers)
     signature = _signature(built.module, linked_name(options.entry))
@@ -86,6 +89,9 @@ def _relay_program(
 def _with_facts(
     built: Built, entry: str, params: tuple[tuple[str, Tree], ...], result: Tree, names: tuple[str, ...]
 ) -> RelayProgram:
+    from ..relay.functions.lower_relay_to_llvm import CONSTANTS, MEMORY
+    from ..relay.functions.prepare_constants import PREPARE_ONLY, PREPARED
+
     attributes = built.module.attributes
     constants, memory, prepared = (attributes.get(key) for key in (CONSTANTS, MEMORY, PREPARED))
     assert isinstance(constants, ArrayAttr) and isinstance(memory, DictionaryAttr)

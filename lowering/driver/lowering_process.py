@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ...support.diagnostics import Sources
@@ -29,7 +30,7 @@ from ...support.stopwatch import current_span, timed, timing
 
 if TYPE_CHECKING:
     from ..options import Options
-    from .cache.kernel_facts import Facts
+    from .cache.kernel_types import Facts
     from .cache.kernels import Candidate
     from .units import Unit
 
@@ -71,6 +72,9 @@ class LoweringProcess:
         request = [candidate.text, candidate.symbol, candidate.types, locations, call_location, entry]
         try:
             _send(self._channel, json.dumps(request).encode())
+            # What this process needs next is imported while the other lowers its first kernel.
+            import_module(".cache.kernel_facts", __package__)
+
             answer = _receive(self._channel)
         except OSError:
             return None
@@ -132,10 +136,12 @@ def _lowerer(options: Options) -> Callable[..., tuple[Facts, str] | None]:
     from ...passes.schedule.engine import primitive
     from ..llvm.text.translation import translate
     from .build import Passes
-    from .cache.kernel_facts import facts_of, type_of_json
+    from .cache.kernel_facts import facts_of
     from .cache.kernel_reader import KernelReader, location_of_json
+    from .cache.kernel_types import type_of_json
     from .cache.kernels import places_of
-    from .units import LoweredUnit, Unit, unit_passes
+    from .lowered_unit import LoweredUnit, unit_passes
+    from .units import Unit
 
     primitive.load_all()
     passes = Passes()

@@ -12,25 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from xdsl.context import Context
-from xdsl.dialects import llvm
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, SymbolRefAttr, UnitAttr
+from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
 from xdsl.ir import Block, Region, SSAValue
-from xdsl.passes import ModulePass
 
 from ...dialects import te, tir
 from ...dialects.relay import ir as relay
 from ...support.edit import erase_op, insert_op_before
 from ...support.graph import DisjointSets
 from ...support.walk import walk_ops
-from ..llvm.jit.call import messages_of
 from ..mangle_symbols import MangleSymbols
-from ..pipeline import Options, kernel_passes
-from ..relay.functions.lower_relay_to_llvm import may_fail
-from ..relay.functions.prepare_constants import FAILS, KERNEL, PURE, pure_kernels
 from ..relay.kernels.constant_arguments import kernel_calls
-from ..tir.signature import SHAPE, SIGNATURE
+
+if TYPE_CHECKING:
+    # What units become is imported where one is lowered.
+    from xdsl.dialects import llvm
 
 STUB = "mirstack_stub"
 """The names of stubs begin so."""
@@ -55,54 +53,12 @@ class Unit:
             stub.detach()
         return dict(zip(self.calls, stubs, strict=True))
 
-    def declarations(self) -> list[llvm.FuncOp]:
-        """Returns the lowered functions without their bodies, as the program declares them."""
-        pure = pure_kernels(self.module)
-        return [
-            _declaration(op, op.sym_name.data in pure)
-            for op in self.module.ops
-            if isinstance(op, llvm.FuncOp) and SIGNATURE in op.attributes
-        ]
-
     def join(self, program: ModuleOp, stubs: Mapping[str, relay.FuncOp], declarations: Sequence[llvm.FuncOp]) -> None:
         """Declares the lowered functions in the program, and has the calls there be made as the stubs say."""
         program.body.block.add_ops(declarations)
         for name, calls in self.calls.items():
             for call in calls:
                 replace_call(call, name, stubs[name])
-
-    def export(self) -> None:
-        """Makes the lowered functions visible to the linker; their signatures are in their declarations."""
-        for op in self.module.ops:
-            if isinstance(op, llvm.FuncOp) and op.attributes.pop(SIGNATURE, None) is not None:
-                op.attributes.pop(SHAPE, None)
-                op.linkage = llvm.LinkageAttr("external")
-                if len(op.body.blocks) > 1:
-                    op.no_inline = UnitAttr()
-
-
-@dataclass
-class LoweredUnit:
-    """A unit in the LLVM dialect, with its stubs, declarations and messages."""
-
-    stubs: dict[str, relay.FuncOp]
-    declarations: list[llvm.FuncOp]
-    messages: dict[int, str]
-    """What the statuses mean that its functions may return."""
-    module: ModuleOp
-
-    @staticmethod
-    def of(unit: Unit) -> LoweredUnit:
-        """Takes apart a unit whose passes have run."""
-        stubs = unit.take_stubs()
-        declarations = unit.declarations()
-        unit.export()
-        return LoweredUnit(stubs, declarations, messages_of(unit.module), unit.module)
-
-
-def unit_passes(options: Options) -> list[ModulePass]:
-    """Yields the passes of a unit, whose functions already have the names that the linker knows."""
-    return [step for step in kernel_passes(options) if step.name != MangleSymbols.name]
 
 
 def split(module: ModuleOp) -> list[Unit] | None:
@@ -149,18 +105,6 @@ def _stub(symbol: str, name: str, call: relay.CallTirOp) -> relay.FuncOp:
     block.add_ops([inner, relay.ReturnOp(inner.result)])
     names = [f"p{place}" for place in range(len(types))]
     return relay.FuncOp(symbol, names, types, ret_type=call.result.type, body=Region(block))
-
-
-def _declaration(kernel: llvm.FuncOp, pure: bool) -> llvm.FuncOp:
-    """Returns the function without its body, with what the program must know of it."""
-    facts = {**({PURE: UnitAttr()} if pure else {}), **({FAILS: UnitAttr()} if may_fail(kernel) else {})}
-    result = llvm.FuncOp(kernel.sym_name.data, kernel.function_type, llvm.LinkageAttr("external"))
-    result.location = kernel.location
-    result.attributes[KERNEL] = DictionaryAttr(facts)
-    for key in (SIGNATURE, SHAPE):
-        if key in kernel.attributes:
-            result.attributes[key] = kernel.attributes[key]
-    return result
 
 
 def replace_call(call: relay.CallTirOp, name: str, stub: relay.FuncOp) -> None:

@@ -25,8 +25,10 @@ PACKAGES = ("xdsl", __name__.partition(".")[0])
 def create_later(create: Callable[..., Any]) -> Callable[..., Any]:
     """Returns `dataclasses._create_fn` with stubs for the methods of `LATER`."""
 
-    def create_or_stub(name: str, args: list[str], body: list[str], *, globals: Any = None, **rest: Any) -> Any:
-        module = (globals or {}).get("__name__", "")
+    def create_or_stub(
+        name: str, args: list[str], body: list[str], *, globals: dict[str, Any] | None = None, **rest: Any
+    ) -> Any:
+        module: str = (globals or {}).get("__name__", "")
         if name not in LATER or module.partition(".")[0] not in PACKAGES:
             return create(name, args, body, globals=globals, **rest)
 

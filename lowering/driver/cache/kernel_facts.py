@@ -9,23 +9,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, TensorType, TupleType, UnitAttr, i32
+from xdsl.dialects.builtin import DictionaryAttr, UnitAttr, i32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ....dialects.relay import ir as relay
-from ....dialects.tir.types import dtype_to_type
 from ....passes.tir.buffers.param_strides import strides_attr
 from ...llvm.convert.types import PTR
 from ...relay.functions.prepare_constants import FAILS, KERNEL, PURE, STRIDES, strides_of
-from ..program import Tensor, Tree, of_tree_json, tree_json, tree_of
-from ..units import STUB, LoweredUnit
-
-Places = list[tuple[str, int, int] | None]
-"""File, line and column of each op of a kernel, in the order of the text."""
-
-Facts = dict[str, Any]
-"""Of JSON: `functions`, the declarations; `stub`, how a call is made; `messages`, each a status, a text and the number of the op that
-it speaks of, -1 where it speaks of none."""
+from ..lowered_unit import LoweredUnit
+from ..units import STUB
+from .kernel_types import Facts, Places, type_json, type_of_json
 
 
 def facts_of(lowered: LoweredUnit, places: Places) -> Facts | None:
@@ -139,20 +132,3 @@ def stub_of(facts: Facts) -> relay.FuncOp:
     return relay.FuncOp(
         STUB, [f"p{k}" for k in range(len(types))], types, ret_type=ops[-1].results[0].type, body=Region(block)
     )
-
-
-def type_json(type: Attribute) -> Any:
-    """Returns the type of a tensor, or of a tuple of such, as plain data; None for any other."""
-    tree = tree_of(type)
-    return None if tree is None else tree_json(tree)
-
-
-def type_of_json(data: Any) -> Attribute:
-    """Returns the type that `type_json` converted."""
-    return _type_of(of_tree_json(data))
-
-
-def _type_of(tree: Tree) -> Attribute:
-    if isinstance(tree, Tensor):
-        return TensorType(dtype_to_type(tree.dtype), tree.shape)
-    return TupleType(ArrayAttr([_type_of(field) for field in tree]))  # type: ignore[type-var]

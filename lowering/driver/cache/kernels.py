@@ -17,7 +17,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects import llvm
 from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.printer import Printer
@@ -29,12 +28,16 @@ from ....support.operands import operands_of
 from ....support.source_text import text_bytes
 from ....support.walk import walk_ops
 from ...tir.signature import SHAPE
-from ..units import LoweredUnit, Unit
-from .kernel_facts import Facts, Places, declarations_of, facts_of, messages_at, stub_of, type_json
+from .kernel_types import Facts, Places, type_json
 from .store import Store
 
 if TYPE_CHECKING:
+    # What kernels become is imported where one was lowered.
+    from xdsl.dialects import llvm
+
+    from ..lowered_unit import LoweredUnit
     from ..lowering_process import LoweringProcess
+    from ..units import Unit
 
 KIND = "kernel"
 _NAME = "kernel"
@@ -118,6 +121,8 @@ class Candidate:
 
     def find(self, messages: Mapping[int, str]) -> Known | None:
         """Returns the kernel, if it is known; its messages must not contradict those that the program has."""
+        from .kernel_facts import declarations_of, messages_at, stub_of
+
         entry = self.cache.made.get(self.key) or self._read()
         if entry is None:
             return None
@@ -145,6 +150,8 @@ class Candidate:
 
     def keep_lowered(self, lowered: LoweredUnit, future: Future[bytes]) -> None:
         """As `keep`, if plain data says what the unit became."""
+        from .kernel_facts import facts_of
+
         facts = facts_of(lowered, self.places)
         if facts is not None:
             self.keep(facts, future)

@@ -11,10 +11,10 @@ from typing import Any
 
 import mirstack
 import pytest
-from mirstack.lowering.driver import build as building
 from mirstack.lowering.driver import workers
 from mirstack.lowering.driver.build import Built, build
 from mirstack.lowering.driver.cache.kernels import KernelCache
+from mirstack.lowering.driver.lowered_unit import LoweredUnit
 from mirstack.lowering.llvm.jit import load as jit
 from mirstack.lowering.pipeline import Options
 from mirstack.support.diagnostics import MirError, error_at
@@ -75,7 +75,7 @@ def test_an_error_is_that_of_the_first_kernel(
         kernel = next(op for op in unit.module.ops if op.name == "llvm.func")
         raise error_at(kernel, f"{kernel.sym_name.data.split('.')[0]} is refused")
 
-    monkeypatch.setattr(building.LoweredUnit, "of", refuse)
+    monkeypatch.setattr(LoweredUnit, "of", refuse)
     texts: list[str] = []
     for count in (0, 2):
         with pytest.raises(MirError, match="is refused") as raised:

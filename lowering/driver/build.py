@@ -244,29 +244,46 @@ def _build_units(work: _Build, units: Sequence[Unit], program: ModuleOp, kernels
 def _build_apart(work: _Build, jobs: Sequence[_Job], process: LoweringProcess | None) -> None:
     """Compiles kernels that are not in the cache, the largest first, with the help of other processes.
 
-    A `process` that was forked before lowers this one's part.
+    Where a `process` was forked before, it and its forks lower them.
     """
-    from .cache.kernels import finished
-    from .workers import Workers
-
     first = {job.candidate.key: job for job in reversed(jobs) if job.candidate is not None}
     unknown = [(job, job.candidate) for job in first.values() if job.candidate and not job.candidate.is_known()]
     unknown.sort(key=lambda each: -len(each[1].text))
-    if process is not None and not unknown:
+    own = [job for job in jobs if job.candidate is None]
+    if process is None:
+        _build_by_workers(work, unknown, own)
+    elif not unknown:
         process.close()
-    tasks = [partial(job.compile, work) for job, _ in unknown]
-    with Workers(max(0, _workers(len(unknown)) - (process is not None)), tasks) as workers:
-        for job in jobs:
-            if job.candidate is None:
-                job.lower(work)
-        for task in workers.own_part():
-            job, candidate = unknown[task]
-            answer = None if process is None else process.lower(candidate, job.unit, work.options.entry)
+        _lower_own(work, own)
+    else:
+        lowered = process.lower_all([(candidate, job.unit) for job, candidate in unknown], work.options.entry)
+        _lower_own(work, own)
+        for number, answer in lowered:
+            job, candidate = unknown[number]
             if answer is None:
                 job.lower(work)
             else:
                 facts, text = answer
                 candidate.keep(facts, work.pool.submit(text))
+    work.pool.hurry()
+
+
+def _lower_own(work: _Build, jobs: Sequence[_Job]) -> None:
+    """Lowers kernels that are not cached, which no other process does."""
+    for job in jobs:
+        job.lower(work)
+
+
+def _build_by_workers(work: _Build, unknown: Sequence[tuple[_Job, Candidate]], own: Sequence[_Job]) -> None:
+    """Compiles unknown kernels and the process's `own` with forks of this process."""
+    from .cache.kernels import finished
+    from .workers import Workers
+
+    tasks = [partial(job.compile, work) for job, _ in unknown]
+    with Workers(_workers(len(unknown)), tasks) as workers:
+        _lower_own(work, own)
+        for task in workers.own_part():
+            unknown[task][0].lower(work)
         work.pool.hurry()
         for task, (facts, data) in workers.answers().items():
             unknown[task][1].keep(facts, finished(data))

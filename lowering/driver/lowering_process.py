@@ -1,12 +1,14 @@
-"""A process that imports what lowers kernels while this one reads the program, and then lowers them.
+"""Processes that import what lowers kernels while this one reads the program, and then lower them.
 
 In a fresh process most of compiling a small model is imports, and those of the first half (reading Relay, its passes) do not need those of
 the second (schedules, TIR, LLVM). So where a program must be compiled and there are several processors, the process is forked at the
-very beginning: the fork imports the second half meanwhile. Kernels go to it as text, and come back as facts and LLVM IR, so that
-this process imports the second half only where something is left for it: a kernel that the text does not express, or one with an error.
+very beginning: the fork imports the second half meanwhile, and is then forked itself, so that there is one for each processor. Kernels go to
+them as text, and come back as facts and LLVM IR, so that this process imports the second half only where something is left for it: a
+kernel that the text does not express, or one with an error.
 
     this process    imports, reads the program, its passes      sends kernels, has LLVM compile them      lowers the program
     the fork        imports what lowers kernels                 lowers one after the other
+    its forks                                                   lower others
 """
 
 from __future__ import annotations
@@ -14,12 +16,14 @@ from __future__ import annotations
 import gc
 import json
 import os
+import select
 import signal
 import socket
 import struct
 import sys
 import warnings
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
@@ -40,60 +44,92 @@ _IMPORTED = f"{__name__.partition('.driver.')[0]}.tir.lower_tir_to_scf"
 
 
 class LoweringProcess:
-    """A fork of this process that lowers kernels; `close` ends it."""
+    """A fork of this process that lowers kernels, with forks of its own; `close` ends them."""
 
-    def __init__(self, options: Options):
-        """Forks. Raises OSError where the system starts no process."""
-        here, there = socket.socketpair()
-        self._channel = here
+    def __init__(self, options: Options, count: int = 1):
+        """Forks; `count` processes lower kernels in all. Raises OSError where the system starts no process."""
+        pairs = [socket.socketpair() for _ in range(count)]
+        self._channels = [here for here, _ in pairs]
         with warnings.catch_warnings():
             # Python warns of other threads, of which there is only one that waits for this one (`can_fork`).
             warnings.simplefilter("ignore", DeprecationWarning)
             self.number = os.fork()
         if self.number == 0:
             try:
-                here.close()
+                for here in self._channels:
+                    here.close()
                 gc.disable()
-                # Who interrupts the first process means this one, too: it ends with the channel.
+                # Who interrupts the first process means this one, too: it ends with its channel.
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
-                _serve(there, options)
+                _serve([there for _, there in pairs], options)
             finally:
                 os._exit(0)
-        there.close()
+        for _, there in pairs:
+            there.close()
 
-    def lower(self, candidate: Candidate, unit: Unit, entry: str) -> tuple[Facts, str] | None:
-        """Returns the facts of a kernel and its LLVM IR; None where this process must lower it itself."""
-        from .cache.kernel_reader import location_json, locations_json
+    def lower_all(
+        self, kernels: Sequence[tuple[Candidate, Unit]], entry: str
+    ) -> Iterator[tuple[int, tuple[Facts, str] | None]]:
+        """Sends kernels, in their order; returns an iterator of what becomes of them.
 
-        (call, *_), (function, *_) = next(iter(unit.calls.values())), unit.module.ops
-        locations, call_location = locations_json(function), location_json(call.location)
-        if locations is None or call_location is None or None in candidate.types:
-            return None
-        request = [candidate.text, candidate.symbol, candidate.types, locations, call_location, entry]
-        try:
-            _send(self._channel, json.dumps(request).encode())
-            # What this process needs next is imported while the other lowers its first kernel.
-            import_module(".cache.kernel_facts", __package__)
+        It yields the number of a kernel with its facts and its LLVM IR as soon as it is lowered; None for those that this process must lower.
+        """
+        left = deque(enumerate(kernels))
+        kept: list[int] = []
+        asked: dict[int, tuple[socket.socket, int]] = {}
+        poll = select.poll()
 
-            answer = _receive(self._channel)
-        except OSError:
-            return None
-        if answer is None:
-            return None
-        facts, text, times = json.loads(answer)
-        span = current_span()
-        if span is not None:
-            span.child("lowering, beside").add_beside(times)
-        return None if facts is None else (facts, text)
+        def ask(channel: socket.socket) -> None:
+            while left:
+                number, (candidate, unit) = left.popleft()
+                request = _request(candidate, unit, entry)
+                if request is None:
+                    kept.append(number)
+                    continue
+                try:
+                    _send(channel, request)
+                except OSError:
+                    left.appendleft((number, (candidate, unit)))
+                    return
+                asked[channel.fileno()] = channel, number
+                poll.register(channel, select.POLLIN)
+                return
+
+        def answers() -> Iterator[tuple[int, tuple[Facts, str] | None]]:
+            while asked:
+                for file, _ in poll.poll():
+                    channel, number = asked.pop(file)
+                    poll.unregister(file)
+                    answer = _answer_from(channel)
+                    if answer is None:
+                        yield number, None
+                        continue
+                    ask(channel)
+                    facts, text, times = answer
+                    span = current_span()
+                    if span is not None:
+                        span.child("lowering, beside").add_beside(times)
+                    yield number, None if facts is None else (facts, text)
+            for number in kept:
+                yield number, None
+            for number, _ in left:
+                yield number, None
+
+        for channel in self._channels:
+            ask(channel)
+        # What this process needs next is imported while the others lower their first kernels.
+        import_module(".cache.kernel_facts", __package__)
+        return answers()
 
     def close(self) -> None:
-        """Ends the process, once."""
-        if self._channel.fileno() < 0:
+        """Ends the processes, once."""
+        if self._channels[0].fileno() < 0:
             return
-        self._channel.close()
+        for channel in self._channels:
+            channel.close()
         with suppress(OSError):
             # It may be at its imports still.
-            os.kill(self.number, signal.SIGKILL)
+            os.kill(self.number, signal.SIGTERM)
             os.waitpid(self.number, 0)
 
 
@@ -105,13 +141,62 @@ def start(options: Options) -> LoweringProcess | None:
     if _IMPORTED in sys.modules or workers_wanted() == 0 or anyone_listens() or not can_fork():
         return None
     try:
-        return LoweringProcess(options)
+        # This process waits while the others lower.
+        return LoweringProcess(options, workers_wanted() + 1)
     except OSError:
         return None
 
 
-def _serve(channel: socket.socket, options: Options) -> None:
+def _request(candidate: Candidate, unit: Unit, entry: str) -> bytes | None:
+    """Returns a kernel as the other process reads it; None for one that plain data does not express."""
+    from .cache.kernel_reader import location_json, locations_json
+
+    (call, *_), (function, *_) = next(iter(unit.calls.values())), unit.module.ops
+    locations, call_location = locations_json(function), location_json(call.location)
+    if locations is None or call_location is None or None in candidate.types:
+        return None
+    request = [candidate.text, candidate.symbol, candidate.types, locations, call_location, entry]
+    return json.dumps(request).encode()
+
+
+def _answer_from(channel: socket.socket) -> list[Any] | None:
+    """Returns facts, LLVM IR and times; None where the other process ended."""
+    try:
+        answer = _receive(channel)
+    except OSError:
+        return None
+    return None if answer is None else json.loads(answer)
+
+
+def _serve(channels: Sequence[socket.socket], options: Options) -> None:
+    """Imports what lowers kernels, and lowers those that come through the channels, one process for each."""
     lowered = _lowerer(options)
+    forks: list[int] = []
+
+    def end(*_: object) -> None:
+        for fork in forks:
+            os.kill(fork, signal.SIGKILL)
+            os.waitpid(fork, 0)
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, end)
+    own, *others = channels
+    for number, channel in enumerate(others):
+        with suppress(OSError):
+            fork = os.fork()
+            if fork == 0:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                for other in (own, *others[:number], *others[number + 1 :]):
+                    other.close()
+                _serve_channel(channel, lowered)
+                os._exit(0)
+            forks.append(fork)
+        channel.close()
+    _serve_channel(own, lowered)
+    end()
+
+
+def _serve_channel(channel: socket.socket, lowered: Callable[..., tuple[Facts, str] | None]) -> None:
     while (request := _receive(channel)) is not None:
         with timing() as times:
             try:

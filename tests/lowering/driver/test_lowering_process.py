@@ -13,7 +13,7 @@ import pytest
 from mirstack.dialects import te
 from mirstack.lowering.driver.build import Passes
 from mirstack.lowering.driver.cache.kernel_reader import KernelReader, locations_json
-from mirstack.lowering.driver.cache.kernels import KernelCache, KernelText
+from mirstack.lowering.driver.cache.kernels import Candidate, KernelCache, KernelText
 from mirstack.lowering.driver.lowering_process import LoweringProcess
 from mirstack.lowering.driver.units import Unit, split
 from mirstack.lowering.driver.workers import can_fork
@@ -86,13 +86,35 @@ def test_a_process_that_ended_lowers_nothing() -> None:
     assert candidate is not None
     process = LoweringProcess(Options())
     try:
-        facts, text = process.lower(candidate, unit, "main") or ({}, "")
-        assert facts["functions"][0]["symbol"] == candidate.symbol
+        ((number, answer),) = process.lower_all([(candidate, unit)], "main")
+        facts, text = answer or ({}, "")
+        assert number == 0 and facts["functions"][0]["symbol"] == candidate.symbol
         assert f"@{candidate.symbol}" in text
         os.kill(process.number, signal.SIGKILL)
-        assert process.lower(candidate, unit, "main") is None
+        assert list(process.lower_all([(candidate, unit)] * 2, "main")) == [(0, None), (1, None)]
     finally:
         process.close()
     # A second time nothing is ended: the number may be another process's by then.
     process.number = os.getpid()
     process.close()
+
+
+@pytest.mark.skipif(not can_fork(), reason="the process cannot be forked")
+def test_several_processes_lower_each_kernel_once() -> None:
+    units = kernels()
+    cache = KernelCache(None, b"")
+    asked: list[tuple[Candidate, Unit]] = []
+    for unit in units:
+        unit.add_stubs()
+        candidate = cache.candidate(unit)
+        assert candidate is not None
+        asked.append((candidate, unit))
+    alone, several = LoweringProcess(Options()), LoweringProcess(Options(), 3)
+    try:
+        expected = dict(alone.lower_all(asked, "main"))
+        found = list(several.lower_all(asked, "main"))
+    finally:
+        alone.close()
+        several.close()
+    assert sorted(number for number, _ in found) == list(range(len(asked)))
+    assert dict(found) == expected and None not in expected.values()

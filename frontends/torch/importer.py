@@ -25,6 +25,7 @@ from ..common.graph_builder import GraphBuilder
 from ..common.open_sizes import WORLDS, Extent, extent
 from ..common.operator_rules import convert_by_rules
 from ..common.refusal import Refused
+from .decompositions import for_export
 from .node import FxNode
 from .registry import converters, is_converted, rule_files, ruled
 from .tensors import dtype_name, require_torch, to_numpy
@@ -42,15 +43,11 @@ _ARITHMETIC: Mapping[Any, str] = {
 UNSUPPORTED = object()
 """Represents the results of a node that is refused."""
 
+COMPUTED = object()
+"""Represents a truth or a fraction that is computed from sizes."""
 
-def decompositions() -> Any:
-    """Returns torch's decompositions to core ATen operators, except of operators converted whole."""
-    torch = require_torch()
-    table = torch.export.default_decompositions()
-    for op in list(table):
-        if op.namespace == "aten" and is_converted(op._opname):
-            table.pop(op)
-    return table
+CHECKS = ("_assert", "sym_constrain")
+"""How the operators begin that only check sizes."""
 
 
 @no_collection()
@@ -62,7 +59,7 @@ def import_program(program: Any, name: str) -> ModuleOp:
     """
     torch = require_torch()
     kinds = torch.export.graph_signature
-    program = program.run_decompositions(decompositions())
+    program = program.run_decompositions(for_export())
     tensors = {**dict(program.named_parameters()), **dict(program.named_buffers()), **program.constants}
     written = [
         each.target
@@ -118,13 +115,7 @@ def import_graph(module: Any, name: str, bound: Mapping[int, Any]) -> ImportedGr
     imported.
     """
     importer = FxImporter(name)
-    parameters: list[int] = []
-    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
-    for place, node in enumerate(placeholders):
-        if place in bound:
-            importer.values[node] = importer.constant(bound[place])
-        elif node.users and importer.parameter(node):
-            parameters.append(place)
+    parameters = importer.inputs(module, bound)
     importer.convert(module.graph, module)
     results: list[Any] = []
     for value in importer.results:
@@ -134,15 +125,52 @@ def import_graph(module: Any, name: str, bound: Mapping[int, Any]) -> ImportedGr
     return ImportedGraph(importer.finish() if computed else None, parameters, results)
 
 
+@no_collection()
+def refused_nodes(module: Any, name: str, bound: Mapping[int, Any]) -> Mapping[Any, str]:
+    """Returns the nodes of a graph that cannot be imported, with the reasons.
+
+    Their results are taken for inputs, so that nodes that use them are tried, too.
+    """
+    importer = FxImporter(name, cuts=True)
+    importer.inputs(module, bound)
+    importer.convert(module.graph, module)
+    return {node: diagnostic.message for node, diagnostic in importer.refused.items()}
+
+
+def is_size(node: Any) -> bool:
+    """Returns whether a node is a call that computes a number from sizes."""
+    torch = require_torch()
+    return node.op == "call_function" and isinstance(
+        node.meta.get("val"), torch.SymInt | torch.SymFloat | torch.SymBool | int | float
+    )
+
+
+def foreign(value: Any) -> str | None:
+    """Returns why a value that torch has inferred cannot be a tensor here; None where it can."""
+    torch = require_torch()
+    if not isinstance(value, torch.Tensor):
+        return None
+    if value.device.type != "cpu":
+        return f"is on the device {value.device}, and programs here run on the CPU"
+    if value.layout != torch.strided:
+        return f"has the layout {value.layout}, which tensors here cannot have"
+    if dtype_name(value.dtype) is None:
+        return f"has elements of {value.dtype}, which tensors here cannot have"
+    return None
+
+
 class FxImporter:
     """Converts the nodes of an FX graph whose nodes carry the types that torch has inferred."""
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, cuts: bool = False):
         self.name = name
+        self.cuts = cuts
+        """A node that cannot be converted is listed, and its results become parameters."""
         self.builder = GraphBuilder()
         self.values: dict[Any, Any] = {}
         """Values of FX nodes: tensors, lists of them, numbers; symbolic numbers are tensors of rank 0."""
-        self.refused: list[Diagnostic] = []
+        self.refused: dict[Any, Diagnostic] = {}
+        """The nodes that cannot be converted: placeholders and calls."""
         self.results: list[Any] = []
         self._symbols: dict[Any, Extent] = {}
 
@@ -153,31 +181,37 @@ class FxImporter:
         self.builder.location = node_loc(self.name, "")
         return self.builder.array_constant(to_numpy(tensor))
 
+    def inputs(self, module: Any, bound: Mapping[int, Any]) -> list[int]:
+        """Creates parameters and constants of placeholders; returns the places of the parameters."""
+        parameters: list[int] = []
+        placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+        for place, node in enumerate(placeholders):
+            if place in bound:
+                self.values[node] = self.constant(bound[place])
+            elif node.users and self.parameter(node):
+                parameters.append(place)
+        return parameters
+
     def parameter(self, node: Any) -> bool:
         """Creates the parameter of a placeholder; returns False for a number that torch has fixed."""
-        torch = require_torch()
-        value = node.meta["val"]
         self.builder.location = node_loc(self.name, node.name)
+        reason = foreign(node.meta["val"])
+        if reason is not None:
+            self.refused[node] = Diagnostic(f"input '{node.name}' {reason}", self.location(node))
+            self.values[node] = UNSUPPORTED
+            return False
+        found = self.values[node] = self._parameter(node.name, node.meta["val"])
+        return isinstance(found, SSAValue)
+
+    def _parameter(self, name: str, value: Any) -> Any:
+        """Creates a parameter of a value that torch has inferred; returns the number of one that is fixed."""
+        torch = require_torch()
         if isinstance(value, torch.Tensor):
-            dtype = dtype_name(value.dtype)
-            if dtype is None:
-                raise MirError(
-                    Diagnostic(
-                        f"input '{node.name}' has elements of {value.dtype}, which tensors here cannot have",
-                        self.location(node),
-                    )
-                )
-            self.values[node] = self.builder.parameter(node.name, dtype, self.extents_of(value))
-            return True
+            return self.builder.parameter(name, str(dtype_name(value.dtype)), self.extents_of(value))
         if isinstance(value, torch.SymInt):
             known = self.extent(value)
-            if isinstance(known, int):
-                self.values[node] = known
-                return False
-            self.values[node] = self.builder.parameter(node.name, "int64", [])
-            return True
-        self.values[node] = value
-        return False
+            return known if isinstance(known, int) else self.builder.parameter(name, "int64", [])
+        return COMPUTED if isinstance(value, torch.SymFloat | torch.SymBool) else value
 
     def extents_of(self, value: Any) -> tuple[Extent, ...]:
         """Returns the dimensions of a tensor without data."""
@@ -212,13 +246,14 @@ class FxImporter:
         """Converts all nodes. Raises MirError with those that cannot be converted."""
         for node in graph.nodes:
             if node.op == "get_attr":
-                self.values[node] = self.constant(python_operator.attrgetter(node.target)(module))
+                found = python_operator.attrgetter(node.target)(module)
+                self.values[node] = self.constant(found) if hasattr(found, "dtype") else found
             elif node.op == "call_function":
                 self._convert_node(node)
             elif node.op == "output":
                 self._output(node)
-        if self.refused:
-            shown = self.refused[:SHOWN_NODES]
+        if self.refused and not self.cuts:
+            shown = list(self.refused.values())[:SHOWN_NODES]
             if len(self.refused) > len(shown):
                 shown.append(
                     Diagnostic(
@@ -233,11 +268,21 @@ class FxImporter:
             self.results.append(self.values[each] if hasattr(each, "meta") else each)
 
     def _convert_node(self, node: Any) -> None:
-        arguments = [each for each in node.all_input_nodes if self.values.get(each) is UNSUPPORTED]
-        if arguments:
-            self.values[node] = UNSUPPORTED
+        if getattr(node.target, "_opname", "").startswith(CHECKS):
+            self.values[node] = None
             return
         self.builder.location = self.location(node)
+        arguments = [each for each in node.all_input_nodes if self.values.get(each) is UNSUPPORTED]
+        if arguments and not self.cuts:
+            self.values[node] = UNSUPPORTED
+            return
+        if is_size(node):
+            self.values[node] = self._size(node)
+            return
+        arguments += [each for each in node.all_input_nodes if self.values.get(each) is COMPUTED]
+        if arguments:
+            self._refuse(node, f"'{arguments[0].name}' cannot be computed here")
+            return
         try:
             self.values[node] = self._converted(node)
         except Refused as refused:
@@ -246,25 +291,29 @@ class FxImporter:
             self._refuse(node, error.diagnostics[0].message)
 
     def _refuse(self, node: Any, reason: str) -> None:
-        self.refused.append(Diagnostic(f"{node.target}: {reason}", self.location(node)))
-        self.values[node] = UNSUPPORTED
+        self.refused[node] = Diagnostic(f"{node.target}: {reason}", self.location(node))
+        self.values[node] = self._cut(node.name, node.meta.get("val")) if self.cuts else UNSUPPORTED
+
+    def _cut(self, name: str, value: Any) -> Any:
+        """Returns parameters for the results of a node."""
+        if isinstance(value, list | tuple):
+            return [self._cut(f"{name}_{k}", each) for k, each in enumerate(value)]
+        return UNSUPPORTED if foreign(value) else self._parameter(name, value)
 
     def _converted(self, node: Any) -> Any:
         target = node.target
         if target is python_operator.getitem:
             return self._value(node.args[0])[node.args[1]]
+        reason = foreign(node.meta.get("val"))
+        if reason is not None:
+            raise Refused(f"its result {reason}")
         if target in _ARITHMETIC:
             return self._arithmetic(target, [self._value(each) for each in node.args])
         schema = getattr(target, "_schema", None)
         if schema is None:
-            found = self._symbolic(node)
-            if found is not None:
-                return found
             raise Refused("there is no such operator here")
         namespace, _, name = schema.name.partition("::")
-        if namespace != "aten" or not is_converted(name):
-            if name.startswith(("_assert", "sym_constrain")):
-                return None
+        if namespace not in ("aten", "prims") or not is_converted(name):
             raise Refused("there is no such operator here")
         it = FxNode(self, node, name, schema.overload_name)
         arguments = self._bound(schema, node)
@@ -276,11 +325,25 @@ class FxImporter:
             value = converter(it, *arguments.values())
         return self._typed(it, value)
 
-    def _symbolic(self, node: Any) -> Any:
-        """Returns a function of symbolic numbers, where torch knows its value as a size."""
-        value = node.meta.get("val")
-        known = self.extent(value) if hasattr(value, "node") and hasattr(value.node, "expr") else value
-        return known if isinstance(known, int | float) else None
+    def _size(self, node: Any) -> Any:
+        """Returns a number that is computed from sizes; COMPUTED where only torch can compute it."""
+        torch = require_torch()
+        value = node.meta["val"]
+        if not isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
+            return value
+        arguments = [self._value(each) for each in node.args]
+        if any(each is COMPUTED or each is UNSUPPORTED for each in arguments):
+            return COMPUTED
+        if node.target in _ARITHMETIC:
+            return self._arithmetic(node.target, arguments)
+        if isinstance(value, torch.SymInt):
+            known = self.extent(value)
+            if isinstance(known, int):
+                return known
+        try:
+            return self._converted(node)
+        except Refused:
+            return COMPUTED
 
     def _arithmetic(self, target: Callable[..., Any], arguments: Sequence[Any]) -> Any:
         if not any(isinstance(each, SSAValue) for each in arguments):

@@ -50,14 +50,13 @@ class FxNode:
         return value[index] if isinstance(value, list | tuple) else value
 
     def dtype(self, index: int = 0) -> str:
-        """Returns the dtype of a result. Raises Refused for one that Relay does not have."""
+        """Returns the dtype of a result."""
         return self.named(self.result(index).dtype)
 
     def named(self, dtype: Any) -> str:
-        """Returns a torch dtype's name. Raises Refused for one that Relay does not have."""
+        """Returns a torch dtype's name; results of dtypes that Relay does not have are refused before."""
         name = dtype_name(dtype)
-        if name is None:
-            raise Refused(f"tensors of {dtype} cannot be computed here")
+        assert name is not None
         return name
 
     def uses(self, index: int) -> bool:

@@ -17,14 +17,14 @@ def attention(
     node: FxNode, query: SSAValue, key: SSAValue, value: SSAValue, mask: SSAValue | None = None, dropout: float = 0.0,
     causal: bool = False, scale: Any = None, shares_heads: bool = False,
 ) -> SSAValue:  # fmt: skip
-    """Returns softmax(Q·Kᵀ · scale + mask)·V; a mask of bool tells which keys a query may see."""
+    """Returns softmax(Q·Kᵀ · scale + mask)·V; a mask of bool tells which keys a query may see.
+
+    The result of a query that sees no key is 0.
+    """
     if dropout:
         raise node.draws()
     b = node.builder
     dtype = b.dtype(query)
-    width = b.extents(query)[-1]
-    if not isinstance(width, int):
-        raise node.refuse("heads of open sizes cannot be computed here")
     rank = node.rank(query)
     heads = b.extents(query)[-3] if rank > 2 else 1
     if shares_heads:
@@ -38,9 +38,7 @@ def attention(
     else:
         q, k, v = (each if rank == 3 else node.call("expand_dims", each, axis=0) for each in (query, key, value))
     scores = node.call("nn.batch_matmul", q, k, transpose_b=True)
-    factor = 1 / sqrt(width) if scale is None else float(scale)
-    if factor != 1:
-        scores = node.call("multiply", scores, b.constant(factor, dtype))
+    scores = _scaled(node, scores, query, scale)
     rows, columns = b.extents(query)[-2], b.extents(key)[-2]
     if mask is not None or rank < 3:
         scores = _unmerged(node, scores, query, [rows, columns])
@@ -55,7 +53,23 @@ def attention(
     if mask is not None or rank < 3:
         weights = _merged(node, weights) if rank > 2 else node.call("expand_dims", weights, axis=0)
     found = node.call("nn.batch_matmul", weights, v, transpose_b=False)
-    return _unmerged(node, found, query, [rows, b.extents(value)[-1]])
+    found = _unmerged(node, found, query, [rows, b.extents(value)[-1]])
+    if mask is None:
+        return found
+    sees = mask if b.dtype(mask) == "bool" else node.call("greater", mask, b.constant(-inf, b.dtype(mask)))
+    return node.call("where", node.call("any", sees, axis=[-1], keepdims=True), found, b.constant(0, dtype))
+
+
+def _scaled(node: FxNode, scores: SSAValue, query: SSAValue, scale: Any) -> SSAValue:
+    """Multiplies by a factor: without one, by one over the root of the width of a head."""
+    b = node.builder
+    dtype = b.dtype(query)
+    width = b.extents(query)[-1]
+    if scale is None and not isinstance(width, int):
+        root = node.call("rsqrt", node.cast(node.size_of(query, node.rank(query) - 1), "float32"))
+        return node.call("multiply", scores, node.cast(root, dtype))
+    factor = 1 / sqrt(int(str(width))) if scale is None else float(scale)
+    return scores if factor == 1 else node.call("multiply", scores, b.constant(factor, dtype))
 
 
 def _merged(node: FxNode, value: SSAValue) -> SSAValue:
@@ -107,4 +121,5 @@ def flash_attention(
     mask: SSAValue | None = None, scale: Any = None,
 ) -> list[SSAValue | None]:  # fmt: skip
     """Returns the attention; the logarithms of sums are not computed."""
-    return [attention(node, query, key, value, mask, dropout, causal, scale), None]
+    heads, groups = (node.builder.extents(each)[-3] for each in (query, key))
+    return [attention(node, query, key, value, mask, dropout, causal, scale, heads != groups), None]

@@ -35,7 +35,7 @@ def full_like(node: FxNode, x: SSAValue, value: Any, *_: Any) -> SSAValue:
     return filled(node, [node.size_of(x, axis) for axis in range(node.rank(x))], value)
 
 
-@operator("empty", "empty_strided")
+@operator("empty", "empty_strided", "empty_permuted")
 def empty(node: FxNode, size: Sequence[Any], *_: Any) -> SSAValue:
     """Creates zeros: elements that are not set may be any."""
     return filled(node, size, 0)

@@ -11,7 +11,7 @@ from ..node import FxNode
 from ..registry import operator
 
 
-@operator("_to_copy", "to")
+@operator("_to_copy", "to", "convert_element_type")
 def to_copy(node: FxNode, x: SSAValue, *_: Any) -> SSAValue:
     """Converts to another dtype; memory formats and devices do not count."""
     return node.cast(x, node.dtype())

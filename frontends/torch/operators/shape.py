@@ -118,8 +118,10 @@ def stack(node: FxNode, tensors: Sequence[SSAValue], dim: int = 0) -> SSAValue:
 
 @operator("split_with_sizes", "split")
 def split(node: FxNode, x: SSAValue, sizes: Any, dim: int = 0) -> list[SSAValue]:
-    """Cuts a tensor into parts."""
+    """Cuts a tensor into parts; of a size that is computed, the last part may be smaller."""
     axis = dim % node.rank(x)
+    if isinstance(sizes, SSAValue):
+        sizes = [sizes] * len(node.fx.meta["val"])
     if isinstance(sizes, int):
         sizes = [part.shape[axis] for part in node.fx.meta["val"]]
     if len(sizes) == 1:

@@ -13,6 +13,7 @@ pytestmark = pytest.mark.extra
 torch = library("torch", "torch")
 nn = torch.nn
 
+from mirstack.api.torch import program  # noqa: E402
 from mirstack.api.torch.backend import mirstack  # noqa: E402
 
 
@@ -93,3 +94,125 @@ def test_training_is_left_to_torch_with_a_warning() -> None:
     with pytest.warns(UserWarning, match="the backend mirstack compiles inference alone"):
         compiled(x).sum().backward()
     assert model[0].weight.grad is not None
+
+
+class Cache(nn.Module):
+    """Keeps the last rows in a buffer, which each call writes to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("rows", torch.zeros(2, 8, 4))
+
+    def forward(self, x: Any, place: Any) -> Any:
+        self.rows.index_copy_(1, place, x[:, None])
+        return self.rows.sum(1)
+
+
+def count_programs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Returns a list that gets an element for each program that is compiled."""
+    found: list[int] = []
+    read = program.Program.read
+
+    def counted(self: Any) -> None:
+        found.append(len(self.places))
+        read(self)
+
+    monkeypatch.setattr(program.Program, "read", counted)
+    return found
+
+
+def test_buffers_that_calls_write_to_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = count_programs(monkeypatch)
+    model, other = Cache(), Cache()
+    compiled = torch.compile(model, backend=mirstack, fullgraph=True)
+    with torch.no_grad():
+        for place in range(4):
+            x, index = torch.randn(2, 4), torch.tensor([place])
+            close(compiled(x, index), other(x, index))
+    close(model.rows, other.rows)
+    assert count == [0]
+
+
+def test_a_parameter_that_changes_often_becomes_an_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = count_programs(monkeypatch)
+    model = nn.Linear(4, 4)
+    compiled = torch.compile(model, backend=mirstack, fullgraph=True)
+    with torch.no_grad():
+        for _ in range(6):
+            model.weight.add_(1.0)
+            x = torch.randn(2, 4)
+            close(compiled(x), model(x))
+    assert count == [2, 2, 2, 1]
+
+
+def test_statistics_of_batches_in_training_mode() -> None:
+    model, other = nn.BatchNorm2d(3).train(), nn.BatchNorm2d(3).train()
+    compiled = torch.compile(model, backend=mirstack, fullgraph=True)
+    with torch.no_grad():
+        for _ in range(2):
+            x = torch.randn(2, 3, 4, 4)
+            close(compiled(x), other(x))
+    close(model.running_var, other.running_var)
+    assert int(model.num_batches_tracked) == 2
+
+
+class Masked(nn.Module):
+    """Attends in layers that torch has a kernel of its own for."""
+
+    def __init__(self, norm_first: bool) -> None:
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(
+            8, 2, 16, batch_first=True, norm_first=norm_first, activation="gelu" if norm_first else "relu"
+        )
+        self.layers = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+
+    def forward(self, x: Any, mask: Any, padding: Any) -> Any:
+        return self.layers(x, mask), self.layers(x, src_key_padding_mask=padding), self.layers(x, mask, padding)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_transformer_encoder(norm_first: bool) -> None:
+    model = Masked(norm_first).eval()
+    mask = torch.triu(torch.ones(5, 5), 1).bool()
+    padding = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+    with torch.no_grad():
+        x = torch.randn(2, 5, 8)
+        got = torch.compile(model, backend=mirstack, fullgraph=True)(x, mask, padding)
+        for a, b in zip(got, model(x, mask, padding), strict=True):
+            close(a, b)
+
+
+def attend(*tensors: Any, **options: Any) -> Any:
+    return nn.functional.scaled_dot_product_attention(*tensors, **options)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda q, k: attend(q, k, k, enable_gqa=True, scale=0.3),
+        lambda q, k: attend(q, q, q, torch.zeros(2, 1, 6, 6).bool()),
+        lambda q, k: attend(q, q, q, torch.full((6, 6), float("-inf")).triu(-1)),
+        lambda q, k: [each * 2 for each in q.chunk(2, 2)],
+        lambda q, k: nn.functional.adaptive_max_pool2d(q, (3, 5), return_indices=True),
+        lambda q, k: nn.functional.normalize(q, dim=-1) * torch.tensor(2.0),
+        lambda q, k: (q.std(1), q.flatten(2).unfold(2, 3, 2), torch.bucketize(q, torch.tensor([-1.0, 0.0, 1.0]))),
+        lambda q, k: nn.functional.bilinear(q, q, torch.ones(3, 8, 8)),
+    ],
+)
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.filterwarnings("ignore:the backend mirstack leaves operators to torch")
+def test_functions(function: Any, dynamic: bool) -> None:
+    q, k = torch.randn(2, 4, 6, 8), torch.randn(2, 2, 7, 8)
+    with torch.no_grad():
+        got = torch.compile(function, backend=mirstack, fullgraph=True, dynamic=dynamic)(q, k)
+        want = function(q, k)
+    for a, b in zip(got, want, strict=True) if isinstance(want, tuple | list) else [(got, want)]:
+        close(a, b)
+
+
+def test_an_option_that_there_is_not() -> None:
+    with pytest.raises(
+        Exception,
+        match=r"the backend mirstack has no option 'thread'; its options are those of mirstack.compile: .*threads",
+    ):
+        torch.compile(network(), backend=mirstack, options={"thread": 1})(torch.randn(2, 8))

@@ -1,0 +1,132 @@
+"""Defines a graph of core ATen operators as it runs: compiled, or in parts some of which torch runs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...frontends.torch.importer import Fixed, import_graph, refused_nodes
+from ...frontends.torch.tensors import to_numpy, to_torch
+from ...support.diagnostics import MirError
+from .parts import Part, Parts, parts_of
+
+CONSTANT_CHANGES = 2
+"""How often a parameter or buffer that was written to is compiled in again."""
+
+SHOWN_REASONS = 10
+"""Of more operators that torch runs, the warning tells the number."""
+
+
+def compiled_graph(module: Any, bound: Mapping[int, Any], options: Mapping[str, Any]) -> Callable[..., list[Any]]:
+    """Returns a graph compiled; of one with operators that cannot be imported the parts without them.
+
+    A warning lists the operators that torch runs.
+    """
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+    # While a graph is compiled torch takes each tensor for one without data; constants have data.
+    with unset_fake_temporarily():
+        program = Program(module, bound, options)
+        try:
+            program.read()
+        except MirError:
+            return _in_parts(module, bound, options)
+        program.compile()
+        return program
+
+
+def _in_parts(module: Any, bound: Mapping[int, Any], options: Mapping[str, Any]) -> Parts:
+    reasons = dict(refused_nodes(module, "graph", bound))
+    places = {node: place for place, node in enumerate(n for n in module.graph.nodes if n.op == "placeholder")}
+    found: list[tuple[Part, Callable[..., Sequence[Any]]]] = []
+    for part in parts_of(module, reasons):
+        run: Callable[..., Sequence[Any]] = part.module
+        if part.is_compiled:
+            own = {k: bound[places[node]] for k, node in enumerate(part.inputs) if places.get(node, -1) in bound}
+            run = Program(part.module, own, options)
+            run.read()
+            run.compile()
+        found.append((part, run))
+    _warn(list(dict.fromkeys(reasons.values())))
+    return Parts(module, found)
+
+
+def _warn(reasons: Sequence[str]) -> None:
+    shown = list(reasons[:SHOWN_REASONS])
+    if len(reasons) > len(shown):
+        shown.append(f"{len(reasons) - len(shown)} more")
+    warnings.warn(
+        f"the backend mirstack leaves operators to torch, and compiles the parts between them: {'; '.join(shown)}",
+        stacklevel=2,
+    )
+
+
+class Program:
+    """A compiled graph, called with Dynamo's tensors and numbers; it returns a list of them."""
+
+    def __init__(self, module: Any, bound: Mapping[int, Any], options: Mapping[str, Any]):
+        self.module, self.options = module, options
+        self.places = list(bound)
+        self.tensors = [bound[place] for place in self.places]
+        self.changes = [0] * len(self.places)
+
+    def read(self) -> None:
+        """Imports the graph with the bound tensors as they are.
+
+        Raises MirError with all nodes that cannot be imported.
+        """
+        self.versions = [_version(tensor) for tensor in self.tensors]
+        graph = import_graph(self.module, "graph", dict(zip(self.places, self.tensors, strict=True)))
+        self.imported, self.parameters, self.results = graph.module, graph.parameters, graph.results
+
+    def compile(self) -> None:
+        """Compiles what was imported."""
+        from ..compile import compile
+
+        self.program = None if self.imported is None else compile(self.imported, **self.options)
+        self.imported = None
+
+    def __call__(self, *inputs: Any) -> list[Any]:
+        """Runs the graph. Compiles it again where a parameter was replaced or written to."""
+        if self.places:
+            self._check(inputs)
+        if self.program is None:
+            return [each.value for each in self.results]
+        found = self.program(*[_array(inputs[place]) for place in self.parameters])
+        if not isinstance(found, tuple):
+            return [each.value if isinstance(each, Fixed) else to_torch(found) for each in self.results]
+        return [each.value if isinstance(each, Fixed) else to_torch(found[each]) for each in self.results]
+
+    def _check(self, inputs: Sequence[Any]) -> None:
+        for place, tensor, version in zip(self.places, self.tensors, self.versions, strict=True):
+            given = inputs[place]
+            if given is not tensor or _version(given) != version:
+                self._rebind(inputs)
+                return
+
+    def _rebind(self, inputs: Sequence[Any]) -> None:
+        """Compiles again with the tensors as they are now.
+
+        One that changes often becomes a parameter of the program.
+        """
+        kept: dict[int, Any] = {}
+        changes: list[int] = []
+        for place, tensor, version, changed in zip(self.places, self.tensors, self.versions, self.changes, strict=True):
+            given = inputs[place]
+            now = changed + (given is not tensor or _version(given) != version)
+            if now <= CONSTANT_CHANGES:
+                kept[place] = given
+                changes.append(now)
+        self.places, self.tensors, self.changes = list(kept), list(kept.values()), changes
+        self.read()
+        self.compile()
+
+
+def _version(tensor: Any) -> int:
+    """Counts the writes to a tensor; of tensors made in inference mode torch knows none."""
+    return 0 if tensor.is_inference() else tensor._version
+
+
+def _array(value: Any) -> Any:
+    return to_numpy(value) if hasattr(value, "dtype") else value

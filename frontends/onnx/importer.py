@@ -30,9 +30,10 @@ from .model import require_onnx
 from .node import Misfit, Node, RanksDiffer, Refused
 from .operator_rules import apply_rules, ruled_operators
 from .operators.control_flow import guarded, merge
+from .ordering import in_order
 from .protos import attribute_value, constant_array, element_dtype
 from .registry import find_converter
-from .values import EmptyOptional, SequenceValue, Value
+from .values import EmptyOptional, OpenSequence, SequenceValue, Value
 
 SHOWN_NODES = 50
 """Of more nodes that cannot be imported, an error tells the number."""
@@ -123,6 +124,15 @@ class ModelImporter:
                 names += [f"{each.name}.{place}" for place in range(len(found.items))]
             elif isinstance(found, EmptyOptional):
                 continue
+            elif isinstance(found, OpenSequence):
+                raise MirError(
+                    Diagnostic(
+                        f"output '{each.name}' is a sequence whose length is known only at run time",
+                        self.location(""),
+                    ).with_note(
+                        "a program returns a known number of tensors; ConcatFromSequence makes one of a sequence"
+                    )
+                )
             else:
                 raise MirError(Diagnostic(f"output '{each.name}' is not computed by any node", self.location("")))
         builder.location = node_loc(self.file, "")
@@ -204,7 +214,7 @@ class GraphImporter:
         """Converts the initializers and nodes of a `GraphProto`, in order."""
         self._initializers(graph)
         names = [each.name for each in graph.output]
-        differ = self._convert_nodes(graph.node)
+        differ = self._convert_nodes(in_order(graph.node))
         if differ is None:
             return
         try:
@@ -310,7 +320,7 @@ class GraphImporter:
 
         inner = GraphImporter(self.model, builder, self.opsets, self)
         inner._initializers(graph)
-        return inner.finish(graph.node, [each.name for each in graph.output], follow)
+        return inner.finish(in_order(graph.node), [each.name for each in graph.output], follow)
 
     def _initializers(self, graph: Any) -> None:
         for tensor in graph.initializer:
@@ -419,7 +429,7 @@ class GraphImporter:
         converter = find_converter(node.domain, node.op_type, node.opset)
         if converter is not None:
             found = converter(node)
-            return [found] if isinstance(found, SSAValue | SequenceValue | EmptyOptional) else found
+            return [found] if isinstance(found, SSAValue | SequenceValue | OpenSequence | EmptyOptional) else found
         return self._inlined(node)
 
     def defaults(self, node: Node) -> Mapping[str, Any]:
@@ -453,7 +463,7 @@ class GraphImporter:
             if value is not None:
                 inner.values[name] = value
         refused = len(self.model.refused)
-        for proto in function.node:
+        for proto in in_order(function.node):
             if any(each and inner.lookup(each) is None for each in proto.input) and _is_of_missing(
                 proto, function, node
             ):

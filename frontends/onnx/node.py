@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 from ..common.graph_builder import GraphBuilder
 from ..common.refusal import Refused
-from .values import EmptyOptional, SequenceValue, Value
+from .values import EmptyOptional, OpenSequence, SequenceValue, Value
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,9 +79,22 @@ class Node:
         return [self[index] for index in range(len(self.inputs))]
 
     def sequence(self, index: int) -> SequenceValue:
-        """Returns the sequence that is input `index`. Raises Refused for anything else."""
+        """Returns the sequence that is input `index`.
+
+        Raises Refused for anything else, and where its length is open.
+        """
+        value = self.any_sequence(index)
+        if isinstance(value, OpenSequence):
+            raise Refused("the length of the sequence must be known, not computed at run time")
+        return value
+
+    def any_sequence(self, index: int) -> SequenceValue | OpenSequence:
+        """Returns the sequence of known or open length that is input `index`.
+
+        Raises Refused for anything else.
+        """
         value = self.inputs[index] if index < len(self.inputs) else None
-        if not isinstance(value, SequenceValue):
+        if not isinstance(value, SequenceValue | OpenSequence):
             raise Refused(f"input {index} is not a sequence")
         return value
 
@@ -156,6 +169,6 @@ class Node:
 def only_tensors(values: Sequence[Value | None]) -> list[SSAValue]:
     """Returns values that are known to be tensors. Raises Refused otherwise."""
     for value in values:
-        if value is None or isinstance(value, SequenceValue | EmptyOptional):
+        if value is None or isinstance(value, SequenceValue | OpenSequence | EmptyOptional):
             raise Refused("an input or an output is a sequence or an optional; it must be a tensor")
     return cast("list[SSAValue]", list(values))

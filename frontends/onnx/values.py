@@ -1,4 +1,4 @@
-"""Defines the values of names in ONNX graphs: tensors, sequences of static length, empty optionals."""
+"""Defines the values of names in ONNX graphs: tensors, sequences, empty optionals."""
 
 from __future__ import annotations
 
@@ -18,8 +18,17 @@ class SequenceValue:
 
 
 @dataclass(frozen=True)
+class OpenSequence:
+    """A sequence whose length is known at run time only: tensors of one shape, rows along axis 0."""
+
+    rows: SSAValue
+    appended: tuple[SSAValue, ...] = ()
+    """Tensors that follow the rows."""
+
+
+@dataclass(frozen=True)
 class EmptyOptional:
     """An optional without a value; one that has a value is this value."""
 
 
-Value: TypeAlias = "SSAValue | SequenceValue | EmptyOptional"
+Value: TypeAlias = "SSAValue | SequenceValue | OpenSequence | EmptyOptional"

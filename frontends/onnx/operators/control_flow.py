@@ -12,9 +12,8 @@ function that calls itself, or one in halves (`divided_loop.py`) where results o
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias, cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
@@ -26,8 +25,9 @@ from ....passes.relay.common import guards
 from ...common.divided_loop import DividedLoop, Iteration
 from ...common.graph_builder import GraphBuilder
 from ..node import Misfit, Node, RanksDiffer, Refused, only_tensors
+from ..open_sequences import Body, Step, no_rows, with_equal_structure, without_sequences
 from ..registry import operator
-from ..values import EmptyOptional, SequenceValue, Value
+from ..values import EmptyOptional, OpenSequence, SequenceValue, Value
 
 MOST_UNROLLED = 512
 """Nodes that an unrolled loop comes to at most; a loop of sequences may come to `MOST_OF_SEQUENCES`."""
@@ -52,11 +52,12 @@ def if_(node: Node) -> Sequence[Value | None]:
         values = node.importer.subgraph(branches[0 if found else 1])
         return _restored(values, [guarded(builder, each, condition, found) for each in _flat(values)[0]])
     values = found
+    with_equal_structure(inner, values)
     flat = [_flat(each) for each in values]
     if flat[0][1] != flat[1][1]:
         raise node.refuse(
             "one branch returns another kind of value than the other: a tensor, a sequence of some length, or an optional",
-            "the length of a sequence must not depend on a condition that is computed at run time, nor whether an optional has a value",
+            "what kind of value there is must not depend on a condition that is computed at run time",
         )
     tensors = [found for found, _ in flat]
     if not tensors[0]:
@@ -157,7 +158,10 @@ def _shape(value: SSAValue) -> tuple[int, ...]:
 
 
 def _flat(values: Sequence[Value]) -> tuple[list[SSAValue], list[int | None]]:
-    """Returns the tensors of values, and the length of each sequence, -1 of an empty optional."""
+    """Returns the tensors of values, and what each value is.
+
+    That is the length of a sequence, -1 of an empty optional, -2 and less of an open sequence, None of a tensor.
+    """
     tensors: list[SSAValue] = []
     structure: list[int | None] = []
     for value in values:
@@ -165,6 +169,9 @@ def _flat(values: Sequence[Value]) -> tuple[list[SSAValue], list[int | None]]:
             case SequenceValue():
                 tensors += value.items
                 structure.append(len(value.items))
+            case OpenSequence():
+                tensors += [value.rows, *value.appended]
+                structure.append(-2 - len(value.appended))
             case EmptyOptional():
                 structure.append(-1)
             case _:
@@ -182,6 +189,10 @@ def _restored(values: Sequence[Value], tensors: Sequence[SSAValue]) -> list[Valu
             case SequenceValue():
                 found.append(SequenceValue(tuple(left[: len(value.items)]), value.dtype))
                 del left[: len(value.items)]
+            case OpenSequence():
+                count = 1 + len(value.appended)
+                found.append(OpenSequence(left[0], tuple(left[1:count])))
+                del left[:count]
             case EmptyOptional():
                 found.append(value)
             case _:
@@ -190,19 +201,6 @@ def _restored(values: Sequence[Value], tensors: Sequence[SSAValue]) -> list[Valu
 
 
 # Loops -------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Step:
-    """The values that an iteration computes; `condition` is that of the next one, None for true."""
-
-    condition: SSAValue | None
-    carried: list[Value]
-    scans: list[SSAValue]
-
-
-Body: TypeAlias = "Callable[[GraphBuilder, SSAValue, Sequence[Value]], Step]"
-"""Builds an iteration from its number and the carried values."""
 
 
 @operator("Loop")
@@ -253,10 +251,8 @@ def run_loop(
         if found is not None:
             return found
     if sequences:
-        raise node.refuse(
-            "a sequence or an optional is carried through a loop whose number of iterations is known only at run time",
-            "the length of a sequence must be known when the model is imported",
-        )
+        tensors = without_sequences(node, carried, body)
+        return tensors.restore(_recursive(node, trips, start, tensors.carried, tensors.body))
     return _recursive(node, trips, start, only_tensors(carried), body)
 
 
@@ -339,7 +335,7 @@ def _divided(
         found = body(within, number, values)
         return Iteration(found.condition, only_tensors(found.carried), found.scans)
 
-    empty = [_no_rows(builder, each) for each in first.scans]
+    empty = [no_rows(builder, each) for each in first.scans]
     ends = trips is None or not all(_always(builder, each) for each in (start, first.condition))
     loop = DividedLoop(builder, step, types, empty, conditional=ends)
     return [*itertools.chain(*loop.run(carried, trips, start))]
@@ -385,14 +381,6 @@ def _settled(
                 step = body(builder, builder.integers(0), carried)
             return list(types), step
         types = cast("list[TensorType[Attribute]]", common)
-
-
-def _no_rows(builder: GraphBuilder, row: SSAValue) -> SSAValue:
-    """Returns a tensor of no rows of the shape of one."""
-    if DYNAMIC_INDEX not in _shape(row):
-        return builder.constant(np.zeros((0, *_shape(row))), builder.dtype(row))
-    shape = builder.call("concatenate", builder.tuple([builder.integers([0]), builder.shape_tensor(row)]), axis=0)
-    return builder.call("dyn.zeros", shape, dtype=builder.dtype(row))
 
 
 # Scan --------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,7 @@
-"""Converts ONNX operators on sequences and optionals: their structure is known on import."""
+"""Converts ONNX operators on sequences and optionals.
+
+Their structure is known on import; sequences of tensors of one shape may be of any length (`open_sequences.py`).
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ from xdsl.ir import SSAValue
 
 from ....support.text import counted
 from ..node import Node, only_tensors
+from ..open_sequences import rows_of
 from ..protos import element_dtype
 from ..registry import operator
-from ..values import EmptyOptional, SequenceValue, Value
+from ..values import EmptyOptional, OpenSequence, SequenceValue, Value
 from .shape import split_into
 
 
@@ -38,7 +42,12 @@ def sequence_empty(node: Node) -> Value:
 @operator("SequenceInsert", since=11)
 def sequence_insert(node: Node) -> Value:
     """Converts `SequenceInsert`, at the end where no position is given."""
-    items = list(node.sequence(0).items)
+    sequence = node.any_sequence(0)
+    if isinstance(sequence, OpenSequence):
+        if node.has(2):
+            raise node.refuse("a sequence whose length is known only at run time takes tensors at its end alone")
+        return OpenSequence(sequence.rows, (*sequence.appended, node[1]))
+    items = list(sequence.items)
     items.insert(_position(node, 2, len(items), len(items)), node[1])
     return SequenceValue(tuple(items))
 
@@ -57,21 +66,31 @@ def sequence_erase(node: Node) -> Value:
 @operator("SequenceAt", since=11)
 def sequence_at(node: Node) -> Value:
     """Converts `SequenceAt`; a position that is computed selects from a stack of tensors of one type."""
-    items = node.sequence(0).items
+    sequence = node.any_sequence(0)
+    if isinstance(sequence, OpenSequence):
+        return _at(node, rows_of(node.builder, sequence))
+    items = sequence.items
     if not items:
         raise node.refuse("the sequence is empty")
     if node.builder.array(node[1]) is not None:
         return items[_position(node, 1, len(items), len(items) - 1)]
     if any(item.type != items[0].type for item in items):
         raise node.refuse("the position must be constant, not computed at run time: the tensors differ in type")
-    stack = node.call("stack", node.builder.tuple(items), axis=0)
-    return node.call("take", stack, node.builder.reshape(node[1], []), axis=0, mode="wrap")
+    return _at(node, node.call("stack", node.builder.tuple(items), axis=0))
+
+
+def _at(node: Node, rows: SSAValue) -> SSAValue:
+    """Returns the row at a position that is computed; a negative one counts from the end."""
+    return node.call("take", rows, node.builder.reshape(node[1], []), axis=0, mode="wrap")
 
 
 @operator("SequenceLength", since=11)
 def sequence_length(node: Node) -> Value:
-    """Converts `SequenceLength` to a constant."""
-    return node.builder.integers(len(node.sequence(0).items))
+    """Converts `SequenceLength`, to a constant where it is known."""
+    sequence = node.any_sequence(0)
+    if isinstance(sequence, OpenSequence):
+        return node.builder.size(rows_of(node.builder, sequence), 0)
+    return node.builder.integers(len(sequence.items))
 
 
 @operator("SplitToSequence", since=11)
@@ -80,6 +99,11 @@ def split_to_sequence(node: Node) -> Value:
     builder, x = node.builder, node[0]
     axis = node.axis(node.rank(0), 0)
     size = builder.extents(x)[axis]
+    if not isinstance(size, int) and not node.has(1):
+        rank = node.rank(0)
+        order = [axis, *(each for each in range(rank) if each != axis)]
+        rows = builder.call("transpose", x, axes=order) if axis else x
+        return OpenSequence(builder.call("expand_dims", rows, axis=1 + axis) if node.attr("keepdims", 1) else rows)
     if not isinstance(size, int):
         raise node.refuse(f"axis {axis}, which is split, must have a known size, not an open one")
     if not node.has(1):
@@ -98,14 +122,27 @@ def split_to_sequence(node: Node) -> Value:
 @operator("ConcatFromSequence", since=11)
 def concat_from_sequence(node: Node) -> Value:
     """Converts `ConcatFromSequence`: along an axis, or along a new one."""
-    items = node.sequence(0).items
+    is_new = bool(node.attr("new_axis", 0))
+    sequence = node.any_sequence(0)
+    if isinstance(sequence, OpenSequence):
+        return _joined(node, rows_of(node.builder, sequence), is_new)
+    items = sequence.items
     if not items:
         raise node.refuse("the sequence is empty")
-    is_new = bool(node.attr("new_axis", 0))
     axis = node.axis(node.builder.rank(items[0]) + is_new)
     if len(items) == 1 and not is_new:
         return items[0]
     return node.call("stack" if is_new else "concatenate", node.builder.tuple(items), axis=axis)
+
+
+def _joined(node: Node, rows: SSAValue, is_new: bool) -> SSAValue:
+    """Moves the axis of the rows to where a new axis is wanted, or before the one that it is merged with."""
+    rank = node.builder.rank(rows)
+    axis = node.axis(rank if is_new else rank - 1)
+    order = list(range(1, rank))
+    order.insert(axis, 0)
+    moved = node.call("transpose", rows, axes=order) if axis else rows
+    return moved if is_new else node.call("reshape", moved, newshape=[*[0] * axis, -3, -2])
 
 
 @operator("SequenceMap", since=17)

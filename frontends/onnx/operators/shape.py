@@ -229,25 +229,33 @@ def slice_by_attributes(node: Node) -> SSAValue:
 @operator("Slice", since=10)
 def slice_(node: Node) -> SSAValue:
     """Converts `Slice`: static where the bounds are known or are the data's own sizes."""
-    count = length(node, node[1], "sliced axes")
-    steps = node.builder.integers([1] * count) if not node.has(4) else node[4]
-    if node.has(3) and node.builder.array(node[3]) is None:
-        rank = node.rank(0)
-        axes = counted_from_first(node, node[3], rank)
+    builder, rank = node.builder, node.rank(0)
+    given = [builder.extents(node[place])[0] for place in (1, 2, 3, 4) if node.has(place)]
+    count = next((each for each in given if isinstance(each, int)), None)
+    computed_axes = node.has(3) and builder.array(node[3]) is None
+    if computed_axes or count is None:
         bounds = [
-            node.call(
-                "scatter_elements",
-                node.builder.integers([default] * rank),
-                axes,
-                node.call("cast", bound, dtype="int64"),
-                axis=0,
-            )
-            for bound, default in ((node[1], 0), (node[2], FARTHEST), (steps, 1))
+            _of_every_axis(node, node.tensor(place), default) for place, default in ((1, 0), (2, FARTHEST), (4, 1))
         ]
         return sliced(node, node[0], list(range(rank)), *bounds)
+    starts, ends = (builder.reshape(node[place], [count]) for place in (1, 2))
+    steps = node[4] if node.has(4) else builder.integers([1] * count)
     axes = node.integers(3, "the axes")
-    axes = list(range(count)) if axes is None else checked_axes(node, axes, node.rank(0))
-    return sliced(node, node[0], axes, node[1], node[2], steps)
+    axes = list(range(count)) if axes is None else checked_axes(node, axes, rank)
+    return sliced(node, node[0], axes, starts, ends, builder.reshape(steps, [count]))
+
+
+def _of_every_axis(node: Node, bounds: SSAValue | None, default: int) -> SSAValue:
+    """Returns the bounds of all axes where the sliced axes, or their number, are computed."""
+    builder, rank = node.builder, node.rank(0)
+    defaults = builder.integers([default] * rank)
+    if bounds is None:
+        return defaults
+    bounds = node.call("cast", bounds, dtype="int64")
+    if node.has(3):
+        return node.call("scatter_elements", defaults, counted_from_first(node, node[3], rank), bounds, axis=0)
+    both = node.call("concatenate", builder.tuple([bounds, defaults]), axis=0)
+    return node.call("take", both, builder.integers(list(range(rank))), axis=0)
 
 
 def sliced(node: Node, x: SSAValue, axes: Sequence[int], begin: SSAValue, end: SSAValue, steps: SSAValue) -> SSAValue:

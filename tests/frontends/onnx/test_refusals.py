@@ -217,7 +217,7 @@ REFUSED: list[tuple[int, str, str, str]] = [
     (21, "float[2] x", "s = SequenceEmpty () y = SequenceErase (s)", "SequenceErase: the sequence is empty"),
     (21, "float[2] x", "s = SequenceEmpty () y = ConcatFromSequence <axis = 0> (s)",
      "ConcatFromSequence: the sequence is empty"),
-    (21, "float[n] x", "y = SplitToSequence (x)",
+    (21, "float[n] x", "a = Constant <value_int = 2> () y = SplitToSequence (x, a)",
      "SplitToSequence: axis 0, which is split, must have a known size, not an open one"),
     (21, "float[4] x", "a = Constant <value_int = 0> () y = SplitToSequence (x, a)",
      "SplitToSequence: the size of the parts is 0; it must be 1 or more"),
@@ -248,8 +248,24 @@ REFUSED: list[tuple[int, str, str, str]] = [
      "If: output 0 has different dtypes in the branches"),
     (21, "float[2] x, int64 m, bool c", "s = SequenceEmpty () "
      "y = Loop <body = b (int64 i, bool k, float[2] t) => (bool k2, float[2] t2) "
+     "{ k2 = Identity (k) t2 = Identity (t) }> (m, c, s)",
+     "Loop: a sequence that stays empty is carried through a loop"),
+    (21, "float[2] x, int64 m, bool c", "s = Optional <type = float[2]> () "
+     "y = Loop <body = b (int64 i, bool k, optional(float[2]) t) => (bool k2, optional(float[2]) t2) "
+     "{ k2 = Identity (k) t2 = Optional (t) }> (m, c, s)",
+     "Loop: an optional is carried through a loop whose number of iterations is known only at run time"),
+    (21, "float[2] x, int64 m, bool c", "s = SequenceEmpty () "
+     "y = Loop <body = b (int64 i, bool k, float[2] t) => (bool k2, float[2] t2) "
+     "{ k2 = Identity (k) t2 = Neg (x) }> (m, c, s)",
+     "Loop: an iteration or a branch returns something else in the place of a sequence"),
+    (21, "float[2] x, int64 m, bool c", "z = Flatten (x) s = SequenceConstruct (x, z) "
+     "y = Loop <body = b (int64 i, bool k, float[2] t) => (bool k2, float[2] t2) "
      "{ k2 = Identity (k) t2 = SequenceInsert (t, x) }> (m, c, s)",
-     "Loop: a sequence or an optional is carried through a loop whose number of iterations is known only at run time"),
+     "Loop: the length of a sequence is known only at run time, and its tensors must then be of one rank and dtype"),
+    (21, "float[2,n] x, bool c",
+     "y = If <then_branch = a () => (seq(float[2,n]) p) { p = SequenceEmpty () }, "
+     "else_branch = b () => (seq(float[2,n]) q) { q = SequenceConstruct (x) }> (c)",
+     "If: a sequence is empty in one branch, and in the other its tensors are of open sizes"),
     (21, "float[2] x, int64 m, bool c",
      "y = Loop <body = b (int64 i, bool k, float t) => (bool k2, float t2) { k2 = Identity (k) t2 = Flatten (t) }> (m, c, x)",
      "Loop: an iteration changes the rank or the dtype of a value that it carries"),

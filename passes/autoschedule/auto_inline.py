@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ...dialects import tir
 from ...dialects.arith import Analyzer
@@ -17,6 +17,7 @@ from .constant_matrices import selector_axes
 from .contraction import match_contraction
 from .elementwise import gathers
 from .loop_nests import attempt
+from .vector_axes import column_block
 
 CHEAP = 4
 """An expression of so few operations is computed again for each reader rather than stored."""
@@ -65,7 +66,9 @@ def _pays(block: tir.BlockOp) -> bool:
     # What is read anywhere in a table is read once.
     again = CHEAP if any(gathers(shape, axis) for axis in shape.spatial) else TWICE
     copies = again == TWICE and is_copy(block) and not branches and not _transposes(shape)
-    dear = (costly or shape.cost > CHEAP) and not copies
+    # Where blocks of columns are read in rows, the quotient that finds a block becomes a loop.
+    cost = _operations(shape) if column_block(shape) is not None else shape.cost
+    dear = (costly or cost > CHEAP) and not copies
     if len(readers) > 1 and dear and not _shared_out(shape, buffer, readers):
         return False
     for reader in readers:
@@ -89,6 +92,18 @@ def _pays(block: tir.BlockOp) -> bool:
         if len(reads) > 1 and (costly or shape.cost * len(reads) > limit):
             return False
     return True
+
+
+def _operations(shape: Shape) -> int:
+    """Returns the number of a block's operations, loads and stores, without those on indices."""
+    found: set[Operation] = set()
+    pending = [shape.stores[0].value]
+    while pending:
+        op = pending.pop().owner
+        if isinstance(op, Operation) and op not in found and not isinstance(op, tir.ConstOp):
+            found.add(op)
+            pending += () if isinstance(op, tir.LoadOp) else op.operands
+    return len(found) + 1
 
 
 def _shared_out(shape: Shape, buffer: SSAValue, readers: list[tir.BlockOp]) -> bool:

@@ -137,18 +137,17 @@ def vectorize_loop(sch: Schedule, loop: LoopRV, lanes: int, *, even: bool = True
 def parallelize(sch: Schedule, loops: list[LoopRV], work: int, target: Target) -> None:
     """Runs the outermost loops on threads where the work is worth it.
 
-    As many are fused as leave each thread several iterations.
+    As many are fused as leave each thread several iterations; of those of unknown length, which may be one, two.
     """
     if target.cores < 2 or work < PARALLEL_WORK or not loops:
         return
     chosen = [loops[0]]
-    turns = extent_of(sch, loops[0])
+    extents = [extent_of(sch, loops[0])]
     for loop in loops[1:]:
-        if turns is None or turns >= 4 * target.cores:
+        if extents.count(None) > 1 or prod(extent or 1 for extent in extents) >= 4 * target.cores:
             break
-        extent = extent_of(sch, loop)
         chosen.append(loop)
-        turns = None if extent is None else turns * extent
-    if turns == 1:
+        extents.append(extent_of(sch, loop))
+    if None not in extents and prod(extent or 1 for extent in extents) == 1:
         return
     sch.parallel(sch.fuse(*chosen) if len(chosen) > 1 else chosen[0])

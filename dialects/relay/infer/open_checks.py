@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,14 +35,40 @@ def open_checks(op: OperatorOp) -> list[OpenCheck]:
     """Returns the checks that a use of an operator needs at run time, each once, in its relation's order."""
     if not any(is_open(value.type) for value in op.args):
         return []
-    log: list[Comparison] = []
-    op.OPERATOR.relation(_OpenUse(op, op.attrs(), _OpenTypes(op.args, log)))
+    log, _ = related(op, _places(op))
     names = [name for argument in range(len(op.args)) for name in _names(op, argument)]
     return [
         OpenCheck(needed, f"{op.OPERATOR.name}: {_message(names, needed)}")
         for needed in dict.fromkeys(log)
         if needed.left != needed.right
     ]
+
+
+def related(
+    op: OperatorOp, shapes: Callable[[SSAValue], Sequence[Sequence[Size]]]
+) -> tuple[list[Comparison], Attribute]:
+    """Runs the type relation of a use on dimensions that are these sizes.
+
+    Returns the comparisons that it leaves to run time, and the result's type, of `OpenDim`s where the relation tells sizes.
+    """
+    types = _OpenTypes(op.args, shapes)
+    op.OPERATOR.relation(_OpenUse(op, op.attrs(), types))
+    return types.log, types.result or op.result.type
+
+
+def _places(op: OperatorOp) -> Callable[[SSAValue], list[list[Size]]]:
+    """Returns the function from an argument to its dimensions: a number, or its place among the arguments."""
+    found: dict[SSAValue, list[list[Size]]] = {}
+    leaf = 0
+    for value in op.args:
+        fields = tensor_leaves(value.type)
+        sizes = [
+            [Place(leaf + k, axis) if size == DYNAMIC_INDEX else size for axis, size in enumerate(field.get_shape())]
+            for k, field in enumerate(fields)
+        ]
+        found.setdefault(value, sizes)
+        leaf += len(fields)
+    return found.__getitem__
 
 
 def _message(names: Sequence[str], needed: Comparison) -> str:
@@ -179,32 +205,33 @@ class _Given:
 
 
 class _OpenTypes:
-    """The argument types, each `?` marked by its place."""
+    """The argument types, each `?` marked by its size, and the result's type; implements `relation.Types`."""
 
-    def __init__(self, values: Sequence[SSAValue], log: list[Comparison]):
+    def __init__(self, values: Sequence[SSAValue], shapes: Callable[[SSAValue], Sequence[Sequence[Size]]]):
         self.unifier = Unifier()
+        self.log: list[Comparison] = []
+        self.result: Attribute | None = None
         self._types: dict[SSAValue, Attribute] = {}
-        leaf = 0
         for value in values:
             type = value.type
             fields = type.types.data if isinstance(type, TupleType) else [type]
             if value not in self._types:
-                marked = [_marked(field, leaf + k, log) for k, field in enumerate(fields)]
+                sizes = shapes(value)
+                marked = [_marked(field, sizes[k], self.log) for k, field in enumerate(fields)]
                 self._types[value] = tuple_of(marked) if isinstance(type, TupleType) else marked[0]
-            leaf += len(fields)
 
     def type_of(self, value: SSAValue) -> Attribute:
         return self._types[value]
 
     def set_result(self, op: OperatorOp, type: Attribute) -> None:
-        """Does nothing: the result's type is known."""
+        """Keeps the result's type."""
+        self.result = type
 
 
-def _marked(type: Attribute, leaf: int, log: list[Comparison]) -> Attribute:
-    if not isinstance(type, TensorType):
+def _marked(type: Attribute, sizes: Sequence[Size], log: list[Comparison]) -> Attribute:
+    if not isinstance(type, TensorType) or DYNAMIC_INDEX not in type.get_shape():
         return type
-    shape = [OpenDim(Place(leaf, a), log) if d == DYNAMIC_INDEX else d for a, d in enumerate(type.get_shape())]
-    return TensorType(type.element_type, shape)
+    return TensorType(type.element_type, [size if isinstance(size, int) else OpenDim(size, log) for size in sizes])
 
 
 class _OpenUse(Use):

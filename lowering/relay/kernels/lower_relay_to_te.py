@@ -20,6 +20,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from ....dialects.relay import ir as relay
+from ....dialects.relay.infer.size_symbols import SizeSymbols
 from ....dialects.relay.operator import OperatorOp
 from ....passes.relay.fusion.fuse_ops import call_tir_instead, is_kernel, outline
 from ....passes.tir.buffers.param_strides import Strides
@@ -35,6 +36,8 @@ from .constant_arguments import Constants, constant_places, mark_constant_params
 
 CallStrides = dict[relay.CallOp, tuple[Strides, Strides]]
 """Of calls of kernels: the strides of their arguments, and of their results."""
+EqualSizes = dict[Operation, tuple[int, ...]]
+"""Of calls and operators: a number for each dimension `?` of their arguments, the same one for equal sizes."""
 
 MOST_NAMED = 6
 """A kernel's name lists at most this many operators."""
@@ -64,7 +67,20 @@ def _lower(module: ModuleOp, kernels: _Names, in_place: bool) -> None:
     for function in list(module.ops):
         if isinstance(function, relay.FuncOp):
             kept = share_storage(function) if in_place else set[Operation]()
-            _lower_body(function.body.block, kernels, kept, _strides(function, kept))
+            _lower_body(function.body.block, kernels, kept, _strides(function, kept), _equal_sizes(function))
+
+
+def _equal_sizes(function: relay.FuncOp) -> EqualSizes:
+    """Returns a number for each dimension `?` of the arguments of calls and operators."""
+    sizes = SizeSymbols(function)
+    found: EqualSizes = {}
+    for op in walk_ops(function):
+        if isinstance(op, OperatorOp | relay.CallOp):
+            values = op.arguments if isinstance(op, relay.CallOp) else op.operands
+            numbers = sizes.alike(dict.fromkeys(values) if isinstance(op, OperatorOp) else values)
+            if numbers:
+                found[op] = numbers
+    return found
 
 
 def _strides(function: relay.FuncOp, kept: set[Operation]) -> CallStrides:
@@ -88,8 +104,8 @@ class _Names:
         self.names = {name.data for op in module.ops if isinstance(name := op.properties.get("sym_name"), StringAttr)}
         self.numbers: dict[str, int] = {}
 
-    def kernel(self, function: relay.FnOp, calls: list[relay.CallOp], strides: Strides) -> str:
-        """Returns the name of the kernel of a Primitive function, for these calls on tensors of these strides."""
+    def kernel(self, function: relay.FnOp, calls: list[relay.CallOp], strides: Strides, alike: tuple[int, ...]) -> str:
+        """Returns the name of a Primitive function's kernel for calls of these strides and equal sizes."""
         return self._fresh_name(function)
 
     def _fresh_name(self, function: relay.FnOp) -> str:
@@ -107,19 +123,19 @@ class _Kernels(_Names):
         self.by_structure: dict[Hashable, str] = {}
         self.constants = Constants()
 
-    def kernel(self, function: relay.FnOp, calls: list[relay.CallOp], strides: Strides) -> str:
+    def kernel(self, function: relay.FnOp, calls: list[relay.CallOp], strides: Strides, alike: tuple[int, ...]) -> str:
         constant = frozenset[int].intersection(*(constant_places(call.arguments, self.constants) for call in calls))
-        key = (structure(function), constant, strides)
+        key = (structure(function), constant, strides, alike)
         name = self.by_structure.get(key)
         if name is None:
             name = self.by_structure[key] = self._fresh_name(function)
             from .te_kernel import te_kernel
 
-            self.module.body.block.add_ops(te_kernel(function, name, strides))
+            self.module.body.block.add_ops(te_kernel(function, name, strides, alike))
         return name
 
 
-def _lower_body(body: Block, kernels: _Names, kept: set[Operation], strides: CallStrides) -> None:
+def _lower_body(body: Block, kernels: _Names, kept: set[Operation], strides: CallStrides, sizes: EqualSizes) -> None:
     pending = [body]
     while pending:
         for op in list(pending.pop().ops):
@@ -127,27 +143,30 @@ def _lower_body(body: Block, kernels: _Names, kept: set[Operation], strides: Cal
                 case OperatorOp() if op in kept:
                     pass
                 case OperatorOp():
-                    outlined = outline([op]).callee.owner
+                    numbers = sizes.get(op, ())
+                    call = outline([op])
+                    outlined = call.callee.owner
                     assert isinstance(outlined, relay.FnOp)
-                    _lower_kernel(outlined, kernels, {})
+                    _lower_kernel(outlined, kernels, {}, {call: numbers})
                 case relay.FnOp() if is_kernel(op):
-                    _lower_kernel(op, kernels, strides)
+                    _lower_kernel(op, kernels, strides, sizes)
                 case _:
                     pending += [block for region in op.regions for block in region.blocks]
 
 
-def _lower_kernel(function: relay.FnOp, kernels: _Names, strides: CallStrides) -> None:
-    """Replaces a Primitive function by a TE function for each combination of strides of its calls."""
+def _lower_kernel(function: relay.FnOp, kernels: _Names, strides: CallStrides, sizes: EqualSizes) -> None:
+    """Replaces a Primitive function by a TE function for all calls of the same strides and equal sizes."""
     calls = _calls(function)
     _lift_tensors(function, calls)
-    alike: dict[Strides, list[relay.CallOp]] = {}
+    alike: dict[tuple[Strides, tuple[int, ...]], list[relay.CallOp]] = {}
     for call in calls:
         inputs, results = strides.get(call, ((), ()))
         # Constants that were lifted come last, and are compact.
         count = sum(len(leaves_of(value.type, value)) for value in call.arguments) if inputs or results else 0
-        alike.setdefault((*inputs, *[()] * (count - len(inputs)), *results), []).append(call)
-    for steps, chosen in alike.items():
-        name = kernels.kernel(function, chosen, steps)
+        steps = (*inputs, *[()] * (count - len(inputs)), *results)
+        alike.setdefault((steps, sizes.get(call, ())), []).append(call)
+    for (steps, numbers), chosen in alike.items():
+        name = kernels.kernel(function, chosen, steps, numbers)
         for call in chosen:
             call_tir_instead(call, name)
     erase_op(function)

@@ -5,7 +5,8 @@ come from the inputs; those of its results, and the two sides of every check tha
 by the shape function `NAME_shape` (TVM's FShapeFunc), which takes the kernel's inputs and writes one int64 for each.
 
 The kernel's attribute `mirstack.shape` describes it as data: `function` names the shape function, `operator` is the name of the
-kernel in messages, and `checks` lists what is compared; `variant` names a kernel for large sizes. The numbers come in this order: each
+kernel in messages, and `checks` lists what is compared; `variant` names a kernel for large sizes, and `view` says that the result is the
+first argument in another shape. The numbers come in this order: each
 size of the results that no input has, as it first occurs in their shapes; then the two sides of each check.
 """
 
@@ -57,6 +58,8 @@ class ShapeFunction:
     operator: str
     checks: tuple[Check, ...]
     variant: Variant | None = None
+    is_view: bool = False
+    """Whether the result has the elements of the first argument, in their order: it needs no memory, and the kernel does not run."""
 
     def to_attr(self) -> DictionaryAttr:
         """As a builtin attribute."""
@@ -68,6 +71,8 @@ class ShapeFunction:
             entries["variant"] = StringAttr(self.variant.name)
             entries["symbol"] = StringAttr(self.variant.symbol)
             entries["least"] = IntegerAttr(self.variant.least, i64)
+        if self.is_view:
+            entries["view"] = IntegerAttr(1, i64)
         return DictionaryAttr(entries)
 
     @staticmethod
@@ -92,7 +97,8 @@ class ShapeFunction:
         chosen: Variant | None = None
         if isinstance(variant, StringAttr) and isinstance(symbol, StringAttr) and isinstance(least, IntegerAttr):
             chosen = Variant(variant.data, symbol.data, least.value.data)
-        return ShapeFunction(name.data if isinstance(name, StringAttr) else None, operator.data, tuple(checks), chosen)
+        shape = name.data if isinstance(name, StringAttr) else None
+        return ShapeFunction(shape, operator.data, tuple(checks), chosen, "view" in data)
 
 
 class Sizes:

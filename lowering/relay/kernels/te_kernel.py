@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, DictionaryAttr, TensorType, Tup
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.relay import ir as relay
-from ....dialects.relay.infer.open_checks import open_checks
+from ....dialects.relay.infer.open_checks import is_open, open_checks
 from ....dialects.relay.operator import Compute, OperatorOp, OpPattern
 from ....dialects.relay.operators.common.open_dims import Place, Sign, calculate
 from ....dialects.relay.operators.common.te_computes import elementwise
@@ -35,6 +35,7 @@ from ....passes.tir.buffers.param_strides import Strides, set_param_strides
 from ....support.diagnostics import MirError, error_at
 from ...tir.signature import SHAPE
 from ..functions.flat_values import leaves_of
+from ..memory.storage_views import RESHAPES
 from .read_ranges import check_reads
 from .shape_function import ShapeFunction, Sizes, Variant
 
@@ -63,13 +64,13 @@ class Number(Tensor):
         return self.number
 
 
-def te_kernel(function: relay.FnOp, name: str, strides: Strides = ()) -> list[te_ops.FuncOp]:
+def te_kernel(function: relay.FnOp, name: str, strides: Strides = (), alike: Sequence[int] = ()) -> list[te_ops.FuncOp]:
     """Returns the TE function `name` of a Primitive function, then its variant and shape function.
 
     The first `te.func` has the inputs' leaves, then the outputs' leaves as parameters; `strides` are those of its parameters, in
-    elements. A variant for large sizes and a shape function may follow. Raises MirError for an operator without a tensor expression.
+    elements. `alike` has a number for each `?` of the inputs, the same one for sizes that are equal at every call. A variant for large sizes and a shape function may follow. Raises MirError for an operator without a tensor expression.
     """
-    kernel = _Kernel(function)
+    kernel = _Kernel(function, alike=alike)
     operators = [op.OPERATOR.name for op in function.body.block.ops if isinstance(op, OperatorOp)]
     shown = operators[0] if len(operators) == 1 else name
     with te.location_scope(function.location):
@@ -79,16 +80,28 @@ def te_kernel(function: relay.FnOp, name: str, strides: Strides = ()) -> list[te
         variant: Variant | None = None
         if kernel.large is not None:
             variant = Variant(f"{name}_large", kernel.large.symbol, kernel.large.least)
-            result.append(_Kernel(function, large=True).function(variant.name))
+            result.append(_Kernel(function, large=True, alike=alike).function(variant.name))
     if shape is not None:
         result.append(shape)
     for each in result:
         each.location = function.location
-    if shape is not None or variant is not None:
+    is_view = _is_view(function)
+    if shape is not None or variant is not None or is_view:
         shape_name = None if shape is None else shape.sym_name.data
-        described = ShapeFunction(shape_name, shown, tuple(c for c, *_ in kernel.sizes.checks), variant)
+        described = ShapeFunction(shape_name, shown, tuple(c for c, *_ in kernel.sizes.checks), variant, is_view)
         result[0].attrs = DictionaryAttr({**result[0].attrs.data, SHAPE: described.to_attr()})
     return result
+
+
+def _is_view(function: relay.FnOp) -> bool:
+    """Returns whether a kernel only reshapes its first argument, to a shape with a `?`."""
+    ops = [op for op in function.body.block.ops if not isinstance(op, relay.ReturnOp)]
+    given: SSAValue = function.params[0] if function.params else function.result
+    for op in ops:
+        if not isinstance(op, OperatorOp) or op.OPERATOR.name not in RESHAPES or op.args[0] is not given:
+            return False
+        given = op.result
+    return bool(ops) and is_open(function.params[0].type) and is_open(given.type)
 
 
 def te_results(function: relay.FuncOp | relay.FnOp, inputs: Sequence[Tensor]) -> list[Tensor]:
@@ -120,8 +133,15 @@ class _Kernel:
     tuples.
     """
 
-    def __init__(self, function: relay.FuncOp | relay.FnOp, large: bool = False, given: Sequence[Tensor] | None = None):
+    def __init__(
+        self,
+        function: relay.FuncOp | relay.FnOp,
+        large: bool = False,
+        given: Sequence[Tensor] | None = None,
+        alike: Sequence[int] = (),
+    ):
         self.use_large = large
+        self._alike, self._size_of = iter(alike), dict[int, Expr]()
         self.large: _Large | None = None
         self.values: dict[SSAValue, Sequence[Tensor]] = {}
         self.inputs: list[Tensor] = []
@@ -159,7 +179,16 @@ class _Kernel:
         return function
 
     def _shape(self, type: TensorType[Attribute]) -> tuple[int | Expr, ...]:
-        return tuple(self.sizes.input_size() if extent == DYNAMIC_INDEX else extent for extent in type.get_shape())
+        return tuple(self._input_size() if extent == DYNAMIC_INDEX else extent for extent in type.get_shape())
+
+    def _input_size(self) -> Expr:
+        """Returns the size of the next `?` of the inputs: the same one for equal sizes."""
+        number = next(self._alike, None)
+        if number is None:
+            return self.sizes.input_size()
+        if number not in self._size_of:
+            self._size_of[number] = self.sizes.input_size()
+        return self._size_of[number]
 
     def _visit(self, op: Operation) -> None:
         values = self.values

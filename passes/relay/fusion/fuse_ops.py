@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from ....dialects.relay import ir
-from ....dialects.relay.infer.open_checks import open_checks
+from ....dialects.relay.infer.size_symbols import SizeSymbols
 from ....dialects.relay.ir import (
     CallGlobalOp,
     CallOp,
@@ -70,8 +70,9 @@ class FuseOps(ModulePass):
         ensure_types(op)
         for function in op.ops:
             if isinstance(function, FuncOp):
+                sizes = SizeSymbols(function)
                 for block in _blocks(function.body):
-                    _fuse_block(block, self.fuse_opt_level, self.max_depth, trace, refusals)
+                    _fuse_block(block, sizes, self.fuse_opt_level, self.max_depth, trace, refusals)
 
 
 def is_kernel(function: FnOp) -> bool:
@@ -150,7 +151,7 @@ class _Group:
 class _Graph:
     """The data flow of one block: a node an op, edges to the ops that use its result."""
 
-    def __init__(self, block: Block):
+    def __init__(self, block: Block, sizes: SizeSymbols):
         self.ops = list(block.ops)
         self.index = {op: number for number, op in enumerate(self.ops)}
         self.successors: list[list[tuple[int, int]]] = [[] for _ in self.ops]
@@ -158,7 +159,7 @@ class _Graph:
         self.leaves = [
             any(use.operation.parent is not block for result in op.results for use in result.uses) for op in self.ops
         ]
-        self.patterns = [node_pattern(op) for op in self.ops]
+        self.patterns = [node_pattern(op, sizes) for op in self.ops]
         for number, op in enumerate(self.ops):
             for operand in op.operands:
                 self._add_edge(operand, number, op)
@@ -174,7 +175,7 @@ class _Graph:
             self.successors[source].append((number, pattern))
 
 
-def node_pattern(op: Operation) -> OpPattern:
+def node_pattern(op: Operation, sizes: SizeSymbols) -> OpPattern:
     """Returns the fusion kind of an op of a function's body.
 
     Opaque if it is neither an operator nor a tuple.
@@ -183,7 +184,7 @@ def node_pattern(op: Operation) -> OpPattern:
         case OperatorOp():
             types = [op.result.type, *(a.type for a in op.args)]
             dynamic = any(DYNAMIC_INDEX in t.get_shape() for t in types if isinstance(t, TensorType))
-            if op.OPERATOR.stateful or (dynamic and not _fuses_open(op)):
+            if op.OPERATOR.stateful or (dynamic and not _fuses_open(op, sizes)):
                 return OpPattern.OPAQUE
             return op.OPERATOR.pattern
         case ConstantOp():
@@ -198,18 +199,18 @@ def node_pattern(op: Operation) -> OpPattern:
             return OpPattern.OPAQUE
 
 
-def _fuses_open(op: OperatorOp) -> bool:
+def _fuses_open(op: OperatorOp, sizes: SizeSymbols) -> bool:
     """Returns whether an operator on dimensions `?` may be in a kernel with others.
 
-    So may elementwise operators that any sizes fit, and contractions, after which they come. What others check, or compute of sizes,
-    concerns a kernel's arguments.
+    So may operators that any sizes fit, and contractions, after which they come. What others check, or compute of sizes, concerns a kernel's
+    arguments.
     """
     operator = op.OPERATOR
     if operator.extents is not None or isinstance(op.result.type, TupleType):
         return False
     if operator.pattern == OpPattern.OUT_ELEMWISE_FUSABLE:
         return True
-    return operator.pattern <= OpPattern.BROADCAST and not open_checks(op)
+    return operator.pattern <= OpPattern.COMM_REDUCE and sizes.fit(op)
 
 
 def _tensors_only(type: Attribute) -> bool:
@@ -372,8 +373,10 @@ def _after_broadcast(kind: OpPattern, is_sink: bool) -> bool:
     return kind <= OpPattern.INJECTIVE
 
 
-def _fuse_block(block: Block, opt_level: int, max_depth: int, trace: Tracer | None, refusals: Tracer | None) -> None:
-    graph = _Graph(block)
+def _fuse_block(
+    block: Block, sizes: SizeSymbols, opt_level: int, max_depth: int, trace: Tracer | None, refusals: Tracer | None
+) -> None:
+    graph = _Graph(block, sizes)
     partition = _Partition(graph, max_depth)
     if refusals is not None:
         partition.refusals = {}

@@ -263,6 +263,19 @@ def _has_blocks(layout: Layout) -> bool:
     return any(block is not None for _, block in layout.dims)
 
 
+def _places(size: Any, padding: int, taps: Any, dilation: int, stride: int) -> Any:
+    """Returns the number of places of a window; `size` itself where it is as many.
+
+    Both are known to be equal then.
+    """
+    known = constant(taps)
+    if stride == 1 and known is not None:
+        more = padding - (known - 1) * dilation + 1
+        return size + more if more else size
+    free = size + padding - (taps - 1) * dilation
+    return (free // stride if isinstance(free, int) else te.floordiv(free, stride)) + 1
+
+
 def _te_conv(rank: int) -> Any:
     axes = SPATIAL[rank]
 
@@ -282,8 +295,7 @@ def _te_conv(rank: int) -> Any:
         per_group = 1 if depthwise else weights["I"]
         result = {"N": sizes["N"], "C": weights["O"] * weights["I"] if depthwise else weights["O"]}
         for a, low, high, stride, dilation in zip(axes, before, after, attrs.strides, attrs.dilation, strict=True):
-            free = sizes[a] + (low + high - 1) - (weights[a] - 1) * dilation
-            result[a] = (free // stride if isinstance(free, int) else te.floordiv(free, stride)) + 1
+            result[a] = _places(sizes[a], low + high - 1, weights[a], dilation, stride)
         kernels = {a: te.reduce_axis((0, weights[a]), name=f"r{a.lower()}") for a in axes}
         rc = te.reduce_axis((0, per_group), name="rc")
         # An unknown number of columns is computed in blocks: the dimension of columns becomes two.

@@ -370,9 +370,18 @@ def _te_adaptive(rank: int, is_max: bool) -> Any:
             return te.floordiv(place * size, parts), te.floordiv((place + 1) * size + (parts - 1), parts)
 
         # The widest part of each axis; shorter ones leave its last elements out.
-        even = {a: isinstance(inputs[a], int) and isinstance(sizes[a], int) and inputs[a] % sizes[a] == 0 for a in axes}
+        one = {a: isinstance(sizes[a], int) and sizes[a] == 1 for a in axes}
+        even = {
+            a: one[a] or (isinstance(inputs[a], int) and isinstance(sizes[a], int) and inputs[a] % sizes[a] == 0)
+            for a in axes
+        }
         width = {
-            a: inputs[a] // sizes[a] if even[a] else te.floordiv(inputs[a] + (sizes[a] - 1), sizes[a]) + 1 for a in axes
+            a: inputs[a]
+            if one[a]
+            else inputs[a] // sizes[a]
+            if even[a]
+            else te.floordiv(inputs[a] + (sizes[a] - 1), sizes[a]) + 1
+            for a in axes
         }
         extents = {a: te.reduce_axis((0, width[a]), name=f"r{a.lower()}") for a in axes}
 
@@ -382,7 +391,7 @@ def _te_adaptive(rank: int, is_max: bool) -> Any:
             inside: list[Any] = []
             for a in axes:
                 low, high = bounds(a, places[a])
-                if isinstance(sizes[a], int) and sizes[a] == 1:
+                if one[a]:
                     # The whole axis: it is then seen to be contiguous with other axes.
                     where[a] = extents[a]
                 else:

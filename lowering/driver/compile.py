@@ -125,7 +125,7 @@ def _native(
         known = None if place is None else place.load()
     specialize = specialize and not observers and options.opt_level > 1
     if known is not None:
-        return _specializing(load_program(known, options), source, entry, options, shapes, specialize, cache)
+        return _specializing(load_program(known, options), source, entry, options, shapes, specialize, cache, place)
 
     kept = source
     if specialize and not isinstance(source, ProgramSource) and _has_open_parameters(source, entry, shapes):
@@ -163,7 +163,7 @@ def _native(
         if current_span() is not None:
             # A measurement includes the writing.
             wait_for_writing()
-    return _specializing(executable, kept, entry, options, shapes, specialize, cache)
+    return _specializing(executable, kept, entry, options, shapes, specialize, cache, place)
 
 
 def _has_kernels(source: ProgramSource | ModuleOp) -> bool:
@@ -220,8 +220,12 @@ def _specializing(
     shapes: Shapes,
     specialize: bool,
     cache: bool,
+    own: CachedProgram | None,
 ) -> Executable:
-    """Returns the executable, which gets code for sizes if its parameters are open."""
+    """Returns the executable, which gets code for sizes if its parameters are open.
+
+    `own` is its place in the cache.
+    """
     if not specialize or not any("?" in param.shape for param in executable.params):
         return executable
     from .loading.relay_executable import RelayExecutable
@@ -258,4 +262,7 @@ def _specializing(
         return loaded if isinstance(loaded, RelayExecutable) else None
 
     executable.variants = Variants(executable.params, place_of, compile_for, load)
+    if own is not None:
+        kept = own.others()
+        executable.variants.is_kept = lambda fixed: kept((entry, {**shapes, **fixed}))
     return executable

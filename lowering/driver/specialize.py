@@ -42,6 +42,8 @@ WORTH_SECONDS = 0.1
 """A size gets code of its own when its calls of the open code have taken this long …"""
 WORTH_CALLS = 32
 """… or are this many."""
+LOOKED_UP = 2
+"""A size's call of this number looks whether an earlier process left code for it: loading takes too long for sizes that are met once."""
 MOST_VARIANTS = 8
 """Sizes that have code of their own at a time; the one called the longest ago is dropped."""
 MOST_BYTES = 1 << 30
@@ -71,6 +73,8 @@ class Variants:
     place_of: Callable[[dict[str, tuple[int, ...]], Path | None], CachedProgram | None]
     compile_for: Callable[[dict[str, tuple[int, ...]], CachedProgram], None]
     load: Callable[[CachedProgram], RelayExecutable | None]
+    is_kept: Callable[[dict[str, tuple[int, ...]]], bool] = field(default=lambda _: False)
+    """Whether the cache seems to have code for shapes, asked once for sizes that are met again."""
     ready: dict[Sizes, RelayExecutable] = field(default_factory=dict[Sizes, "RelayExecutable"])
     """By sizes, those called last at the end."""
     _met: dict[Sizes, list[float]] = field(default_factory=dict[Sizes, "list[float]"])
@@ -112,6 +116,8 @@ class Variants:
             counted = self._met.setdefault(sizes, [0, 0.0])
             counted[0] += 1
             counted[1] += seconds
+            if counted[0] == LOOKED_UP and self._find_kept(sizes):
+                return
             if self._work is not None:
                 self._look(self._work)
             elif counted[0] >= WORTH_CALLS or counted[1] >= WORTH_SECONDS:
@@ -125,6 +131,12 @@ class Variants:
             if self._work is not None:
                 self._work.process.join()
                 self._look(self._work)
+
+    def _find_kept(self, sizes: Sizes) -> bool:
+        """Loads the code for sizes that the cache has; returns whether there is any."""
+        shapes = self._shapes(sizes)
+        place = self.place_of(shapes, None) if self.is_kept(shapes) else None
+        return place is not None and self._load(sizes, place)
 
     def _shapes(self, sizes: Sizes) -> dict[str, tuple[int, ...]]:
         return {self.params[k].name: shape for k, shape in zip(self._open, sizes, strict=True)}

@@ -40,6 +40,11 @@ HASHED_TOGETHER = 1 << 20
 """Bytes of arrays from which on it pays to hash them in several threads."""
 
 
+def _key(entry: Entry, context: bytes, text: bytes, arrays: bytes) -> bytes:
+    """Returns the key of an entry of a source; `text` and `arrays` are digests."""
+    return digest(context, json.dumps(entry), text, arrays)
+
+
 class CachedProgram:
     """The cache entry of one source with some options and an `Entry`."""
 
@@ -47,8 +52,8 @@ class CachedProgram:
         self.store = store
         _hash(boxes)
         self._arrays = {box.digest: box for box in boxes}
-        arrays = b"".join(box.digest for box in boxes)
-        self._key = digest(context, json.dumps(entry), text, arrays)
+        self._source = context, digest(text), b"".join(box.digest for box in boxes)
+        self._key = _key(entry, *self._source)
 
     @staticmethod
     def of(
@@ -66,6 +71,11 @@ class CachedProgram:
 
         text, boxes = module_text(source)
         return None if names_one(text) else CachedProgram(store, context, entry, f"mlir {text}", boxes)
+
+    def others(self) -> Callable[[Entry], bool]:
+        """Returns a function that tells whether another entry of the source is kept; it holds no arrays."""
+        store, source = self.store, self._source
+        return lambda entry: store.has(KIND, _key(entry, *source))
 
     def write(self, program: Program) -> None:
         """Writes the program to the cache."""

@@ -169,6 +169,7 @@ class DynamicOutput:
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]):
         self.shape, self.dtype = shape, dtype
         self._last = Output((0,), dtype)
+        self._words = ctypes.c_uint64 * (1 + shape.count(DYNAMIC))
 
     def take(self) -> Array:
         """Returns a place for the address."""
@@ -176,10 +177,9 @@ class DynamicOutput:
 
     def read(self, place: Array) -> Array:
         """Returns a copy of the tensor, whose memory is about to be freed."""
-        count = 1 + self.shape.count(DYNAMIC)
-        data, *sizes = (ctypes.c_uint64 * count).from_address(int(place[0]))
+        data, *sizes = self._words.from_address(int(place[0]))
         extents = iter(sizes)
-        shape = tuple(next(extents) if e == DYNAMIC else e for e in self.shape)
+        shape = tuple([next(extents) if e == DYNAMIC else e for e in self.shape])
         last = self._last
         if last.shape != shape:
             last = self._last = Output(shape, self.dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from threading import get_ident
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,7 @@ class RelayExecutable(Executable):
         self._single = not isinstance(program.result, tuple)
         self._nested = isinstance(program.result, tuple) and any(isinstance(f, tuple) for f in program.result)
         self._inputs = [(param, tuple(param.shape), numpy_dtype(param.dtype)) for param in self.params]
+        self._descriptors = [_Descriptor.of(shape) for _, shape, _ in self._inputs]
         self._constants = [_contiguous(box) for box in program.constants]
         self._constant_table = (ctypes.c_void_p * max(1, len(self._constants)))(*map(address_of, self._constants))
         self.arena_bytes, self.arena_lower_bound = program.arena, program.lower_bound
@@ -121,14 +123,14 @@ class RelayExecutable(Executable):
             raise wrong_count(self.name, [param.name for param in self.params], len(args))
         arrays: list[object] = []
         addresses: list[int] = []
-        for value, (param, shape, dtype) in zip(args, inputs, strict=True):
-            usual = type(value) is np.ndarray and value.dtype == dtype and value.shape == shape
-            if not (usual and value.flags.num & _C_CONTIGUOUS):
+        for value, (param, shape, dtype), described in zip(args, inputs, self._descriptors, strict=True):
+            usual = type(value) is np.ndarray and value.dtype == dtype and value.flags.num & _C_CONTIGUOUS
+            if not (usual and (value.shape == shape if described is None else described.fits(value.shape))):
                 value = as_array(value, param)
                 check_array(value, param)
                 arrays.append(value)
-            if "?" in shape:
-                descriptor = _descriptor(value, param)
+            if described is not None:
+                descriptor = described.make(value, param)
                 arrays.append(descriptor)
                 addresses.append(ctypes.addressof(descriptor))
             else:
@@ -228,13 +230,40 @@ def _declined(*_: Any) -> Any:
     return NotImplemented
 
 
-def _descriptor(array: Array, param: Param) -> ctypes.Array[ctypes.c_uint64]:
-    """Returns the descriptor of a tensor with `?`: its address, then the extent of each `?`."""
-    extents = [given for given, declared in zip(array.shape, param.shape, strict=True) if declared == "?"]
-    for axis, extent in enumerate(array.shape):
-        if extent > MOST_EXTENT:
-            raise ValueError(f"dimension {axis} of '{param.name}' is {extent}; native code counts up to {MOST_EXTENT}")
-    return (ctypes.c_uint64 * (1 + len(extents)))(address_of(array), *extents)
+@dataclass(frozen=True)
+class _Descriptor:
+    """The form of descriptors of a parameter with `?`: its address, then the extent of each `?`."""
+
+    words: type[ctypes.Array[ctypes.c_uint64]]
+    rank: int
+    open: list[int]
+    fixed: list[int]
+    """The axes that are not open."""
+    extents: list[int]
+    """Those of the fixed axes."""
+
+    @staticmethod
+    def of(shape: Sequence[int | str]) -> _Descriptor | None:
+        """Returns the form for a declared shape; None where nothing is open."""
+        opened = [axis for axis, extent in enumerate(shape) if not isinstance(extent, int)]
+        fixed = [axis for axis, extent in enumerate(shape) if isinstance(extent, int)]
+        extents = [extent for extent in shape if isinstance(extent, int)]
+        return _Descriptor(ctypes.c_uint64 * (1 + len(opened)), len(shape), opened, fixed, extents) if opened else None
+
+    def fits(self, shape: tuple[int, ...]) -> bool:
+        """Returns whether a shape is as declared."""
+        return len(shape) == self.rank and [shape[axis] for axis in self.fixed] == self.extents
+
+    def make(self, array: Array, param: Param) -> ctypes.Array[ctypes.c_uint64]:
+        """Returns the descriptor of an array."""
+        shape = array.shape
+        extents = [shape[axis] for axis in self.open]
+        if max(extents) > MOST_EXTENT:
+            axis = next(axis for axis, extent in enumerate(shape) if extent > MOST_EXTENT)
+            raise ValueError(
+                f"dimension {axis} of '{param.name}' is {shape[axis]}; native code counts up to {MOST_EXTENT}"
+            )
+        return self.words(address_of(array), *extents)
 
 
 def _contiguous(box: ArrayBox) -> Array:

@@ -13,6 +13,7 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.lowering.driver import specialize
+from mirstack.lowering.driver.cache.programs import wait_for_writing
 from mirstack.lowering.driver.loading.relay_executable import RelayExecutable
 from mirstack.lowering.driver.specialize import Variants
 from mirstack.support.stopwatch import timing
@@ -34,6 +35,8 @@ def specializing(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(specialize, "can_fork", lambda: True)
     monkeypatch.setattr(specialize, "WORTH_CALLS", 3)
     monkeypatch.setattr(specialize, "WORTH_SECONDS", 1e9)
+    # However long compiling takes on a machine that is busy.
+    monkeypatch.setattr(specialize, "FREE_SECONDS", 1e9)
     yield
     for child in multiprocessing.active_children():
         if child.name == "mirstack-specialize":
@@ -103,6 +106,26 @@ def test_a_later_process_finds_the_code(tmp_path: Path, monkeypatch: pytest.Monk
     net = _compiled(file)
     _call_often(net, *arguments)
     assert ((4, 8), (6, 8)) in _variants(net).ready
+
+
+def test_a_later_process_finds_the_code_at_the_second_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MIRSTACK_CACHE", str(tmp_path))
+    path = tmp_path / "net.mir"
+    path.write_text(NET)
+    arguments, sizes = _arguments(2, 3), ((2, 8), (3, 8))
+    wanted = _call_often(_compiled(path), *arguments)
+    wait_for_writing()
+    monkeypatch.setattr(specialize, "WORTH_CALLS", 1000)
+    net = _compiled(path)
+    net(*arguments)
+    assert sizes not in _variants(net).ready
+    net(*arguments)
+    assert sizes in _variants(net).ready
+    np.testing.assert_allclose(net(*arguments), wanted, rtol=1e-5, atol=1e-6)
+    # Sizes that no process met are not looked for again.
+    for _ in range(4):
+        net(*_arguments(3, 2))
+    assert len(_variants(net).ready) == 1
 
 
 def test_the_size_called_the_longest_ago_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,14 +8,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from xdsl.context import Context
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import DictionaryAttr, UnitAttr, i32
+from xdsl.dialects.builtin import Builtin, DictionaryAttr, UnitAttr, i32, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError
 
 from ....dialects.relay import ir as relay
 from ....passes.tir.buffers.param_strides import strides_attr
 from ...llvm.convert.types import PTR
 from ...relay.functions.prepare_constants import FAILS, KERNEL, PURE, STRIDES, strides_of
+from ...tir.signature import SHAPE, SIGNATURE
 from ..lowered_unit import LoweredUnit
 from ..units import STUB
 from .kernel_types import Facts, Places, type_json, type_of_json
@@ -57,14 +61,22 @@ def _placed(code: int, text: str, places: Places) -> list[Any] | None:
 
 
 def _declared(kernel: llvm.FuncOp) -> dict[str, Any] | None:
-    """Returns a declaration as plain data; None for a function that takes more than addresses."""
+    """Returns a declaration as plain data; None for a function that takes more than addresses and sizes."""
     known = kernel.attributes[KERNEL]
     assert isinstance(known, DictionaryAttr)
-    if any(input != PTR for input in kernel.function_type.inputs):
+    inputs = kernel.function_type.inputs.data
+    sizes = sum(input == i64 for input in inputs)
+    # Sizes come last.
+    if any(input != PTR for input in inputs[: len(inputs) - sizes]):
         return None
+    signature, shape = kernel.attributes.get(SIGNATURE), kernel.attributes.get(SHAPE)
     return {
         "symbol": kernel.sym_name.data,
-        "arguments": len(kernel.function_type.inputs),
+        "arguments": len(inputs) - sizes,
+        "sizes": sizes,
+        # Only a call with sizes asks for these.
+        "signature": str(signature) if sizes or shape is not None else None,
+        "shape": None if shape is None else str(shape),
         "status": kernel.function_type.output == i32,
         **{key: key in known.data for key in (PURE, FAILS)},
         STRIDES: strides_of(kernel),
@@ -75,14 +87,27 @@ def _declaration(facts: Mapping[str, Any]) -> llvm.FuncOp:
     output = i32 if facts["status"] else None
     result = llvm.FuncOp(
         str(facts["symbol"]),
-        llvm.LLVMFunctionType([PTR] * int(facts["arguments"]), output),
+        llvm.LLVMFunctionType([*[PTR] * int(facts["arguments"]), *[i64] * int(facts["sizes"])], output),
         llvm.LinkageAttr("external"),
     )
     known: dict[str, Attribute] = {key: UnitAttr() for key in (PURE, FAILS) if facts[key]}
     if facts[STRIDES]:
         known[STRIDES] = strides_attr([[int(step) for step in steps] for steps in facts[STRIDES]])
     result.attributes[KERNEL] = DictionaryAttr(known)
+    for key, name in ((SIGNATURE, "signature"), (SHAPE, "shape")):
+        if facts[name] is not None:
+            result.attributes[key] = _parsed(str(facts[name]))
     return result
+
+
+def _parsed(text: str) -> Attribute:
+    """Returns the builtin attribute of a text. Raises ValueError for another text."""
+    context = Context()
+    context.load_dialect(Builtin)
+    try:
+        return Parser(context, text).parse_attribute()
+    except ParseError as error:
+        raise ValueError(str(error)) from None
 
 
 # Stubs as plain data: the values are the parameters, then the results of the steps; a step names those that it takes.

@@ -5,7 +5,8 @@ that `keys.py` adds. Its symbol ends in the key's beginning, so that kernels of 
 the object file, how the program calls the kernel, and its messages; a message's place in the source is kept as the number of the op
 that has it, and becomes that op's place in the program that uses the kernel.
 
-Only kernels of known sizes are cached: functions whose sizes are computed before the call need more facts than an entry holds.
+Kernels that come with another function are not cached: those whose sizes a shape function computes, or that have a variant for large
+sizes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.printer import Printer
 
@@ -78,8 +79,12 @@ class KernelCache:
         if len(functions) != 1 or len(unit.calls) != 1 or not isinstance(functions[0], te.FuncOp):
             return None
         function = functions[0]
-        # Where sizes are checked at each call, what is said names the function.
-        if SHAPE in function.attrs.data or any(isinstance(op, tir.VarOp) for op in function.body.block.ops):
+        shape = function.attrs.data.get(SHAPE)
+        if isinstance(shape, DictionaryAttr):
+            if not shape.data.keys().isdisjoint(("function", "variant")):
+                return None
+        elif any(isinstance(op, tir.VarOp) for op in function.body.block.ops):
+            # Where sizes are checked at each call, what is said names the function.
             return None
         name = function.sym_name.data
         function.sym_name = StringAttr(_NAME)

@@ -173,11 +173,24 @@ def _computed(
     symbols: Mapping[str, Extent],
     op: relay.CallTirOp,
 ) -> list[Extent]:
-    """Calls the shape function and makes its checks; the sizes of the results."""
-    if shape.name is None:
-        return []
+    """Computes the numbers, or calls the shape function, and makes the checks; returns the sizes of the results."""
     sizing = Sizing(f)
-    kernel = f.unit.kernels[shape.name]
+    if shape.name is None:
+        numbers = [sizing.number(each, symbols) for each in shape.numbers]
+    else:
+        numbers = _called(f, sizing, shape.name, inputs, symbols)
+    count = len(numbers) - 2 * len(shape.checks)
+    sides = iter(numbers[count:])
+    for check in shape.checks:
+        sizing.check(check, next(sides), next(sides), op)
+    return numbers[:count]
+
+
+def _called(
+    f: RelayFunctionLowering, sizing: Sizing, name: str, inputs: Sequence[_Tensor], symbols: Mapping[str, Extent]
+) -> list[Extent]:
+    """Calls a shape function; returns its numbers."""
+    kernel = f.unit.kernels[name]
     signature = kernel.signature
     symbolic = () if signature is None else signature.symbols
     count = kernel.arguments - len(inputs) - len(symbolic)
@@ -185,11 +198,7 @@ def _computed(
     addresses = [f.emit.offset(table, WORD * k) for k in range(count)]
     sizes = [sizing.value(symbols[name]) for name in symbolic]
     _call(f, kernel, [*(t.data for t in inputs), *addresses, *sizes])
-    numbers: list[Extent] = [f.emit.load(address, i64) for address in addresses]
-    sides = iter(numbers[count - 2 * len(shape.checks) :])
-    for check in shape.checks:
-        sizing.check(check, next(sides), next(sides), op)
-    return numbers[: count - 2 * len(shape.checks)]
+    return [f.emit.load(address, i64) for address in addresses]
 
 
 def _call(f: RelayFunctionLowering, kernel: Kernel, arguments: Sequence[SSAValue]) -> None:

@@ -5,17 +5,18 @@ A size is a Python number where it is known at compile time, otherwise an i64 va
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from xdsl.dialects import llvm
-from xdsl.dialects.builtin import DYNAMIC_INDEX, i32, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, IntegerAttr, StringAttr, i32, i64
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.extents import MOST_EXTENT
 from ....dialects.relay.operators.common.result_sizes import fits
 from ...tir.signature import Size
-from ..kernels.shape_function import Check, Rule
+from ..kernels.shape_function import COMPARISONS, Check, Rule
 from ..memory import heap
 from ..memory.memory_plan import ALIGNMENT
 from .emitter import PTR
@@ -30,6 +31,14 @@ MOST_BYTES = 1 << 46
 """A tensor larger than any machine's memory: its size in bytes is not computed further, so that it cannot overflow."""
 
 Predicate = llvm.ICmpPredicateFlag
+
+
+_FOLDED: dict[str, Callable[..., int]] = {
+    **{"tir.add": operator.add, "tir.sub": operator.sub, "tir.mul": operator.mul},
+    **{"tir.floordiv": operator.floordiv, "tir.floormod": operator.mod, "tir.min": min, "tir.max": max},
+    **{"tir.eq": operator.eq, "tir.ne": operator.ne, "tir.lt": operator.lt, "tir.le": operator.le},
+    **{"tir.gt": operator.gt, "tir.ge": operator.ge, "tir.select": lambda condition, a, b: a if condition else b},
+}
 
 
 class Sizing:
@@ -109,6 +118,51 @@ class Sizing:
                 return self.emit.value(llvm.SelectOp(self.emit.compare(left, right, predicate), left, right))
             case _:
                 return self._divide(operator, left, right)
+
+    def number(self, size: Attribute, symbols: Mapping[str, Extent]) -> Extent:
+        """Returns a number of a kernel's `mirstack.shape`, given the sizes of the inputs."""
+        match size:
+            case IntegerAttr():
+                return size.value.data
+            case StringAttr():
+                return symbols[size.data]
+            case ArrayAttr(data=[StringAttr(data=operator), *parts]):
+                return self._apply(operator, [self.number(part, symbols) for part in parts])
+            case _:
+                raise AssertionError(f"{size} is not a size")
+
+    def _apply(self, operator: str, parts: Sequence[Extent]) -> Extent:
+        """Emits an operator of numbers, of which those that are known are folded."""
+        if all(isinstance(part, int) for part in parts):
+            folded: int = _FOLDED[operator](*parts)
+            return folded
+        emit, values = self.emit, [self.value(part) for part in parts[-2:]]
+        left, right = values
+        match operator:
+            case "tir.add":
+                return emit.value(llvm.AddOp(left, right))
+            case "tir.sub":
+                return emit.value(llvm.SubOp(left, right))
+            case "tir.mul":
+                return emit.value(llvm.MulOp(left, right))
+            case "tir.min" | "tir.max":
+                predicate = Predicate("slt" if operator == "tir.min" else "sgt")
+                return emit.value(llvm.SelectOp(emit.compare(left, right, predicate), left, right))
+            case "tir.select":
+                condition = parts[0]
+                if isinstance(condition, int):
+                    return parts[1] if condition else parts[2]
+                return emit.value(llvm.SelectOp(condition, left, right))
+            case "tir.floordiv" | "tir.floormod":
+                # The divisor is a positive constant. Rounded to 0, the quotient of a negative number is one too large, unless it is exact.
+                rest = emit.value(llvm.SRemOp(left, right))
+                negative = emit.compare(rest, emit.int(0), Predicate("slt"))
+                if operator == "tir.floormod":
+                    return emit.value(llvm.SelectOp(negative, emit.value(llvm.AddOp(rest, right)), rest))
+                quotient = emit.value(llvm.SDivOp(left, right))
+                return emit.value(llvm.SelectOp(negative, emit.value(llvm.SubOp(quotient, emit.int(1))), quotient))
+            case _:
+                return emit.compare(left, right, Predicate(COMPARISONS[operator]))
 
     def _divide(self, operator: str, left: SSAValue, right: SSAValue) -> SSAValue:
         """Floor division, or what it leaves, of sizes, which are not negative; 0 is divided by as by 1."""

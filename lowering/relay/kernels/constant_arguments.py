@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects import te, tir
@@ -85,14 +85,15 @@ def _relay_ops(module: ModuleOp) -> Iterator[Operation]:
 def mark_constant_params(module: ModuleOp) -> None:
     """Marks the parameters of kernels that are constants at all their calls (`tir.constant_params`).
 
-    Kernels whose sizes are known only at run time stay as they are: their shape functions take the same arguments.
+    Kernels with a shape function or a variant stay as they are: these take the same arguments.
     """
     calls = kernel_calls(module)
     constants = Constants()
     for function in module.ops:
         if not isinstance(function, te.FuncOp | tir.PrimFuncOp) or function.sym_name.data not in calls:
             continue
-        if SHAPE in function.attrs.data:
+        shape = function.attrs.data.get(SHAPE)
+        if isinstance(shape, DictionaryAttr) and not shape.data.keys().isdisjoint(("function", "variant")):
             continue
         places = frozenset[int].intersection(
             *(constant_places(call.arguments, constants) for call in calls[function.sym_name.data])

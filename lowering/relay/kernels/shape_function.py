@@ -1,13 +1,14 @@
-"""Builds shape functions: kernels that compute what another kernel's call needs to know of sizes.
+"""Builds shape functions: what a kernel's call needs to know of sizes before the kernel runs.
 
 A kernel with dimensions known only at run time (`?`) is a TE function with a variable for each of them. Those of its inputs
-come from the inputs; those of its results, and the two sides of every check that the type relations left open, are computed
-by the shape function `NAME_shape` (TVM's FShapeFunc), which takes the kernel's inputs and writes one int64 for each.
+come from the inputs; those of its results, and the two sides of every check that the type relations left open, are numbers that are
+computed before the call. Where they are integer arithmetic on the inputs' sizes, the caller computes them; where they depend on elements
+of the inputs, the shape function `NAME_shape` (TVM's FShapeFunc) does, which takes the kernel's inputs and writes one int64 for each.
 
-The kernel's attribute `mirstack.shape` describes it as data: `function` names the shape function, `operator` is the name of the
-kernel in messages, and `checks` lists what is compared; `variant` names a kernel for large sizes, and `view` says that the result is the
-first argument in another shape. The numbers come in this order: each
-size of the results that no input has, as it first occurs in their shapes; then the two sides of each check.
+The kernel's attribute `mirstack.shape` describes it as data: `numbers` holds them as sizes of `dialects/tir/size_relations.py`,
+or `function` names the shape function; `operator` is the name of the kernel in messages, and `checks` lists what is compared; `variant`
+names a kernel for large sizes, and `view` says that the result is the first argument in another shape. The numbers come in this
+order: each size of the results that no input has, as it first occurs in their shapes; then the two sides of each check.
 """
 
 from __future__ import annotations
@@ -52,11 +53,12 @@ class Variant:
 
 @dataclass(frozen=True)
 class ShapeFunction:
-    """The attribute `mirstack.shape`; `name` is None where nothing is computed before the kernel runs."""
+    """The attribute `mirstack.shape`; `name` is None where the caller computes the numbers, if there are any."""
 
     name: str | None
     operator: str
-    checks: tuple[Check, ...]
+    checks: tuple[Check, ...] = ()
+    numbers: tuple[Attribute, ...] = ()
     variant: Variant | None = None
     is_view: bool = False
     """Whether the result has the elements of the first argument, in their order: it needs no memory, and the kernel does not run."""
@@ -65,6 +67,8 @@ class ShapeFunction:
         """As a builtin attribute."""
         checks = [ArrayAttr([StringAttr(c.rule), StringAttr(c.message)]) for c in self.checks]
         entries: dict[str, Attribute] = {"operator": StringAttr(self.operator), "checks": ArrayAttr(checks)}
+        if self.numbers:
+            entries["numbers"] = ArrayAttr(self.numbers)
         if self.name is not None:
             entries["function"] = StringAttr(self.name)
         if self.variant is not None:
@@ -97,8 +101,15 @@ class ShapeFunction:
         chosen: Variant | None = None
         if isinstance(variant, StringAttr) and isinstance(symbol, StringAttr) and isinstance(least, IntegerAttr):
             chosen = Variant(variant.data, symbol.data, least.value.data)
-        shape = name.data if isinstance(name, StringAttr) else None
-        return ShapeFunction(shape, operator.data, tuple(checks), chosen, "view" in data)
+        numbers = data.get("numbers")
+        return ShapeFunction(
+            name.data if isinstance(name, StringAttr) else None,
+            operator.data,
+            tuple(checks),
+            tuple(numbers.data) if isinstance(numbers, ArrayAttr) else (),
+            chosen,
+            "view" in data,
+        )
 
 
 class Sizes:
@@ -179,18 +190,68 @@ class Sizes:
         relations = [*((c.rule, left, right) for c, left, right in self.checks), *more]
         return _sizes_attr(relations, self._values, {*self._inputs, *self._values})
 
-    def shape_function(self, name: str, inputs: Sequence[Tensor], results: Sequence[Tensor]) -> FuncOp | None:
-        """Returns the TE function that computes the results' sizes and both sides of the checks, or None."""
+    def numbers(self, results: Sequence[Tensor]) -> list[Expr]:
+        """Returns the results' sizes that no input has, and both sides of the checks, as computed from inputs alone."""
         wanted = [d for d in dict.fromkeys(d for t in results for d in t.dims) if d in self._values]
         values = [self._values[d] for d in wanted] + [side for _, *sides in self.checks for side in sides]
-        if not values:
-            return None
         # What a size of the results is computed from takes its place, so that inputs are all that is read.
         known: dict[int, Expr] = {}
         for size, value in self._values.items():
             known[id(size)] = substitute(value, known).astype(size.dtype)
-        values = [substitute(value, known) for value in values]
-        return te.func(name, [*inputs, *(size_tensor(value, f"size{k}") for k, value in enumerate(values))])
+        return [substitute(value, known) for value in values]
+
+    def as_data(self, numbers: Sequence[Expr]) -> tuple[Attribute, ...] | None:
+        """Returns numbers as sizes that a caller computes; None where one is not arithmetic on the inputs' sizes."""
+        found = [_size_attr(each, self._inputs) if _is_simple(each) else None for each in numbers]
+        whole = tuple(each for each in found if each is not None)
+        return whole if len(whole) == len(found) else None
+
+
+def shape_function(name: str, inputs: Sequence[Tensor], numbers: Sequence[Expr]) -> FuncOp:
+    """Returns the TE function that computes numbers from a kernel's inputs."""
+    return te.func(name, [*inputs, *(size_tensor(each, f"size{k}") for k, each in enumerate(numbers))])
+
+
+MOST_TERMS = 64
+"""Terms of a number that a caller computes: it computes shared ones again."""
+COMPARISONS = {"tir.eq": "eq", "tir.ne": "ne", "tir.lt": "slt", "tir.le": "sle", "tir.gt": "sgt", "tir.ge": "sge"}
+"""Comparisons of sizes, and LLVM's predicates."""
+COMPUTED = frozenset(
+    (
+        *(
+            "tir.add",
+            "tir.sub",
+            "tir.mul",
+            "tir.floordiv",
+            "tir.floormod",
+            "tir.min",
+            "tir.max",
+            "tir.select",
+            "tir.cast",
+        ),
+        *COMPARISONS,
+    )
+)
+"""Operators of numbers that a caller computes (`run_time_extents.Sizing.number`)."""
+
+
+def _is_simple(number: Expr) -> bool:
+    """Returns whether a caller computes a number: few terms, and divisors that are positive constants."""
+    pending, count = [number], 0
+    while pending:
+        term = pending.pop()
+        count += 1
+        if count > MOST_TERMS:
+            return False
+        if isinstance(term, Apply):
+            if term.op.name not in COMPUTED:
+                return False
+            if term.op in (tir.FloorDivOp, tir.FloorModOp):
+                divisor = term.args[1]
+                if not (isinstance(divisor, Const) and isinstance(divisor.value, int) and divisor.value > 0):
+                    return False
+            pending += term.args
+    return True
 
 
 def _broadcast(dim: Expr) -> list[Expr]:

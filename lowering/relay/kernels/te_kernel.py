@@ -37,7 +37,7 @@ from ...tir.signature import SHAPE
 from ..functions.flat_values import leaves_of
 from ..memory.storage_views import RESHAPES
 from .read_ranges import check_reads
-from .shape_function import ShapeFunction, Sizes, Variant
+from .shape_function import ShapeFunction, Sizes, Variant, shape_function
 
 _ON_EXPRESSIONS: Mapping[Sign, Callable[[ExprLike, ExprLike], Expr]] = {
     # In 64 bits: products of sizes may leave 32.
@@ -76,7 +76,9 @@ def te_kernel(function: relay.FnOp, name: str, strides: Strides = (), alike: Seq
     with te.location_scope(function.location):
         result = [kernel.function(name)]
         set_param_strides(result[0], strides)
-        shape = kernel.sizes.shape_function(f"{name}_shape", kernel.inputs, kernel.results)
+        numbers = kernel.sizes.numbers(kernel.results)
+        computed = kernel.sizes.as_data(numbers)
+        shape = None if computed is not None else shape_function(f"{name}_shape", kernel.inputs, numbers)
         variant: Variant | None = None
         if kernel.large is not None:
             variant = Variant(f"{name}_large", kernel.large.symbol, kernel.large.least)
@@ -86,9 +88,10 @@ def te_kernel(function: relay.FnOp, name: str, strides: Strides = (), alike: Seq
     for each in result:
         each.location = function.location
     is_view = _is_view(function)
-    if shape is not None or variant is not None or is_view:
+    if kernel.sizes.are_open or is_view:
         shape_name = None if shape is None else shape.sym_name.data
-        described = ShapeFunction(shape_name, shown, tuple(c for c, *_ in kernel.sizes.checks), variant, is_view)
+        checks = tuple(c for c, *_ in kernel.sizes.checks)
+        described = ShapeFunction(shape_name, shown, checks, computed or (), variant, is_view)
         result[0].attrs = DictionaryAttr({**result[0].attrs.data, SHAPE: described.to_attr()})
     return result
 

@@ -62,7 +62,7 @@ def _places(op: OperatorOp) -> Callable[[SSAValue], list[list[Size]]]:
     leaf = 0
     for value in op.args:
         fields = tensor_leaves(value.type)
-        sizes = [
+        sizes: list[list[Size]] = [
             [Place(leaf + k, axis) if size == DYNAMIC_INDEX else size for axis, size in enumerate(field.get_shape())]
             for k, field in enumerate(fields)
         ]

@@ -81,8 +81,8 @@ def call_kernel(f: RelayFunctionLowering, op: relay.CallTirOp) -> None:
         shapes.append(shape)
         if is_view and isinstance(leaf, DynamicTensorLeaf):
             message = f"the result of {shown} would take {{size}} bytes, but its argument has {{size}}"
-            sides = (sizing.bytes_of(each, leaf.item_bytes) for each in (shape, inputs[0].shape))
-            sizing.check(Check("equal", message), *sides, op)
+            taken, there = (sizing.bytes_of(each, leaf.item_bytes) for each in (shape, inputs[0].shape))
+            sizing.check(Check("equal", message), taken, there, op)
             target = inputs[0].data
         else:
             target = f.place(op, k) if isinstance(leaf, TensorLeaf) else sizing.allocate(leaf, shape)
@@ -173,7 +173,7 @@ def _computed(
     symbols: Mapping[str, Extent],
     op: relay.CallTirOp,
 ) -> list[Extent]:
-    """Computes the numbers, or calls the shape function, and makes the checks; returns the sizes of the results."""
+    """Computes the numbers before a call and checks them; returns the sizes of the results."""
     sizing = Sizing(f)
     if shape.name is None:
         numbers = [sizing.number(each, symbols) for each in shape.numbers]

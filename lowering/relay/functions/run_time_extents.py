@@ -33,11 +33,15 @@ MOST_BYTES = 1 << 46
 Predicate = llvm.ICmpPredicateFlag
 
 
+def _selected(condition: int, then: int, otherwise: int) -> int:
+    return then if condition else otherwise
+
+
 _FOLDED: dict[str, Callable[..., int]] = {
     **{"tir.add": operator.add, "tir.sub": operator.sub, "tir.mul": operator.mul},
-    **{"tir.floordiv": operator.floordiv, "tir.floormod": operator.mod, "tir.min": min, "tir.max": max},
+    **{"tir.floordiv": int.__floordiv__, "tir.floormod": int.__mod__, "tir.min": min, "tir.max": max},
     **{"tir.eq": operator.eq, "tir.ne": operator.ne, "tir.lt": operator.lt, "tir.le": operator.le},
-    **{"tir.gt": operator.gt, "tir.ge": operator.ge, "tir.select": lambda condition, a, b: a if condition else b},
+    **{"tir.gt": operator.gt, "tir.ge": operator.ge, "tir.select": _selected},
 }
 
 

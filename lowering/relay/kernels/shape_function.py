@@ -53,7 +53,7 @@ class Variant:
 
 @dataclass(frozen=True)
 class ShapeFunction:
-    """The attribute `mirstack.shape`; `name` is None where the caller computes the numbers, if there are any."""
+    """The attribute `mirstack.shape`; `name` is None where the caller computes the numbers."""
 
     name: str | None
     operator: str
@@ -191,7 +191,7 @@ class Sizes:
         return _sizes_attr(relations, self._values, {*self._inputs, *self._values})
 
     def numbers(self, results: Sequence[Tensor]) -> list[Expr]:
-        """Returns the results' sizes that no input has, and both sides of the checks, as computed from inputs alone."""
+        """Returns the results' sizes that no input has, and both sides of the checks, from inputs alone."""
         wanted = [d for d in dict.fromkeys(d for t in results for d in t.dims) if d in self._values]
         values = [self._values[d] for d in wanted] + [side for _, *sides in self.checks for side in sides]
         # What a size of the results is computed from takes its place, so that inputs are all that is read.
@@ -201,7 +201,7 @@ class Sizes:
         return [substitute(value, known) for value in values]
 
     def as_data(self, numbers: Sequence[Expr]) -> tuple[Attribute, ...] | None:
-        """Returns numbers as sizes that a caller computes; None where one is not arithmetic on the inputs' sizes."""
+        """Returns numbers as a caller computes them; None where one is not arithmetic on the inputs' sizes."""
         found = [_size_attr(each, self._inputs) if _is_simple(each) else None for each in numbers]
         whole = tuple(each for each in found if each is not None)
         return whole if len(whole) == len(found) else None

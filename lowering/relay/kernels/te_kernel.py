@@ -88,7 +88,7 @@ def te_kernel(function: relay.FnOp, name: str, strides: Strides = (), alike: Seq
     for each in result:
         each.location = function.location
     is_view = _is_view(function)
-    if kernel.sizes.are_open or is_view:
+    if kernel.sizes.are_open or numbers or is_view:
         shape_name = None if shape is None else shape.sym_name.data
         checks = tuple(c for c, *_ in kernel.sizes.checks)
         described = ShapeFunction(shape_name, shown, checks, computed or (), variant, is_view)

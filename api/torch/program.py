@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter, is_
 from typing import Any
 
 from ...frontends.torch.importer import Fixed, import_graph, refused_nodes
 from ...frontends.torch.tensors import to_numpy, to_torch
 from ...support.diagnostics import MirError
 from .parts import Part, Parts, parts_of
+
+_VERSION = attrgetter("_version")
 
 CONSTANT_CHANGES = 2
 """How often a parameter or buffer that was written to is compiled in again."""
@@ -77,6 +80,8 @@ class Program:
         Raises MirError with all nodes that cannot be imported.
         """
         self.versions = [_version(tensor) for tensor in self.tensors]
+        self.tracked = [tensor for tensor in self.tensors if not tensor.is_inference()]
+        self.tracked_versions = list(map(_VERSION, self.tracked))
         graph = import_graph(self.module, "graph", dict(zip(self.places, self.tensors, strict=True)))
         self.imported, self.parameters, self.results = graph.module, graph.parameters, graph.results
 
@@ -99,11 +104,10 @@ class Program:
         return [each.value if isinstance(each, Fixed) else to_torch(found[each]) for each in self.results]
 
     def _check(self, inputs: Sequence[Any]) -> None:
-        for place, tensor, version in zip(self.places, self.tensors, self.versions, strict=True):
-            given = inputs[place]
-            if given is not tensor or _version(given) != version:
-                self._rebind(inputs)
-                return
+        # Models have hundreds of parameters: no Python code runs for each.
+        same = all(map(is_, map(inputs.__getitem__, self.places), self.tensors))
+        if not same or list(map(_VERSION, self.tracked)) != self.tracked_versions:
+            self._rebind(inputs)
 
     def _rebind(self, inputs: Sequence[Any]) -> None:
         """Compiles again with the tensors as they are now.

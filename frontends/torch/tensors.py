@@ -60,9 +60,12 @@ def exported(
 
 def to_numpy(tensor: Any) -> NDArray[Any]:
     """Returns a tensor of the CPU as an array; it shares the memory of one that is contiguous."""
+    if tensor.requires_grad:
+        tensor = tensor.detach()
+    if tensor.is_neg() or not tensor.is_contiguous():
+        tensor = tensor.resolve_neg().contiguous()
     torch = require_torch()
-    tensor = tensor.detach().contiguous()
-    if tensor.dtype == torch.bfloat16:
+    if tensor.dtype is torch.bfloat16:
         return tensor.view(torch.int16).numpy().view(numpy_dtype("bfloat16"))
     return tensor.numpy()
 
@@ -72,6 +75,7 @@ def to_torch(array: Any) -> Any:
     torch = require_torch()
     if not isinstance(array, np.ndarray):
         array = np.asarray(array)
-    if array.dtype.name == "bfloat16":
-        return torch.from_dlpack(array.view("int16")).view(torch.bfloat16)
-    return torch.from_dlpack(array)
+    # The name of a dtype takes microseconds; bfloat16 is of none of numpy's own kinds.
+    if array.dtype.kind not in "fiub" and array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
+    return torch.from_numpy(array)

@@ -96,6 +96,18 @@ def test_training_is_left_to_torch_with_a_warning() -> None:
     assert model[0].weight.grad is not None
 
 
+def test_inputs_that_are_views() -> None:
+    compiled = torch.compile(lambda x, y: x * 2 + y.sum(), backend=mirstack, fullgraph=True)
+    x = torch.randn(3, 4, dtype=torch.complex64)
+    with torch.no_grad():
+        turned = x.conj().imag
+        assert turned.is_neg()
+        for each in (turned, torch.randn(4, 3).t(), torch.randn(1, 4).expand(3, 4), torch.randn(6, 8)[::2, 1::2]):
+            close(compiled(each, torch.ones(0, 4)), each * 2)
+        leaf = torch.randn(3, 4, requires_grad=True)
+        close(compiled(leaf, torch.ones(2, 4)), leaf * 2 + 8)
+
+
 class Cache(nn.Module):
     """Keeps the last rows in a buffer, which each call writes to."""
 

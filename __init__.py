@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .api.build import build
     from .api.compile import compile, load, parse, preload
     from .api.executable import Executable
-    from .api.importers import from_onnx, from_torch
+    from .api.importers import from_jax, from_onnx, from_torch
     from .api.ir.module import IRModule
     from .api.lower import lower
     from .api.nd import cpu
@@ -52,6 +52,7 @@ _PUBLIC = {
     "compile": "api.compile:compile",
     "cpu": "api.nd:cpu",
     "from_onnx": "api.importers:from_onnx",
+    "from_jax": "api.importers:from_jax",
     "from_torch": "api.importers:from_torch",
     "load": "api.compile:load",
     "lower": "api.lower:lower",
@@ -62,7 +63,7 @@ _PUBLIC = {
 }
 
 __all__ = [
-    "Executable", "IRModule", "MirError", "build", "compile", "cpu", "from_onnx", "from_torch", "ir", "load", "lower", "nd", "onnx", "parse", "preload",
+    "Executable", "IRModule", "MirError", "build", "compile", "cpu", "from_jax", "from_onnx", "from_torch", "ir", "load", "lower", "nd", "onnx", "parse", "preload",
     "quantize", "relay", "rules", "script", "te", "timing", "tir", "topi", "transform",
 ]  # fmt: skip
 

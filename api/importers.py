@@ -1,4 +1,4 @@
-"""`mirstack.from_onnx` and `from_torch`: models of other frameworks as modules."""
+"""`mirstack.from_onnx`, `from_torch` and `from_jax`: models of other frameworks as modules."""
 
 from __future__ import annotations
 
@@ -68,3 +68,23 @@ def from_torch(
 
     program, name = exported(model, example_inputs, example_kwargs, dynamic_shapes)
     return IRModule.of_op(in_deep_stack(lambda: import_program(program, name)))
+
+
+def from_jax(function: Any, *args: Any, **kwargs: Any) -> IRModule:
+    """Imports a function of JAX, or a `jax.export.Exported`, as the function `main`.
+
+        batch, = jax.export.symbolic_shape("batch")
+        mod = mirstack.from_jax(predict, params, jax.ShapeDtypeStruct((batch, 784), "float32"))
+
+    `args` and `kwargs` are what the function takes: arrays, `jax.ShapeDtypeStruct` (symbolic sizes stay open, equal names are equal sizes), or
+    dictionaries, lists and other containers of them. Parameters of `main` are their leaves, named by their places (`params.conv1.w`); results
+    are the leaves of the result. Arrays that the function uses without taking them are constants, which share JAX' memory, except inside of `jax.jit`. Needs the package jax
+    (`pip install 'mirstack[jax]'`). Raises MirError with all operators that cannot be imported.
+    """
+    from ..frontends.jax.exported import exported
+    from ..frontends.jax.importer import import_function
+    from ..support.deep_stack import in_deep_stack
+    from .ir.module import IRModule
+
+    found = exported(function, args, kwargs)
+    return IRModule.of_op(in_deep_stack(lambda: import_function(found)))

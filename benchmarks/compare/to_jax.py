@@ -56,17 +56,31 @@ def _conv2d_transpose(node: Node, x: Any, w: Any) -> Any:
     )
 
 
+def _up_to_last_window(size: int, padding: tuple[int, int], window: int, stride: int, step: int) -> tuple[int, int]:
+    """Returns padding that reaches to the end of the last window that begins inside."""
+    before, after = padding
+    reach = (window - 1) * step + 1
+    last = -(-(size + before + after - reach) // stride) * stride
+    if last >= size + before:
+        last -= stride
+    return before, max(after, last + reach - size - before)
+
+
 def _pool(node: Node, x: Any, start: Any, combine: Any) -> Any:
     a = node.attrs
-    if a.ceil_mode:
+    if a.ceil_mode and combine is not lax.max:
         raise ValueError("jax's windows do not end outside")
+    padding = pairs(a.padding)
+    if a.ceil_mode:
+        sizes = [x.shape[a.layout.index(axis)] for axis in "HW"]
+        padding = tuple(map(_up_to_last_window, sizes, padding, a.pool_size, a.strides, a.dilation))
 
     def placed(spatial: Any, other: Any) -> tuple[Any, ...]:
         of_axis = dict(zip("HW", spatial, strict=True))
         return tuple(of_axis.get(axis, other) for axis in a.layout)
 
     window, strides, steps = placed(a.pool_size, 1), placed(a.strides, 1), placed(a.dilation, 1)
-    return lax.reduce_window(x, start, combine, window, strides, placed(pairs(a.padding), (0, 0)), None, steps)
+    return lax.reduce_window(x, start, combine, window, strides, placed(padding, (0, 0)), None, steps)
 
 
 def _avg_pool2d(node: Node, x: Any) -> Any:
@@ -127,6 +141,7 @@ FUNCTIONS: dict[str, Function] = {
     "nn.bias_add": _bias_add,
     "nn.batch_norm": _batch_norm,
     "nn.layer_norm": _layer_norm,
+    "nn.dropout": lambda n, x: (x, jnp.ones_like(x)),
     "nn.relu": lambda n, x: jnp.maximum(x, 0),
     "nn.softmax": lambda n, x: jax.nn.softmax(x, n.attrs.axis),
     "clip": lambda n, x: jnp.clip(x, n.attrs.a_min, n.attrs.a_max),

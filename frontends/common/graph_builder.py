@@ -382,12 +382,12 @@ class GraphBuilder(Emitter):
     # Ends ----------------------------------------------------------------------------------------------------------
 
     def finish(self, result: SSAValue) -> Block:
-        """Ends the body with its result; ops that nothing uses are erased."""
+        """Ends the body with its result; ops in it that nothing uses are erased."""
         insert_op_before(ir.ReturnOp(result), self.before)
         erase_op(self.before)
         for op in reversed(list(self.block.ops)):
             if not isinstance(op, ir.ReturnOp):
-                erase_unused(op)
+                erase_unused(op, self.block)
         return self.block
 
     def finish_function(

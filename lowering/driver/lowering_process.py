@@ -21,7 +21,6 @@ import signal
 import socket
 import struct
 import sys
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -48,11 +47,11 @@ class LoweringProcess:
 
     def __init__(self, options: Options, count: int = 1):
         """Forks; `count` processes lower kernels in all. Raises OSError where the system starts no process."""
+        from .workers import forking
+
         pairs = [socket.socketpair() for _ in range(count)]
         self._channels = [here for here, _ in pairs]
-        with warnings.catch_warnings():
-            # Python warns of other threads, of which there is only one that waits for this one (`can_fork`).
-            warnings.simplefilter("ignore", DeprecationWarning)
+        with forking():
             self.number = os.fork()
         if self.number == 0:
             try:
@@ -170,6 +169,8 @@ def _answer_from(channel: socket.socket) -> list[Any] | None:
 
 def _serve(channels: Sequence[socket.socket], options: Options) -> None:
     """Imports what lowers kernels, and lowers those that come through the channels, one process for each."""
+    from .workers import forking
+
     lowered = _lowerer(options)
     forks: list[int] = []
 
@@ -183,7 +184,8 @@ def _serve(channels: Sequence[socket.socket], options: Options) -> None:
     own, *others = channels
     for number, channel in enumerate(others):
         with suppress(OSError):
-            fork = os.fork()
+            with forking():
+                fork = os.fork()
             if fork == 0:
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)
                 for other in (own, *others[:number], *others[number + 1 :]):

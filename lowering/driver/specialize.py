@@ -17,7 +17,6 @@ import sys
 import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...support.settings import choice
 from ...support.stopwatch import current_span, timed
-from .workers import can_fork
+from .workers import can_fork, forking
 
 if TYPE_CHECKING:
     from multiprocessing.context import ForkProcess
@@ -233,9 +232,7 @@ def _forked(work: Callable[[], None]) -> ForkProcess | None:
 
     process = get_context("fork").Process(target=body, name="mirstack-specialize", daemon=True)
     try:
-        with warnings.catch_warnings():
-            # Python warns of threads that are not its own: those of libraries, which wait for work.
-            warnings.simplefilter("ignore", DeprecationWarning)
+        with forking():
             process.start()
     except OSError:
         return None

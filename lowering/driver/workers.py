@@ -17,8 +17,8 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
@@ -58,6 +58,16 @@ def can_fork() -> bool:
     # A process that multiprocessing started has imported it.
     processes = sys.modules.get("multiprocessing.process")
     return threading.active_count() <= 1 + waiting and not (processes and processes.current_process().daemon)
+
+
+@contextmanager
+def forking() -> Generator[None]:
+    """Silences warnings of threads that are not Python's: those of libraries, which wait for work."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        # JAX has a warning of its own.
+        warnings.filterwarnings("ignore", r"os\.fork\(\) was called", RuntimeWarning)
+        yield
 
 
 @dataclass
@@ -114,9 +124,7 @@ class Workers:
         here, there = cast("tuple[Connection, Connection]", context.Pipe())
         process = context.Process(target=self._work, args=(there, here), name="mirstack-worker", daemon=True)
         try:
-            with warnings.catch_warnings():
-                # Python warns of threads that are not its own: those of libraries, which wait for work.
-                warnings.simplefilter("ignore", DeprecationWarning)
+            with forking():
                 process.start()
         except OSError:
             # The system starts no process: this one works alone.

@@ -12,7 +12,7 @@ from ..functions import NoMatch, named_function
 
 LEVELS = (
     "relay", "tir", "te", "arith", "math", "index", "scf", "memref", "vector", "tensor", "linalg", "llvm", "cf", "func",
-    "onnx", "torch",
+    "onnx", "torch", "jax",
 )  # fmt: skip
 """The dialects that rules may be for."""
 
@@ -112,6 +112,10 @@ def named_level(name: str) -> Level:
         from .imported import TorchLevel
 
         return TorchLevel()
+    if name == "jax":
+        from .imported import JaxLevel
+
+        return JaxLevel()
     from .other import OtherLevel
 
     return OtherLevel(name)

@@ -1,6 +1,6 @@
 """Defines nodes of other frameworks' graphs in rules.
 
-ONNX' `Relu(%x) => nn.relu(%x)`, torch's `aten.relu(%x) => nn.relu(%x)`.
+ONNX' `Relu(%x) => nn.relu(%x)`, torch's `aten.relu(%x) => nn.relu(%x)`, JAX' `stablehlo.tanh(%x) => tanh(%x)`.
 
 A node is an op only while rules look at it (`node_op`): it is never in a program.
 """
@@ -79,3 +79,12 @@ class TorchLevel(ImportedLevel):
 
     def is_foreign(self, name: str) -> bool:
         return name.startswith("aten.")
+
+
+class JaxLevel(ImportedLevel):
+    """Names that begin with `stablehlo.` or `chlo.` are operators of the modules that JAX writes."""
+
+    name = "jax"
+
+    def is_foreign(self, name: str) -> bool:
+        return name.startswith(("stablehlo.", "chlo."))

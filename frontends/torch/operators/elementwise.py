@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from math import inf, pi
+from math import inf
 from typing import Any
 
 from xdsl.ir import SSAValue
 
+from ...common.angles import angle
 from ..node import FxNode
 from ..registry import operator
 
@@ -83,31 +84,9 @@ def hardtanh(node: FxNode, x: SSAValue, low: Any, high: Any) -> SSAValue:
 
 @operator("atan2")
 def atan2(node: FxNode, y: Any, x: Any, *_: Any) -> SSAValue:
-    """Returns the angle of points: the arctangent of the quotient, moved by π to the left of the y axis."""
+    """Returns the angle of points."""
     dtype = node.dtype()
-    y, x = node.wide(node.tensor(y, dtype)), node.wide(node.tensor(x, dtype))
-    b, own = node.builder, node.builder.dtype(x)
-
-    def number(value: float) -> SSAValue:
-        return b.constant(value, own)
-
-    # The sign of a zero is the sign of its inverse.
-    def is_negative(value: SSAValue) -> SSAValue:
-        inverse = node.call("less", node.call("divide", number(1), value), number(0))
-        return node.call("where", node.call("equal", value, number(0)), inverse, node.call("less", value, number(0)))
-
-    def signed(magnitude: SSAValue) -> SSAValue:
-        return node.call("where", is_negative(y), node.call("negative", magnitude), magnitude)
-
-    up, right = node.call("abs", y), node.call("abs", x)
-    both = [node.call("equal", up, right)]
-    one = node.call("where", node.call("equal", up, number(0)), number(0), number(1))
-    quotient = node.call("where", both[0], one, node.call("divide", up, right))
-    angle = node.call("atan", quotient)
-    angle = node.call("where", is_negative(x), node.call("subtract", number(pi), angle), angle)
-    found = signed(angle)
-    unordered = node.call("logical_or", node.call("isnan", x), node.call("isnan", y))
-    return node.cast(node.call("where", unordered, node.call("add", x, y), found), dtype)
+    return angle(node.builder, node.tensor(y, dtype), node.tensor(x, dtype))
 
 
 @operator("native_dropout")

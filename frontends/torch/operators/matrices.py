@@ -9,21 +9,10 @@ from typing import Any
 import numpy as np
 from xdsl.ir import SSAValue
 
-from ....dialects.relay.operator import OperatorOp
+from ...common.transposes import transposed_operand
 from ..node import FxNode, pair
 from ..registry import operator
 from .reduction import over
-
-
-def transposed_operand(value: SSAValue) -> SSAValue | None:
-    """Returns what a value is the transpose of, by its last two axes; None where it is not one."""
-    owner = value.owner
-    if not isinstance(owner, OperatorOp) or owner.OPERATOR.name != "transpose":
-        return None
-    axes = owner.attrs().axes
-    rank = len(axes) if axes is not None else 2
-    last = [*range(rank - 2), rank - 1, rank - 2]
-    return owner.args[0] if axes is None or [axis % rank for axis in axes] == last else None
 
 
 def product(node: FxNode, a: SSAValue, b: SSAValue) -> SSAValue:

@@ -93,8 +93,11 @@ ERASABLE = (OperatorOp, ir.ConstantOp, ir.TupleOp, ir.TupleGetItemOp)
 """What goes when nothing uses it any more, stateful operators excepted."""
 
 
-def erase_unused(op: Operation) -> None:
-    """Erases an operator, a constant or a part of a tuple that nothing uses, and then what only it used."""
+def erase_unused(op: Operation, within: Block | None = None) -> None:
+    """Erases an operator, a constant or a part of a tuple that nothing uses, and then what only it used.
+
+    `within` is the only block that ops are erased in.
+    """
     pending: list[Operation] = [op]
     while pending:
         current = pending.pop()
@@ -102,7 +105,8 @@ def erase_unused(op: Operation) -> None:
             continue
         if isinstance(current, OperatorOp) and current.OPERATOR.stateful:
             continue
-        pending += [value.owner for value in current.operands if isinstance(value.owner, Operation)]
+        owners = [value.owner for value in current.operands if isinstance(value.owner, Operation)]
+        pending += [each for each in owners if within is None or each.parent is within]
         erase_op(current)
 
 

@@ -1,0 +1,1 @@
+"""Imports functions of JAX, through the StableHLO that jax.export writes."""

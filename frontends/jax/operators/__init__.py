@@ -1,0 +1,1 @@
+"""Converts StableHLO's operators, one topic a file."""

@@ -168,6 +168,38 @@ def test_a_change_of_the_model_compiles_what_changed(tmp_path: Path, store: Stor
     assert len(lowered) == 2, lowered  # exp, and the program
 
 
+OPEN = """#[version = "0.0.5"]
+def @main(%x: Tensor[(?, ?), float32], %y: Tensor[(?, 8), float32]) {
+  let %p = nn.max_pool1d(expand_dims(add(%x, %y), axis=0), pool_size=[2], strides=[2]);
+  nn.softmax(reshape(%p, newshape=[-1, 4]))
+}
+"""
+
+
+def test_kernels_of_open_sizes_are_kept(tmp_path: Path, store: Store, lowered: list[str]) -> None:
+    """Another program finds them; it computes and checks their sizes as the first does."""
+    path = tmp_path / "m.mir"
+    for text in (OPEN, OPEN.replace("nn.softmax(reshape", "negative(reshape")):
+        path.write_text(text)
+        lowered.clear()
+        run = mirstack.compile(path, specialize=False)
+        for rows in (1, 3):
+            x = np.random.default_rng(rows).random((rows, 8)).astype("float32")
+            largest = (2 * x).reshape(rows, 4, 2).max(2)
+            if "softmax" in text:
+                powers = np.exp(largest)
+                largest = powers / powers.sum(1, keepdims=True)
+            else:
+                largest = -largest
+            np.testing.assert_allclose(run(x, x), largest, rtol=1e-5)
+        for shape, message in (((2, 7), "dimension 1 of 'lhs' is 7, but must be 8"), ((3, 8), "they are 3 and 2")):
+            with pytest.raises(MirError, match=f"m.mir:3:38: error: add: .*{message}"):
+                run(np.zeros(shape, "float32"), np.zeros((2, 8), "float32"))
+        wait_for_writing()
+    # Of the second program only the kernel that is another, and the program.
+    assert len(lowered) == 2 and any("negative" in name for name in lowered)
+
+
 def test_messages_tell_where_it_is_now(tmp_path: Path, store: Store, lowered: list[str]) -> None:
     text = """def @main(%x: Tensor[(?, 4), float32], %y: Tensor[(?, 4), float32]) { add(%x, %y) }"""
     ok = np.ones((2, 4), "float32")

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
     UNKNOWN_LOC,
     ArrayAttr,
     Builtin,
+    DictionaryAttr,
     FileLineColLoc,
     FusedLoc,
     IntAttr,
@@ -81,10 +82,18 @@ class KernelReader:
 
     def __call__(self, text: str, locations: Sequence[Sequence[Any]]) -> Operation:
         """Returns the op of a text of `KernelText`, whose ops were written at `locations`."""
-        listed: list[str]
+        listed: list[str | list[int] | dict[str, int]]
         tree: Any
         listed, tree = json.loads(text)
-        attributes = [self._attribute(each) for each in listed]
+        attributes: list[Attribute] = []
+        for each in listed:
+            match each:
+                case str():
+                    attributes.append(self._attribute(each))
+                case list():
+                    attributes.append(ArrayAttr([attributes[number] for number in each]))
+                case _:
+                    attributes.append(DictionaryAttr({key: attributes[number] for key, number in each.items()}))
         values: list[SSAValue] = []
 
         def declare(made: Sequence[SSAValue], about: Sequence[tuple[int, str | None]]) -> None:

@@ -18,7 +18,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.printer import Printer
 
@@ -189,7 +189,8 @@ def _rename(unit: Unit, symbol: str) -> None:
 class KernelText:
     """Texts that identify kernels.
 
-    A text is JSON: a list of attributes in MLIR's syntax, each once, then the op, in which numbers refer to them:
+    A text is JSON: a list of attributes, each once, then the op, in which numbers refer to them. An attribute is a text in MLIR's
+    syntax, a list of the numbers of an array's elements, or an object of those of a dictionary's entries. The op is
 
         [name, operands, results, properties, attributes, regions]
 
@@ -206,17 +207,31 @@ class KernelText:
 
     def __call__(self, op: Operation) -> str:
         """Returns the text of an op and all that is in it."""
-        numbers: dict[str, int] = {}
+        numbers: dict[str | tuple[Any, ...], int] = {}
+        listed: list[Any] = []
         values: dict[SSAValue, int] = {}
         known = self._known
 
         def number(attribute: Attribute) -> int:
+            if type(attribute) is ArrayAttr:
+                elements = [number(each) for each in attribute.data]
+                return numbered((ArrayAttr, *elements), elements)
+            if type(attribute) is DictionaryAttr:
+                entries = pairs(attribute.data)
+                return numbered((DictionaryAttr, *entries), dict(entries))
             entry = known.get(id(attribute))
             if entry is None:
                 entry = known[id(attribute)] = attribute, self._printer.text(attribute)
-            return numbers.setdefault(entry[1], len(numbers))
+            return numbered(entry[1], entry[1])
 
-        def pairs(named: Mapping[str, Attribute]) -> list[Any]:
+        def numbered(key: str | tuple[Any, ...], form: Any) -> int:
+            found = numbers.get(key)
+            if found is None:
+                found = numbers[key] = len(listed)
+                listed.append(form)
+            return found
+
+        def pairs(named: Mapping[str, Attribute]) -> list[tuple[str, int]]:
             return [(key, number(attribute)) for key, attribute in named.items()]
 
         def declared(made: Sequence[SSAValue]) -> list[Any]:
@@ -235,7 +250,7 @@ class KernelText:
             return [op.name, operands, results, pairs(op.properties), pairs(op.attributes), regions]
 
         tree = written(op)
-        return json.dumps([list(numbers), tree], separators=(",", ":"))
+        return json.dumps([listed, tree], separators=(",", ":"))
 
 
 def places_of(op: Operation) -> Places:

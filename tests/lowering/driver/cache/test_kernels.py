@@ -14,13 +14,14 @@ from mirstack.universe import dialect_factories
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
 from xdsl.dialects.arith import ConstantOp
-from xdsl.dialects.builtin import FloatAttr, ModuleOp, StringAttr, f32
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, ModuleOp, StringAttr, f32
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
 KERNELS = {
     "relay": "def @main(%x: Tensor[(4, 8), float32]) { nn.softmax(nn.relu(%x)) }",
+    "open": "def @main(%x: Tensor[(?, 8), float32]) { nn.max_pool1d(expand_dims(%x, axis=0), pool_size=[2]) }",
     "tir": """
 @T.prim_func
 def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
@@ -38,7 +39,14 @@ def read(text: str) -> Operation:
     for name, factory in {**get_all_dialects(), **dialect_factories()}.items():
         context.register_dialect(name, factory)
     listed, tree = json.loads(text)
-    attributes: list[Attribute] = [Parser(context, each).parse_attribute() for each in listed]
+    attributes: list[Attribute] = []
+    for each in listed:
+        if isinstance(each, str):
+            attributes.append(Parser(context, each).parse_attribute())
+        elif isinstance(each, list):
+            attributes.append(ArrayAttr([attributes[number] for number in each]))
+        else:
+            attributes.append(DictionaryAttr({key: attributes[number] for key, number in each.items()}))
     values: list[SSAValue] = []
 
     def declare(made: Sequence[SSAValue], hints: Any) -> None:

@@ -109,7 +109,8 @@ def test_a_later_process_finds_the_code(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_later_process_finds_the_code_at_the_second_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MIRSTACK_CACHE", str(tmp_path))
+    monkeypatch.setenv("MIRSTACK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("MIRSTACK_CACHE_LIMIT", "1G")
     path = tmp_path / "net.mir"
     path.write_text(NET)
     arguments, sizes = _arguments(2, 3), ((2, 8), (3, 8))

@@ -34,11 +34,8 @@ ELEMENTWISE = frozenset({"atan2", "clamp", "compare", "convert", "reduce_precisi
 """Elementwise operators that functions convert; all that rules convert are elementwise, too."""
 
 
-class Unsupported:
-    """Represents the results of an op that is refused."""
-
-
-UNSUPPORTED = Unsupported()
+UNSUPPORTED = object()
+"""Represents the results of an op that is refused."""
 
 
 class UsesUnsupported(Exception):

@@ -6,7 +6,7 @@ row of are results, which are stacked. Any other `while` is a function that call
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -168,14 +168,13 @@ class Written:
     carried: Carried
     row: SSAValue
     backward: bool
-    node: HloNode
+    update: Callable[[], SSAValue]
+    """Creates the whole value."""
 
     def tensor(self, frame: Frame) -> SSAValue:
         """Returns the whole value, updated."""
-        from .indexing import update_slice
-
         self.carried.is_tensor = True
-        return update_slice(self.node)
+        return self.update()
 
 
 class Counted:
@@ -338,8 +337,11 @@ def row_read(node: HloNode, sizes: Sequence[int]) -> SSAValue | None:
     return node.builder.typed_parameter("", node.op.results[0].type)
 
 
-def row_written(node: HloNode) -> Written | None:
-    """Returns a carried value whose row a loop's body writes; None where it is not one."""
+def row_written(node: HloNode, whole: Callable[[HloNode], SSAValue]) -> Written | None:
+    """Returns a carried value whose row a loop's body writes; None where it is not one.
+
+    `whole` creates the update of the whole value.
+    """
     update = node.given[1]
     if not isinstance(update, SSAValue):
         return None
@@ -348,7 +350,7 @@ def row_written(node: HloNode) -> Written | None:
     if found is None:
         return None
     carried, backward = found
-    return Written(carried, node.call("squeeze", update, axis=[0]), backward, node)
+    return Written(carried, node.call("squeeze", update, axis=[0]), backward, lambda: whole(node))
 
 
 def _at_row(node: HloNode, starts: Sequence[Any], sizes: Sequence[int]) -> tuple[Carried, bool] | None:

@@ -64,7 +64,7 @@ def dynamic_slice(node: HloNode) -> SSAValue:
 @operator("dynamic_update_slice")
 def dynamic_update_slice(node: HloNode) -> SSAValue | Written:
     """Replaces a slice at a place that is computed."""
-    return row_written(node) or update_slice(node)
+    return row_written(node, update_slice) or update_slice(node)
 
 
 def update_slice(node: HloNode) -> SSAValue:

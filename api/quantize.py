@@ -46,7 +46,7 @@ class LayerError:
 
     operator: str
     place: str
-    """The layer's place in its source, `file:line:column`."""
+    """The layer's place in its source: `file:line:column`, or the node, `model.onnx: node 'Conv_12'`."""
     error: float
     """The norm of the change of the graph's results, as a part of their norm."""
     kept: bool
@@ -359,7 +359,18 @@ def _runs(param: Param, array: Array) -> Iterator[Array]:
         raise error_at(None, f"the samples of '{param.name}' are of shape {list(array.shape)}, not ({wanted})")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise error_at(None, f"the samples of '{param.name}' hold numbers that are not finite")
-    typed = array.astype(numpy_dtype(param.dtype), copy=False)
+    wanted_dtype = numpy_dtype(param.dtype)
+    if array.dtype.kind not in "biufV" or (
+        wanted_dtype.kind in "biu" and not np.can_cast(array.dtype, wanted_dtype, "same_kind")
+    ):
+        raise error_at(
+            None,
+            f"the samples of '{param.name}' are of dtype {array.dtype}, not {param.dtype}",
+            f"convert them: samples.astype('{param.dtype}')",
+        )
+    typed = array.astype(wanted_dtype, copy=False)
+    if array.dtype.kind in "iu" and wanted_dtype.kind in "iu" and (typed != array).any():
+        raise error_at(None, f"the samples of '{param.name}' hold numbers that {param.dtype} does not represent")
     if fits[0]:
         yield from (np.ascontiguousarray(each) for each in typed)
     else:

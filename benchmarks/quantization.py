@@ -1,36 +1,40 @@
-"""Times quantized programs: classifiers on bytes, and products with weights of 4 bits.
+"""Times quantized programs and compares them with floats: classifiers on bytes, weights of 4 bits.
 
-The classifiers are ResNet-18 and MobileNet of random weights, whose last layer is fitted to images of digits by least squares: nothing is
-trained, but they classify. They are calibrated on images of one part; what the largest class of the others is, is compared with floats.
+    python -m mirstack.benchmarks.quantization [--models build/models]
+
+The classifiers are ResNet-18 and MobileNet, trained for scikit-learn's digits by `examples/models/train_classifiers.py`: if the folder
+does not hold them, they are trained first, which takes some minutes. They are calibrated on images of training; the largest class of images
+that training has not seen is compared with that of floats. Needs scikit-learn.
 
 Products read their packed weights from memory: their speed is compared with that of adding up as many bytes on as many threads.
 """
 
 from __future__ import annotations
 
-import re
+import argparse
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import mirstack
 import numpy as np
-from mirstack.examples.models.builder import Array, Model, write_safetensors
+from mirstack.examples.models.builder import Array, write_safetensors
+from mirstack.examples.models.lenet import read_weights
 from mirstack.examples.models.registry import build
+from mirstack.examples.models.train_classifiers import CLASSES, EPOCHS, SIDES, load_digits, train
+from mirstack.passes.relay.quantize.calibration import METHODS, Method
+from numpy.typing import NDArray
 
 from .timing import cpu_seconds
 
-IMAGES = Path(__file__).parents[1] / "examples" / "digits" / "test_images.npz"
-FITTED, CALIBRATED = 240, 32
-"""Images that the last layer is fitted to, the first of which calibrate; the rest are classified."""
 ROUNDS = 25
-RIDGE = 0.1
-CLASSES = 10
+CALIBRATED = 64
+"""Images of training that ranges follow from."""
 SIDE = 224
-FEATURES = {"resnet18": ("fc1", 512), "mobilenet": ("fc", 1024)}
-"""The last layer of each model, and how many numbers it takes."""
+"""Height and width that the models are published with, where their time is measured as well."""
 
 
 def least(*works: Callable[[], object], threads: int = 1) -> list[float]:
@@ -44,56 +48,50 @@ def least(*works: Callable[[], object], threads: int = 1) -> list[float]:
     return best
 
 
-def images(side: int) -> tuple[Array, Array]:
-    """Returns images of digits (n, 1, 3, side, side), nearest pixels, and their labels."""
-    data = np.load(IMAGES, allow_pickle=False)
-    place = np.arange(side) * 8 // side
-    pixels = (data["images"].reshape(-1, 8, 8) / 16).astype(np.float32)[:, place][:, :, place]
-    return np.ascontiguousarray(np.broadcast_to(pixels[:, None, None], (len(pixels), 1, 3, side, side))), data["labels"]
+def trained(name: str, folder: Path) -> Path:
+    """Returns the trained model's file in a folder; trains it where there is none."""
+    path = folder / f"{name}.mir"
+    if not path.exists():
+        train(name, load_digits(SIDES[name]), EPOCHS[name]).write(folder, name)
+    return path
 
 
-def _module(model: Model, folder: Path, name: str) -> Any:
-    """Returns the module of a model without the softmax at its end."""
-    write_safetensors(folder / f"{name}.safetensors", model.weights)
-    text = re.sub(r"nn\.softmax\((%\w+)\)", r"\1", model.text(f"{name}.safetensors"))
-    return mirstack.parse(text, directory=folder)
+def classes(program: Any, images: Array) -> NDArray[np.int64]:
+    """Returns the largest class of each image."""
+    return np.array([np.asarray(program(image[None])).argmax() for image in images])
 
 
-def classifier(name: str, side: int, folder: Path, **sizes: Any) -> tuple[Any, Array, Array]:
-    """Returns the fitted model's module, and the images and labels that it was not fitted to."""
-    layer, count = FEATURES[name]
-    given = build(name, image=side, classes=count, **sizes)
-    size = given.weights[f"{layer}_weight"].shape[1]
-    model = build(name, image=side, classes=size, **sizes)
-    model.weights[f"{layer}_weight"] = np.eye(size, dtype=np.float32)
-    model.weights[f"{layer}_bias"] = np.zeros(size, np.float32)
-    program = mirstack.compile(_module(model, folder, "features"))
-    pixels, labels = images(side)
-    features = np.concatenate([np.asarray(program(image)) for image in pixels[:FITTED]]).astype(np.float64)
-    # One scale for all: weights of very different sizes would not be fit for bytes.
-    mean, spread = features.mean(0), (features - features.mean(0)).std()
-    scaled = (features - mean) / spread
-    wanted = np.eye(CLASSES)[labels[:FITTED]] - 1 / CLASSES
-    found = np.linalg.solve(scaled.T @ scaled + RIDGE * FITTED * np.eye(size), scaled.T @ wanted) / spread
-    fitted = build(name, image=side, classes=CLASSES, **sizes)
-    fitted.weights[f"{layer}_weight"] = found.T.astype(np.float32)
-    fitted.weights[f"{layer}_bias"] = (-(mean @ found)).astype(np.float32)
-    return _module(fitted, folder, "fitted"), pixels, labels
+def measure_agreement(name: str, folder: Path, methods: Sequence[Method] = METHODS) -> None:
+    """Quantizes a trained classifier by each calibration; compares it with floats on unseen images."""
+    digits, path = load_digits(SIDES[name]), trained(name, folder)
+    images, labels = digits.test_images, digits.test_labels
+    exact = classes(mirstack.compile(path, threads=1), images)
+    print(
+        f"  {name} {SIDES[name]}×{SIDES[name]}: of {len(images)} images {(exact == labels).mean():.2%} are right in floats"
+    )
+    for method in methods:
+        data = {"data": digits.images[:CALIBRATED]}
+        result = mirstack.quantize(path, data, metric="agreement", calibrate=method)
+        found = classes(mirstack.compile(result.module, threads=1), images)
+        print(
+            f"    {method}: {(exact == found).mean():.2%} agree, {(found == labels).mean():.2%} are right;"
+            f" probabilities differ by {result.error:.2%}"
+        )
 
 
-def measure_classifier(name: str, side: int = SIDE) -> None:
-    """Fits, quantizes and times one classifier on one thread."""
-    with tempfile.TemporaryDirectory() as folder:
-        module, pixels, labels = classifier(name, side, Path(folder))
-        result = mirstack.quantize(module, {"data": pixels[:CALIBRATED]}, metric="agreement")
-        programs = [mirstack.compile(each, threads=1) for each in (module, result.module)]
-        rest, wanted = pixels[FITTED:], labels[FITTED:]
-        exact, found = (np.array([np.asarray(p(image)).argmax() for image in rest]) for p in programs)
-        floats, in_bytes = least(*(lambda p=p: p(rest[0]) for p in programs))
+def measure_time(name: str, folder: Path, side: int) -> None:
+    """Times a trained classifier in floats and on bytes, on one thread, for images of any size."""
+    model = build(name, image=side, classes=CLASSES)
+    model.weights.update(read_weights(trained(name, folder).with_suffix(".safetensors")))
+    images = load_digits(side).images[:4]
+    with tempfile.TemporaryDirectory() as other:
+        path = model.write(Path(other), name)
+        result = mirstack.quantize(path, {"data": images}, metric="agreement")
+        programs = [mirstack.compile(each, threads=1) for each in (path, result.module)]
+        floats, in_bytes = least(*(lambda p=p: p(images[:1]) for p in programs))
     print(
         f"  {name} {side}×{side}: floats {floats * 1e3:.2f} ms, bytes {in_bytes * 1e3:.2f} ms,"
-        f" {floats / in_bytes:.2f} times as fast; of {len(rest)} images {(exact == found).mean():.1%} agree,"
-        f" {(exact == wanted).mean():.1%} and {(found == wanted).mean():.1%} are right"
+        f" {floats / in_bytes:.2f} times as fast"
     )
 
 
@@ -129,15 +127,20 @@ def measure_product(rows: int | str, group: int, threads: int, units: int = 8192
     )
 
 
-def main() -> None:
+def main(argv: Sequence[str] = ()) -> None:
+    parser = argparse.ArgumentParser(prog="python -m mirstack.benchmarks.quantization", description=__doc__)
+    parser.add_argument("--models", type=Path, default=Path("build/models"), help="where trained models are kept")
+    folder: Path = parser.parse_args(argv).models
     for threads in (1, 2):
         for group in (32, 128):
             measure_product(1, group, threads)
     for rows in ("?", 2, 4, 8, 16):
         measure_product(rows, 32, 1)
-    for name in FEATURES:
-        measure_classifier(name)
+    for name in EPOCHS:
+        measure_agreement(name, folder)
+        for side in (SIDES[name], SIDE):
+            measure_time(name, folder, side)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -10,17 +10,19 @@ from .layers import Classifier, batch_norm, conv2d, dense
 BLOCKS = (
     (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), *[(512, 1)] * 5, (1024, 2), (1024, 1),
 )  # fmt: skip
-"""Outputs and stride of each separable block."""
+"""Outputs and stride of each separable block, as published."""
 
 
 @dataclass(frozen=True)
 class MobileNet(Classifier):
-    """A network of depthwise separable convolutions for images."""
+    """A network of depthwise separable convolutions for images; `blocks` are outputs and stride of each."""
+
+    blocks: tuple[tuple[int, int], ...] = BLOCKS
 
     def scores(self, f: Function) -> str:
         inputs = self.scaled(32)
         x = _conv_block(f, "%data", "conv_block_1_conv", 3, inputs, 3, stride=2, padding=1)
-        for number, (channels, stride) in enumerate(BLOCKS, start=1):
+        for number, (channels, stride) in enumerate(self.blocks, start=1):
             name = f"separable_conv_block_{number}"
             channels = self.scaled(channels)
             x = _conv_block(f, x, f"{name}_depthwise_conv1", inputs, inputs, 3, stride=stride, padding=1, groups=inputs)

@@ -144,6 +144,23 @@ def test_parameters_with_different_numbers_of_samples() -> None:
         mirstack.quantize(module, {"x": np.zeros((2, 4)), "y": np.zeros((3, 4))})
 
 
+@pytest.mark.parametrize(
+    ("samples", "message"),
+    [
+        (np.zeros((2, 4)), "the samples of 'x' are of dtype float64, not int32"),
+        (np.full((2, 4), 1 << 40), "the samples of 'x' hold numbers that int32 does not represent"),
+        (np.full((2, 4), "a"), "the samples of 'x' are of dtype <U1, not int32"),
+    ],
+)
+def test_samples_of_another_dtype(samples: np.ndarray, message: str) -> None:
+    x = mirstack.relay.var("x", shape=(1, 4), dtype="int32")
+    real = mirstack.relay.cast(x, "float32")
+    weight = mirstack.relay.const(np.eye(4, dtype=np.float32))
+    module = mirstack.IRModule.from_expr(mirstack.relay.nn.dense(real, weight))
+    with pytest.raises(MirError, match=message):
+        mirstack.quantize(module, {"x": samples})
+
+
 def test_graphs_without_layers() -> None:
     module = mirstack.parse("def @main(%x: Tensor[(1, 4), float32]) { nn.relu(%x) }")
     with pytest.raises(

@@ -21,7 +21,7 @@ from ....dialects.relay import ir
 from ....dialects.relay.emit import Emitter
 from ....dialects.relay.operator import OperatorOp
 from ....dialects.relay.types import tuple_of
-from ....support.diagnostics import source_position
+from ....support.diagnostics import place_of_node, source_position
 from ..algebra.fold_constant import FoldConstant
 from ..common.operator_table import read_table
 from ..common.rewriting import erase_unused, replace, returned
@@ -53,7 +53,13 @@ class QuantizableLayer:
 
     @property
     def place(self) -> str:
-        """Returns where the layer is written, `file:line:column`; "" where that is not known."""
+        """Returns where the layer is written: `file:line:column` or `model.onnx: node 'Conv_12'`.
+
+        "" where that is not known.
+        """
+        node = place_of_node(self.op.location)
+        if node is not None:
+            return node
         position = source_position(self.op.location)
         return "" if position is None else ":".join(map(str, position))
 

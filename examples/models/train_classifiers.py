@@ -4,7 +4,7 @@
 
 The pass `first-order-gradient` differentiates the model's loss, one native program computes loss and gradients of a batch, another one
 Adam's step (Kingma and Ba, 2015). While training, batch norms normalize by the mean and variance of the batch; afterwards the averages of
-these over the training images are stored, as `nn.batch_norm` takes them. The images are those of `examples/digits`, enlarged to 32×32:
+these over the training images are stored, as `nn.batch_norm` takes them. The images are those of `examples/digits`, enlarged:
 1,437 train, the other 360 are only ever classified. Needs scikit-learn, which has the images.
 """
 
@@ -35,6 +35,7 @@ SIDES = {"resnet18": 32, "mobilenet": 64}
 EPOCHS = {"resnet18": 4, "mobilenet": 8}
 """By model: how often it sees each image."""
 RATE = 2e-3
+"""The step of Adam at the beginning."""
 EPSILON = 1e-5
 
 ADAM = """
@@ -138,7 +139,14 @@ def _text(architecture: Classifier, shapes: Mapping[str, Sequence[int]], *, stat
 
 
 def train(
-    name: str, digits: Digits, epochs: int, *, seed: int = 0, report: Callable[[str], object] = print, **sizes: Any
+    name: str,
+    digits: Digits,
+    epochs: int,
+    *,
+    rate: float = RATE,
+    seed: int = 0,
+    report: Callable[[str], object] = print,
+    **sizes: Any,
 ) -> Model:
     """Trains the model called `name` for the digits; returns it with its weights, for one image at a time."""
     sizes = {**sizes, "image": digits.images.shape[-1], "classes": CLASSES}
@@ -161,8 +169,8 @@ def train(
             total += float(np.asarray(found[0]))
             done += 1
             # The rate falls along half a period of the cosine.
-            rate = RATE * (1 + cos(pi * done / (epochs * batches))) / 2 / (1 - 0.9**done)
-            factors = np.array(rate, np.float32), np.array(1 / (1 - 0.999**done), np.float32)
+            size = rate * (1 + cos(pi * done / (epochs * batches))) / 2 / (1 - 0.9**done)
+            factors = np.array(size, np.float32), np.array(1 / (1 - 0.999**done), np.float32)
             for key, gradient in zip(weights, found[3:], strict=True):
                 parts = (np.asarray(each).reshape(-1) for each in (weights[key], gradient, means[key], squares[key]))
                 new = flatten(step(*parts, *factors))
@@ -193,7 +201,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("model", choices=tuple(EPOCHS), help="the model to train")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where the model and its weights go")
     parser.add_argument("--seed", type=int, default=0, help="of the first weights and the order of images (0)")
-    parser.add_argument("--epochs", type=int, help="how often each image is seen (4 for ResNet-18, 8 for MobileNet)")
+    parser.add_argument("--epochs", type=int, help="how often each image is seen (4 for resnet18, 8 for mobilenet)")
     return parser
 
 

@@ -41,6 +41,8 @@ def from_onnx(
     files = files_of(custom)
     if isinstance(model, str | PathLike):
         return IRModule.of_op(OnnxFile.of(cast("str", model), shapes, files).parse())
+    if not hasattr(model, "opset_import"):
+        raise TypeError(f"from_onnx takes the path of a file or an onnx.ModelProto, not {type(model).__name__}")
     functions = custom_module([SourceText.of_file(each) for each in files])
     return IRModule.of_op(in_deep_stack(lambda: import_model(model, "model.onnx", shapes, custom=functions)))
 

@@ -13,16 +13,16 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
-from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import SSAValue
 
 from ...dialects.relay.ir import RESULT_NAMES
 from ...dialects.relay.operator import is_operator
 from ...dialects.side_file import SideFile
-from ...passes.relay.quantize.fake_quantization_to_integer import FakeQuantizationToInteger
+from ...passes.relay.quantize.fake_quantization_to_integer import to_integers_rounded_once
 from ...support.diagnostics import Diagnostic, MirError, node_loc
 from ...support.garbage import no_collection
+from ...support.text import counted
 from ..common.graph_builder import GraphBuilder
 from .custom import call_custom, functions_of
 from .inputs import Shapes, create_input, size_of
@@ -102,6 +102,7 @@ class ModelImporter:
     def run(self, shapes: Shapes) -> ModuleOp:
         """Imports the main graph."""
         graph = self.model.graph
+        self._check_opset()
         builder = GraphBuilder()
         importer = GraphImporter(self, builder, self.opsets)
         known = {each.name for each in graph.initializer} | {each.values.name for each in graph.sparse_initializer}
@@ -144,7 +145,7 @@ class ModelImporter:
         given = [] if self.custom_module is None else [op.clone() for op in self.custom_module.ops]
         module = ModuleOp([function, *builder.functions, *given])
         if any(is_operator(op, "qnn.quantize") for op in function.body.block.ops):
-            FakeQuantizationToInteger().apply(Context(), module)
+            to_integers_rounded_once(module)
         return module
 
     def location(self, node: str) -> Any:
@@ -165,6 +166,18 @@ class ModelImporter:
                 Diagnostic(f"{len(self.refused) - len(shown)} more nodes cannot be imported", self.location(""))
             )
         return MirError(shown)
+
+    def _check_opset(self) -> None:
+        """Raises MirError for an opset of ONNX whose operators are not known here."""
+        newest = require_onnx().defs.onnx_opset_version()
+        opset = self.opsets.get("", 0)
+        if opset > newest:
+            raise MirError(
+                Diagnostic(
+                    f"the model is of opset {opset}, and the newest that the package onnx knows is {newest}",
+                    self.location(""),
+                ).with_note("a newer package knows more: pip install --upgrade onnx")
+            )
 
     def _check_shapes(self, shapes: Shapes, inputs: Sequence[str]) -> None:
         for name in shapes:
@@ -397,6 +410,7 @@ class GraphImporter:
                 list(proto.output),
                 proto,
             )
+            _check_number_of_inputs(node)
             outputs = self.convert_values(node)
             for output, value in zip(proto.output, outputs, strict=False):
                 if output and value is not None:
@@ -443,7 +457,10 @@ class GraphImporter:
                 if self.attributes is not None and each.ref_attr_name in self.attributes:
                     found[each.name] = self.attributes[each.ref_attr_name]
                 continue
-            found[each.name] = attribute_value(each)
+            try:
+                found[each.name] = attribute_value(each)
+            except ValueError as error:
+                raise Refused(f"attribute '{each.name}' cannot be read: {error}") from None
         return found
 
     def _inlined(self, node: Node) -> Sequence[Value | None]:
@@ -556,6 +573,13 @@ def _schema(op_type: str, opset: int, domain: str) -> Any:
         return onnx.defs.get_schema(op_type, opset, domain)
     except onnx.defs.SchemaError:
         return None
+
+
+def _check_number_of_inputs(node: Node) -> None:
+    """Raises Refused where a node has more inputs than its operator takes."""
+    schema = _schema(node.op_type, node.opset, node.domain)
+    if schema is not None and len(node.inputs) > schema.max_input:
+        raise node.refuse(f"it has {counted(len(node.inputs), 'input')}, and takes {schema.max_input} at most")
 
 
 @cache

@@ -49,10 +49,17 @@ def type_proto(value: SSAValue) -> Any:
 
 
 def constant_array(tensor: Any) -> NDArray[Any]:
-    """Returns the elements of a tensor's proto, dense or sparse; of texts as numpy's objects."""
+    """Returns the elements of a tensor's proto, dense or sparse; of texts as numpy's objects.
+
+    Raises ValueError for a tensor that is not valid.
+    """
     onnx = require_onnx()
     if isinstance(tensor, onnx.SparseTensorProto):
         return _dense(tensor)
+    if min(tensor.dims, default=0) < 0:
+        raise ValueError(f"a dimension is {min(tensor.dims)}")
+    if tensor.data_type not in onnx.TensorProto.DataType.values() or not tensor.data_type:
+        raise ValueError(f"no type of elements has the number {tensor.data_type}")
     return cast("NDArray[Any]", onnx.numpy_helper.to_array(tensor))
 
 

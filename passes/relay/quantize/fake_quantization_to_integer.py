@@ -51,9 +51,7 @@ class FakeQuantizationToInteger(ModulePass):
         ensure_types(op)
         rules = {**RULES, **{n: rule for n, rule in OPTIONAL_RULES.items() if n in self.optional_qnn_ops}}
         rewriter = _Rewriter(rules, self.hard_fail)
-        for quantize in [inner for inner in walk_ops(op) if is_operator(inner, "qnn.quantize")]:
-            assert isinstance(quantize, OperatorOp)
-            rewriter.region(quantize)
+        rewriter.regions(op)
         if self.use_qat:
             for inner in [inner for inner in walk_ops(op) if isinstance(inner, OperatorOp)]:
                 if inner.OPERATOR.name in ALONE and inner.parent is not None:
@@ -61,14 +59,57 @@ class FakeQuantizationToInteger(ModulePass):
         give_each_user_its_own(rewriter.constants)
 
 
+def to_integers_rounded_once(op: ModuleOp) -> None:
+    """Does in integers what is then rounded once, as real numbers that are quantized are.
+
+    Sums and means of bytes stay real: in integers their terms would be rounded, and then the result.
+    """
+    ensure_types(op)
+    rewriter = _Rewriter(RULES, False, rounds_once=True)
+    rewriter.regions(op)
+    give_each_user_its_own(rewriter.constants)
+
+
+SUMS = frozenset(["add", "subtract"])
+MEANS = frozenset(
+    [
+        "nn.avg_pool2d",
+        "nn.global_avg_pool2d",
+        "nn.adaptive_avg_pool1d",
+        "nn.adaptive_avg_pool2d",
+        "nn.adaptive_avg_pool3d",
+        "mean",
+    ]
+)
+
+
+def _rounds_terms(op: OperatorOp) -> bool:
+    """Returns whether an operator's integer form rounds what it sums up."""
+    if op.OPERATOR.name in SUMS:
+        owners = [each.owner for each in op.args]
+        return all(
+            isinstance(each, OperatorOp)
+            and is_operator(each, "qnn.dequantize")
+            and dtype_of(each.args[0]) in ("int8", "uint8")
+            for each in owners
+        )
+    return op.OPERATOR.name in MEANS
+
+
 class _Rewriter:
-    def __init__(self, rules: Mapping[str, Rule], hard_fail: bool):
-        self.rules, self.hard_fail = rules, hard_fail
+    def __init__(self, rules: Mapping[str, Rule], hard_fail: bool, rounds_once: bool = False):
+        self.rules, self.hard_fail, self.rounds_once = rules, hard_fail, rounds_once
         self.obstacles: dict[SSAValue, Operation | None] = {}
         """For each value of a region that cannot be done in integers, what is in the way (None: no operator)."""
         self.possible: set[SSAValue] = set()
         self.constants: dict[ir.ConstantOp, None] = {}
         """Constants that several new operators may use."""
+
+    def regions(self, op: ModuleOp) -> None:
+        """Does what is quantized in integers, wherever that is possible."""
+        for quantize in [inner for inner in walk_ops(op) if is_operator(inner, "qnn.quantize")]:
+            assert isinstance(quantize, OperatorOp)
+            self.region(quantize)
 
     def region(self, quantize: OperatorOp) -> None:
         """Does what a `qnn.quantize` quantizes in integers, if that is possible."""
@@ -126,7 +167,13 @@ class _Rewriter:
             return []
         if isinstance(op, ir.TupleOp | ir.TupleGetItemOp):
             return list(op.operands)
-        return list(op.args) if isinstance(op, OperatorOp) and op.OPERATOR.name in self.rules else None
+        if (
+            not isinstance(op, OperatorOp)
+            or op.OPERATOR.name not in self.rules
+            or (self.rounds_once and _rounds_terms(op))
+        ):
+            return None
+        return list(op.args)
 
     def between(self, value: SSAValue) -> list[Operation]:
         """Returns the ops of the region that ends with `value`, operands first, without constants."""

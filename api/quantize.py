@@ -123,7 +123,11 @@ def _quantize(
     group: int,
     entry: str | None,
 ) -> Quantized:
+    from xdsl.context import Context
+
     from ..lowering.driver.entry import find_entry, name_of
+    from ..passes.relay.algebra.fold_constant import FoldConstant
+    from ..passes.relay.functional.infer_type import ensure_types
     from ..passes.relay.quantize.quantize_weights import check_group
     from ..passes.relay.quantize.quantized_layers import Graph, prepare
     from .compile import _copied, load  # pyright: ignore[reportPrivateUsage]
@@ -135,7 +139,11 @@ def _quantize(
     function = find_entry(module, entry)
     if function.name != "relay.func":
         raise error_at(function, f"'{name_of(function)}' is not a function of Relay", "only graphs are quantized")
-    if not bits:
+    if bits:
+        # Weights may be computed of constants.
+        ensure_types(module)
+        FoldConstant().apply(Context(), module)
+    else:
         prepare(module)
     graph = Graph(module, name_of(function), bits, group)
     if not graph.layers:

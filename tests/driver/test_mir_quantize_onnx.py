@@ -91,6 +91,21 @@ def test_weights_of_products_alone(
     assert 0 < np.linalg.norm(wanted - found) < most * np.linalg.norm(wanted)
 
 
+def test_weights_that_nodes_compute(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    helper, tensor = onnx.helper, onnx.TensorProto
+    half = onnx.numpy_helper.from_array(np.array([0.5], np.float32))
+    nodes = [
+        helper.make_node("ConstantOfShape", ["shape"], ["w"], "filled", value=half),
+        helper.make_node("MatMul", ["x", "w"], ["y"], "product"),
+    ]
+    values = [helper.make_tensor_value_info(name, tensor.FLOAT, [1, size]) for name, size in (("x", 1024), ("y", 1024))]
+    kept = [onnx.numpy_helper.from_array(np.array([1024, 1024], np.int64), "shape")]
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", values[:1], values[1:], kept)), tmp_path / "c.onnx")
+    assert main([str(tmp_path / "c.onnx"), "--weights", "int4", "-o", str(tmp_path / "c.mir")]) == 0
+    assert "c.onnx: node 'product'" in capsys.readouterr().out
+    assert "nn.matmul_nbits" in (tmp_path / "c.mir").read_text()
+
+
 def test_the_fewest_layers_stay_in_floats(model: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(model), "--data", str(data), "--metric", "error", "--max-drop", "0"]) == 0
     assert "4 layers, 0 quantized, 4 in floats" in capsys.readouterr().out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -180,7 +181,7 @@ class GraphBuilder(Emitter):
         block = Block(arg_types=[self._argument_type(arg, world) for arg in op.args])
         probe = type(op)(block.args, op.given())
         try:
-            infer_result(probe)
+            infer_result(probe, any_size=True)
         except MirError:
             return None
         return probe.result.type
@@ -254,10 +255,14 @@ class GraphBuilder(Emitter):
             return None
         meaning = cast("Callable[..., Any]", op.OPERATOR.numpy)
         shapes = [[in_world(size, world) for size in self.extents(source)] for world in range(WORLDS)]
-        if any(prod(each) >= 2**62 or min(each, default=0) < 0 for each in shapes):
+        if any(min(each, default=0) < 0 for each in shapes):
             return None
-        # Only the shape counts: no memory is taken for the elements.
-        return self._note(op, [np.asarray(meaning(op.attrs(), np.broadcast_to(np.zeros(()), each))) for each in shapes])
+        # Only the shape counts: there are no elements, whose bytes numpy could not count.
+        tensors = [SimpleNamespace(shape=tuple(each), size=prod(each)) for each in shapes]
+        try:
+            return self._note(op, [np.asarray(meaning(op.attrs(), each)) for each in tensors])
+        except OverflowError:
+            return None  # A size in a world is beyond the dtype's numbers.
 
     def _in_worlds(self, value: SSAValue) -> list[Any] | None:
         """Returns a known value: once if it is a constant, otherwise in each world."""

@@ -43,15 +43,19 @@ class Postponed(Exception):
 
 
 class Use:
-    """One use of an operator; implements `operator.Relation`."""
+    """One use of an operator; implements `operator.Relation`.
 
-    __slots__ = ("_types", "attrs", "op", "operator")
+    A result of `any_size` may be larger than memory: that of a probe, which is not computed.
+    """
 
-    def __init__(self, op: OperatorOp, attrs: Attrs, types: Types):
+    __slots__ = ("_any_size", "_types", "attrs", "op", "operator")
+
+    def __init__(self, op: OperatorOp, attrs: Attrs, types: Types, any_size: bool = False):
         self.op = op
         self.operator: Operator = op.OPERATOR
         self.attrs = attrs
         self._types = types
+        self._any_size = any_size
 
     @property
     def count(self) -> int:
@@ -118,7 +122,7 @@ class Use:
             ) from None
 
     def set_result(self, type: Attribute) -> None:
-        reason = why_no_tensor(type)
+        reason = None if self._any_size else why_no_tensor(type)
         if reason is not None:
             raise self.fail(f"{self.operator.name}: the result {type_text(type)} {reason}")
         self._types.set_result(self.op, type)

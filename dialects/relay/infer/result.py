@@ -66,10 +66,10 @@ def _key(op: OperatorOp, seen: Iterable[Attribute]) -> tuple[object, ...]:
     return (type(op), *op.attributes, *map(id, seen))
 
 
-def _relate(op: OperatorOp, given: Mapping[str, AttrValue], types: Types) -> None:
+def _relate(op: OperatorOp, given: Mapping[str, AttrValue], types: Types, any_size: bool = False) -> None:
     """Runs the type relation of a use. Raises MirError if it fails, Postponed if too little is known."""
     try:
-        op.OPERATOR.relation(Use(op, op.OPERATOR.attrs(given), types))
+        op.OPERATOR.relation(Use(op, op.OPERATOR.attrs(given), types, any_size))
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
         raise error_at(op, f"{op.OPERATOR.name}: the attributes do not fit: {error}") from error
 
@@ -77,14 +77,16 @@ def _relate(op: OperatorOp, given: Mapping[str, AttrValue], types: Types) -> Non
 _RESULTS: dict[tuple[object, ...], tuple[Attribute, list[Attribute]]] = {}
 
 
-def infer_result(op: OperatorOp) -> None:
+def infer_result(op: OperatorOp, any_size: bool = False) -> None:
     """Sets the result type of an operator from the types of its arguments.
+
+    With `any_size` the result may be larger than memory: that of a probe, which is not computed.
 
     Raises:
         MirError: where attributes are missing or wrong, the arguments do not fit, or too little is known of them.
     """
     seen = [*[value.type for value in op.operands], *op.attributes.values()]
-    key = _key(op, seen)
+    key = (any_size, *_key(op, seen))
     known = _RESULTS.get(key)
     if known is None:
         operator = op.OPERATOR
@@ -94,7 +96,7 @@ def infer_result(op: OperatorOp) -> None:
             raise error_at(attribute_place(op, problem), problem)
         types = _Known()
         try:
-            _relate(op, given, types)
+            _relate(op, given, types, any_size)
         except Postponed:
             types.result = None
         if types.result is None:

@@ -97,3 +97,23 @@ def test_repeated_pixels_of_open_images_are_repeats() -> None:
     arrays = {"scales": np.array([1, 1, 2, 2], np.float32)}
     lines = imported(nodes, ["batch", 8, "height", "width"], arrays)
     assert [line.split("(")[0].split()[-1] for line in lines] == ["repeat", "repeat"]
+
+
+def test_the_shape_of_many_open_sizes_is_known() -> None:
+    """The stand-ins of open sizes are large: a tensor of four and more would have more bytes than numpy counts."""
+    node = onnx.helper.make_node
+    for names in (["a", "b", "c", "d"], ["a", "b", "c", "d", "e", "f"]):
+        nodes = [node("Shape", ["x"], ["s"]), node("Neg", ["x"], ["z"]), node("Reshape", ["z", "s"], ["y"])]
+        lines = imported(nodes, [*names], {})
+        assert [line.split("(")[0] for line in lines] == ["%0 = negative", "reshape"], lines
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_a_product_of_open_sizes_beyond_the_dtype(dtype: str) -> None:
+    node = onnx.helper.make_node
+    nodes = [
+        node("Flatten", ["x"], ["f"], axis=0), node("Flatten", ["f"], ["g"], axis=0), node("Shape", ["g"], ["s"]),
+        node("Size", ["x"], ["n"]), node("Add", ["s", "n"], ["t"]),
+        node("Cast", ["t"], ["y"], to=onnx.TensorProto.INT32 if dtype == "int32" else onnx.TensorProto.INT64),
+    ]  # fmt: skip
+    assert imported(nodes, ["a", "b", "c", "d", "e", "f"], {})

@@ -9,6 +9,7 @@ themselves.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
@@ -162,19 +163,15 @@ class Frame:
     """Converts blocks into one builder; a frame of a region sees the values around it."""
 
     def __init__(self, importer: HloImporter, builder: GraphBuilder, outer: Frame | None = None):
-        self.importer, self.builder, self.outer = importer, builder, outer
-        self.values: dict[SSAValue, Any] = {}
+        self.importer, self.builder = importer, builder
+        self.values: ChainMap[SSAValue, Any] = ChainMap() if outer is None else outer.values.new_child()
+        """What values of the module have become, here or around."""
         self.loops: tuple[Loop, ...] = () if outer is None else outer.loops
         """The counted loops around, whose numbers are followed."""
 
     def lookup(self, value: SSAValue) -> Any:
         """Returns what a value of the module has become, here or around."""
-        frame: Frame | None = self
-        while frame is not None:
-            if value in frame.values:
-                return frame.values[value]
-            frame = frame.outer
-        return UNSUPPORTED
+        return self.values.get(value, UNSUPPORTED)
 
     def tensor(self, value: Any) -> SSAValue:
         """Returns a value as a tensor. Raises UsesUnsupported for the result of a refused op."""

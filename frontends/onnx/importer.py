@@ -9,6 +9,7 @@ ONNX infers, so that one error lists all such nodes.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
@@ -212,16 +213,12 @@ class GraphImporter:
         self.model, self.builder, self.opsets, self.outer = model, builder, opsets, outer
         self.attributes = attributes if attributes is not None or outer is None else outer.attributes
         """The attributes of the call of the function that is being inlined."""
-        self.values: dict[str, Value | Unsupported] = {}
+        self.values: ChainMap[str, Value | Unsupported] = ChainMap() if outer is None else outer.values.new_child()
+        """The values of names, here or in graphs around."""
 
     def lookup(self, name: str) -> Value | Unsupported | None:
         """Returns the value of a name, here or in a graph around."""
-        scope: GraphImporter | None = self
-        while scope is not None:
-            if name in scope.values:
-                return scope.values[name]
-            scope = scope.outer
-        return None
+        return self.values.get(name)
 
     def convert(self, graph: Any) -> None:
         """Converts the initializers and nodes of a `GraphProto`, in order."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from .registry import is_converted
+from .registry import TABLE
 from .tensors import require_torch
 
 BY_TORCH = frozenset((
@@ -50,7 +50,11 @@ def for_graph() -> dict[Any, Any]:
 
 
 def _not_converted(table: Mapping[Any, Any]) -> dict[Any, Any]:
-    return {op: function for op, function in table.items() if not (op.namespace == "aten" and is_converted(op._opname))}
+    return {
+        op: function
+        for op, function in table.items()
+        if not (op.namespace == "aten" and TABLE.is_converted(op._opname))
+    }
 
 
 def _encoder_layer(

@@ -27,7 +27,7 @@ from ..common.operator_rules import convert_by_rules
 from ..common.refusal import Refused
 from .decompositions import for_export
 from .node import FxNode
-from .registry import converters, is_converted, rule_files, ruled
+from .registry import TABLE
 from .tensors import dtype_name, require_torch, to_numpy
 
 SHOWN_NODES = 50
@@ -313,13 +313,13 @@ class FxImporter:
         if schema is None:
             raise Refused("there is no such operator here")
         namespace, _, name = schema.name.partition("::")
-        if namespace not in ("aten", "prims") or not is_converted(name):
+        if namespace not in ("aten", "prims") or not TABLE.is_converted(name):
             raise Refused("there is no such operator here")
         it = FxNode(self, node, name, schema.overload_name)
         arguments = self._bound(schema, node)
         value = self._by_rules(it, schema, arguments)
         if value is None:
-            converter = converters().get(name)
+            converter = TABLE.converters.get(name)
             if converter is None:
                 raise Refused("no rule takes this form")
             value = converter(it, *arguments.values())
@@ -372,7 +372,8 @@ class FxImporter:
 
     def _by_rules(self, node: FxNode, schema: Any, arguments: Mapping[str, Any]) -> SSAValue | None:
         """Converts a node by rules: tensors and numbers without default are operands, the rest attributes."""
-        if node.name not in ruled():
+        one_dtype, as_given = TABLE.ruled
+        if node.name not in one_dtype | as_given:
             return None
         operands: list[Any] = []
         attributes: dict[str, Any] = {}
@@ -385,13 +386,15 @@ class FxImporter:
                 return None
             else:
                 attributes[argument.name] = tuple(value) if isinstance(value, list) else value
-        if node.name in ruled(0):
+        if node.name in one_dtype:
             common = self._common_dtype(node)
             operands = [node.tensor(each, common) for each in operands]
         elif not all(isinstance(each, SSAValue) for each in operands):
             return None
         attributes["dtype"] = node.dtype()
-        return convert_by_rules(node_op("torch", f"aten.{node.name}", operands, attributes), rule_files(), self.builder)
+        return convert_by_rules(
+            node_op("torch", f"aten.{node.name}", operands, attributes), TABLE.rule_files, self.builder
+        )
 
     def _common_dtype(self, node: FxNode) -> str:
         """Returns the dtype of elementwise operands: the result's, or of a comparison their common one."""

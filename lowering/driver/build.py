@@ -144,13 +144,12 @@ def build(
     Of a program of Relay functions and kernels each kernel is compiled as a module of its own, unless `kernels` has it; some by
     other processes (`workers.py`). Without `kernels` observers see one after the other, and the program last.
     """
+    from ..llvm.jit.call import messages_of
     from ..llvm.jit.object_pool import ObjectPool
 
     with no_collection(), ObjectPool(target_of(options), min(processors(), MOST_THREADS)) as pool:
         work = _Build(options, Passes(observers), pool)
         lower(module, options, work.passes, lambda units: _build_units(work, units, module, kernels))
-        from ..llvm.jit.call import messages_of
-
         work.add(work.emit(module), messages_of(module))
         pool.hurry()
         with timed("wait for LLVM"):
@@ -252,7 +251,8 @@ def _build_apart(work: _Build, jobs: Sequence[_Job], process: LoweringProcess | 
     own = [job for job in jobs if job.candidate is None]
     if process is None:
         _build_by_workers(work, unknown, own)
-    elif not unknown:
+        return
+    if not unknown:
         process.close()
         _lower_own(work, own)
     else:

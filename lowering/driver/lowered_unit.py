@@ -19,7 +19,7 @@ from .units import Unit
 
 
 def unit_passes(options: Options) -> list[ModulePass]:
-    """Yields the passes of a unit, whose functions already have the names that the linker knows."""
+    """Returns the passes of a unit, whose functions already have the names that the linker knows."""
     return [step for step in kernel_passes(options) if step.name != MangleSymbols.name]
 
 

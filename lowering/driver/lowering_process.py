@@ -71,54 +71,15 @@ class LoweringProcess:
     ) -> Iterator[tuple[int, tuple[Facts, str] | None]]:
         """Sends kernels, in their order; returns an iterator of what becomes of them.
 
-        It yields the number of a kernel with its facts and its LLVM IR as soon as it is lowered; None for those that this process must lower.
+        It yields the number of a kernel with its facts and its LLVM IR as soon as it is lowered; None for a kernel that is left to
+        this process.
         """
-        left = deque(enumerate(kernels))
-        kept: list[int] = []
-        asked: dict[int, tuple[socket.socket, int]] = {}
-        poll = select.poll()
-
-        def ask(channel: socket.socket) -> None:
-            while left:
-                number, (candidate, unit) = left.popleft()
-                request = _request(candidate, unit, entry)
-                if request is None:
-                    kept.append(number)
-                    continue
-                try:
-                    _send(channel, request)
-                except OSError:
-                    left.appendleft((number, (candidate, unit)))
-                    return
-                asked[channel.fileno()] = channel, number
-                poll.register(channel, select.POLLIN)
-                return
-
-        def answers() -> Iterator[tuple[int, tuple[Facts, str] | None]]:
-            while asked:
-                for file, _ in poll.poll():
-                    channel, number = asked.pop(file)
-                    poll.unregister(file)
-                    answer = _answer_from(channel)
-                    if answer is None:
-                        yield number, None
-                        continue
-                    ask(channel)
-                    facts, text, times = answer
-                    span = current_span()
-                    if span is not None:
-                        span.child("lowering, beside").add_beside(times)
-                    yield number, None if facts is None else (facts, text)
-            for number in kept:
-                yield number, None
-            for number, _ in left:
-                yield number, None
-
+        exchange = _Exchange(kernels, entry)
         for channel in self._channels:
-            ask(channel)
+            exchange.ask(channel)
         # What this process needs next is imported while the others lower their first kernels.
         import_module(".cache.kernel_facts", __package__)
-        return answers()
+        return exchange.answers()
 
     def close(self) -> None:
         """Ends the processes, once."""
@@ -144,6 +105,55 @@ def start(options: Options) -> LoweringProcess | None:
         return LoweringProcess(options, workers_wanted() + 1)
     except OSError:
         return None
+
+
+class _Exchange:
+    """Sends kernels to other processes, each of which has one at a time, and receives what they become."""
+
+    def __init__(self, kernels: Sequence[tuple[Candidate, Unit]], entry: str):
+        self._left = deque(enumerate(kernels))
+        self._entry = entry
+        self._kept: list[int] = []
+        """Kernels that plain data does not express."""
+        self._asked: dict[int, tuple[socket.socket, int]] = {}
+        """The channels through which an answer will come, and its kernel's number, by the file's number."""
+        self._poll = select.poll()
+
+    def ask(self, channel: socket.socket) -> None:
+        """Sends the next kernel, if one is left and the process still runs."""
+        while self._left:
+            number, (candidate, unit) = self._left.popleft()
+            request = _request(candidate, unit, self._entry)
+            if request is None:
+                self._kept.append(number)
+                continue
+            try:
+                _send(channel, request)
+            except OSError:
+                self._left.appendleft((number, (candidate, unit)))
+                return
+            self._asked[channel.fileno()] = channel, number
+            self._poll.register(channel, select.POLLIN)
+            return
+
+    def answers(self) -> Iterator[tuple[int, tuple[Facts, str] | None]]:
+        """Yields answers as they come, and asks for further kernels; then None for those that nobody lowers."""
+        while self._asked:
+            for file, _ in self._poll.poll():
+                channel, number = self._asked.pop(file)
+                self._poll.unregister(file)
+                answer = _answer_from(channel)
+                if answer is None:
+                    yield number, None
+                    continue
+                self.ask(channel)
+                facts, text, times = answer
+                span = current_span()
+                if span is not None:
+                    span.child("lowering, beside").add_beside(times)
+                yield number, None if facts is None else (facts, text)
+        for number in (*self._kept, *(number for number, _ in self._left)):
+            yield number, None
 
 
 def _request(candidate: Candidate, unit: Unit, entry: str) -> bytes | None:

@@ -33,7 +33,7 @@ def create_later(create: Callable[..., Any]) -> Callable[..., Any]:
             return create(name, args, body, globals=globals, **rest)
 
         @cache
-        def method() -> FunctionType:
+        def created() -> FunctionType:
             method: FunctionType = create(name, args, body, globals=globals, **rest)
             method.__qualname__ = stub.__qualname__
             return method
@@ -42,8 +42,8 @@ def create_later(create: Callable[..., Any]) -> Callable[..., Any]:
             # `__repr__` stays: dataclasses wrap it.
             for cls in type(self).__mro__:
                 if cls.__dict__.get(name) is stub:
-                    setattr(cls, name, method())
-            return method()(self, *values)
+                    setattr(cls, name, created())
+            return created()(self, *values)
 
         stub.__name__ = name
         return stub
@@ -54,8 +54,9 @@ def create_later(create: Callable[..., Any]) -> Callable[..., Any]:
 def apply_later() -> None:
     """Replaces `dataclasses._create_fn`."""
     if sys.version_info < (3, 13):
-        # Of Python's library, which has no public way.
-        setattr(dataclasses, "_create_fn", create_later(getattr(dataclasses, "_create_fn")))  # noqa: B009, B010
+        # Private to Python's library, which has no public way.
+        members = vars(dataclasses)
+        members["_create_fn"] = create_later(members["_create_fn"])
 
 
 PATCH = Patch(

@@ -10,7 +10,7 @@ of them is a formula of symbols. Two sizes are equal if their formulas are the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
@@ -37,7 +37,8 @@ class SizeSymbols:
     def __init__(self, function: Operation):
         self._shapes: dict[SSAValue, Shapes] = {}
         self._count = 0
-        if any(is_open(arg.type) for op in walk_ops(function) for region in op.regions for arg in _arguments(region)):
+        blocks = (block for op in walk_ops(function) for region in op.regions for block in region.blocks)
+        if any(is_open(arg.type) for block in blocks for arg in block.args):
             for op in walk_ops(function):
                 for result in op.results:
                     if is_open(result.type):
@@ -183,11 +184,6 @@ def _mentions(size: Size, sides: set[Size]) -> bool:
 
 def _sides(needed: Comparison) -> tuple[Size, ...]:
     return tuple(side for side in (needed.left, needed.right) if not isinstance(side, int))
-
-
-def _arguments(region: object) -> Sequence[SSAValue]:
-    blocks = getattr(region, "blocks", ())
-    return [arg for block in blocks for arg in block.args]
 
 
 def _holds_operators(function: ir.FnOp) -> bool:

@@ -6,6 +6,7 @@ That is how the kernel is declared, how it is called, and what its statuses mean
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from xdsl.context import Context
@@ -102,12 +103,17 @@ def _declaration(facts: Mapping[str, Any]) -> llvm.FuncOp:
 
 def _parsed(text: str) -> Attribute:
     """Returns the builtin attribute of a text. Raises ValueError for another text."""
-    context = Context()
-    context.load_dialect(Builtin)
     try:
-        return Parser(context, text).parse_attribute()
+        return Parser(_builtin(), text).parse_attribute()
     except ParseError as error:
         raise ValueError(str(error)) from None
+
+
+@cache
+def _builtin() -> Context:
+    context = Context()
+    context.load_dialect(Builtin)
+    return context
 
 
 # Stubs as plain data: the values are the parameters, then the results of the steps; a step names those that it takes.

@@ -28,6 +28,7 @@ from ....support.diagnostics import source_position
 from ....support.operands import operands_of
 from ....support.source_text import text_bytes
 from ....support.walk import walk_ops
+from ...relay.kernels.shape_function import names_function
 from ...tir.signature import SHAPE
 from .kernel_types import Facts, Places, type_json
 from .store import Store
@@ -79,11 +80,9 @@ class KernelCache:
         if len(functions) != 1 or len(unit.calls) != 1 or not isinstance(functions[0], te.FuncOp):
             return None
         function = functions[0]
-        shape = function.attrs.data.get(SHAPE)
-        if isinstance(shape, DictionaryAttr):
-            if not shape.data.keys().isdisjoint(("function", "variant")):
-                return None
-        elif any(isinstance(op, tir.VarOp) for op in function.body.block.ops):
+        if names_function(function):
+            return None
+        if SHAPE not in function.attrs.data and any(isinstance(op, tir.VarOp) for op in function.body.block.ops):
             # Where sizes are checked at each call, what is said names the function.
             return None
         name = function.sym_name.data

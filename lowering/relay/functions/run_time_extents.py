@@ -5,8 +5,7 @@ A size is a Python number where it is known at compile time, otherwise an i64 va
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from xdsl.dialects import llvm
@@ -15,8 +14,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....dialects.extents import MOST_EXTENT
 from ....dialects.relay.operators.common.result_sizes import fits
+from ....dialects.tir.scalar_ops import SCALAR_OPS
 from ...tir.signature import Size
-from ..kernels.shape_function import COMPARISONS, Check, Rule
+from ..kernels.shape_function import Check, Rule
 from ..memory import heap
 from ..memory.memory_plan import ALIGNMENT
 from .emitter import PTR
@@ -32,17 +32,10 @@ MOST_BYTES = 1 << 46
 
 Predicate = llvm.ICmpPredicateFlag
 
-
-def _selected(condition: int, then: int, otherwise: int) -> int:
-    return then if condition else otherwise
-
-
-_FOLDED: dict[str, Callable[..., int]] = {
-    **{"tir.add": operator.add, "tir.sub": operator.sub, "tir.mul": operator.mul},
-    **{"tir.floordiv": int.__floordiv__, "tir.floormod": int.__mod__, "tir.min": min, "tir.max": max},
-    **{"tir.eq": operator.eq, "tir.ne": operator.ne, "tir.lt": operator.lt, "tir.le": operator.le},
-    **{"tir.gt": operator.gt, "tir.ge": operator.ge, "tir.select": _selected},
-}
+PREDICATES = {"tir.eq": "eq", "tir.ne": "ne", "tir.lt": "slt", "tir.le": "sle", "tir.gt": "sgt", "tir.ge": "sge"}
+"""LLVM's predicates of comparisons."""
+SYMBOLS = {"+": "tir.add", "-": "tir.sub", "*": "tir.mul", "min": "tir.min", "max": "tir.max"}
+"""The operators of signatures that are those of numbers, too."""
 
 
 class Sizing:
@@ -109,19 +102,10 @@ class Sizing:
             return size
         if isinstance(size, str):
             return symbols[size]
-        operator, left, right = size[0], *(self.value(self.evaluate(part, symbols)) for part in size[1:])
-        match operator:
-            case "+":
-                return self.emit.value(llvm.AddOp(left, right))
-            case "-":
-                return self.emit.value(llvm.SubOp(left, right))
-            case "*":
-                return self.emit.value(llvm.MulOp(left, right))
-            case "min" | "max":
-                predicate = Predicate("slt" if operator == "min" else "sgt")
-                return self.emit.value(llvm.SelectOp(self.emit.compare(left, right, predicate), left, right))
-            case _:
-                return self._divide(operator, left, right)
+        operator, left, right = size[0], *(self.evaluate(part, symbols) for part in size[1:])
+        if operator in SYMBOLS:
+            return self._apply(SYMBOLS[operator], (left, right))
+        return self._divide(operator, self.value(left), self.value(right))
 
     def number(self, size: Attribute, symbols: Mapping[str, Extent]) -> Extent:
         """Returns a number of a kernel's `mirstack.shape`, given the sizes of the inputs."""
@@ -137,11 +121,11 @@ class Sizing:
 
     def _apply(self, operator: str, parts: Sequence[Extent]) -> Extent:
         """Emits an operator of numbers, of which those that are known are folded."""
-        if all(isinstance(part, int) for part in parts):
-            folded: int = _FOLDED[operator](*parts)
-            return folded
-        emit, values = self.emit, [self.value(part) for part in parts[-2:]]
-        left, right = values
+        row = SCALAR_OPS.get(operator)
+        if row is not None and row.integers is not None and all(isinstance(part, int) for part in parts):
+            return int(row.integers(*parts))
+        emit = self.emit
+        left, right = (self.value(part) for part in parts[-2:])
         match operator:
             case "tir.add":
                 return emit.value(llvm.AddOp(left, right))
@@ -166,7 +150,7 @@ class Sizing:
                 quotient = emit.value(llvm.SDivOp(left, right))
                 return emit.value(llvm.SelectOp(negative, emit.value(llvm.SubOp(quotient, emit.int(1))), quotient))
             case _:
-                return emit.compare(left, right, Predicate(COMPARISONS[operator]))
+                return emit.compare(left, right, Predicate(PREDICATES[operator]))
 
     def _divide(self, operator: str, left: SSAValue, right: SSAValue) -> SSAValue:
         """Floor division, or what it leaves, of sizes, which are not negative; 0 is divided by as by 1."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects import te, tir
@@ -16,8 +16,8 @@ from ....dialects.relay import ir as relay
 from ....passes.relay.fusion.fuse_ops import is_kernel
 from ....passes.tir.buffers.constant_params import set_constant_params
 from ....support.walk import walk_ops
-from ...tir.signature import SHAPE
 from ..functions.flat_values import TensorLeaf, leaves_of
+from .shape_function import names_function
 
 
 class Constants:
@@ -92,8 +92,7 @@ def mark_constant_params(module: ModuleOp) -> None:
     for function in module.ops:
         if not isinstance(function, te.FuncOp | tir.PrimFuncOp) or function.sym_name.data not in calls:
             continue
-        shape = function.attrs.data.get(SHAPE)
-        if isinstance(shape, DictionaryAttr) and not shape.data.keys().isdisjoint(("function", "variant")):
+        if names_function(function):
             continue
         places = frozenset[int].intersection(
             *(constant_places(call.arguments, constants) for call in calls[function.sym_name.data])

@@ -17,7 +17,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast, get_args
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, UnitAttr, i64
 from xdsl.ir import Attribute, Operation
 
 from ....dialects import tir
@@ -76,7 +76,7 @@ class ShapeFunction:
             entries["symbol"] = StringAttr(self.variant.symbol)
             entries["least"] = IntegerAttr(self.variant.least, i64)
         if self.is_view:
-            entries["view"] = IntegerAttr(1, i64)
+            entries["view"] = UnitAttr()
         return DictionaryAttr(entries)
 
     @staticmethod
@@ -110,6 +110,12 @@ class ShapeFunction:
             chosen,
             "view" in data,
         )
+
+
+def names_function(kernel: FuncOp | tir.PrimFuncOp) -> bool:
+    """Returns whether a kernel comes with another function, which takes the same arguments: a shape function or a variant."""
+    shape = kernel.attrs.data.get(SHAPE)
+    return isinstance(shape, DictionaryAttr) and not shape.data.keys().isdisjoint(("function", "variant"))
 
 
 class Sizes:
@@ -214,24 +220,10 @@ def shape_function(name: str, inputs: Sequence[Tensor], numbers: Sequence[Expr])
 
 MOST_TERMS = 64
 """Terms of a number that a caller computes: it computes shared ones again."""
-COMPARISONS = {"tir.eq": "eq", "tir.ne": "ne", "tir.lt": "slt", "tir.le": "sle", "tir.gt": "sgt", "tir.ge": "sge"}
-"""Comparisons of sizes, and LLVM's predicates."""
-COMPUTED = frozenset(
-    (
-        *(
-            "tir.add",
-            "tir.sub",
-            "tir.mul",
-            "tir.floordiv",
-            "tir.floormod",
-            "tir.min",
-            "tir.max",
-            "tir.select",
-            "tir.cast",
-        ),
-        *COMPARISONS,
-    )
-)
+COMPUTED = {
+    *(tir.AddOp, tir.SubOp, tir.MulOp, tir.FloorDivOp, tir.FloorModOp, tir.MinOp, tir.MaxOp),
+    *(tir.EqOp, tir.NeOp, tir.LtOp, tir.LeOp, tir.GtOp, tir.GeOp, tir.SelectOp, tir.CastOp),
+}
 """Operators of numbers that a caller computes (`run_time_extents.Sizing.number`)."""
 
 
@@ -244,7 +236,7 @@ def _is_simple(number: Expr) -> bool:
         if count > MOST_TERMS:
             return False
         if isinstance(term, Apply):
-            if term.op.name not in COMPUTED:
+            if term.op not in COMPUTED:
                 return False
             if term.op in (tir.FloorDivOp, tir.FloorModOp):
                 divisor = term.args[1]

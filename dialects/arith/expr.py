@@ -339,6 +339,23 @@ def quotient_by_monomial(dividend: Expr, divisor: Expr) -> tuple[Expr, Expr] | N
     return quotient, rest
 
 
+def exact_quotient(dividend: Expr, divisor: Expr) -> Expr | None:
+    """Returns q with dividend = q * divisor, by long division, or None if there is none: 3*n*m + 6*n by m + 2 is 3*n."""
+    if not divisor.terms:
+        return None
+    lead = Expr((max(divisor.terms, key=lambda term: len(factors_of(term[0]))),), 0)
+    quotient, rest = ZERO, dividend
+    for _ in range(MAX_TERMS):
+        if rest == ZERO:
+            return quotient
+        split = quotient_by_monomial(rest, lead)
+        if split is None or split[0] == ZERO:
+            return None
+        step = Expr(split[0].terms[:1], 0) if split[0].terms else split[0]
+        quotient, rest = quotient + step, rest - _product(step, divisor)
+    return None
+
+
 def floordiv(a: Expr, b: Expr) -> Expr:
     """Returns a // b, rounded toward minus infinity."""
     if b.terms:
@@ -390,7 +407,8 @@ def floormod(a: Expr, b: Expr) -> Expr:
         if a in (b, ZERO):
             return ZERO
         split = quotient_by_monomial(a, b)
-        return make_atom(Kind.FLOORMOD, (a if split is None else split[1], b))
+        rest = a if split is None else split[1]
+        return ZERO if rest == ZERO else make_atom(Kind.FLOORMOD, (rest, b))
     c = b.const
     if c == 0:
         return ZERO

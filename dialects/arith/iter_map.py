@@ -151,7 +151,7 @@ class _Detector:
             return ONE
         if self.simplify(x.floormod(e, divisor)) == ZERO:
             return self.simplify(x.floordiv(e, divisor))
-        return None
+        return x.exact_quotient(e, divisor)
 
     # Predicates ------------------------------------------------------------------------------------------------
 

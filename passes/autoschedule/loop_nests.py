@@ -63,9 +63,9 @@ def driving_loop(sch: Schedule, loops: list[LoopRV], value: SSAValue) -> LoopRV 
     return next((loop for loop in loops if sch.get(loop).loop_var in used), None)
 
 
-def turns_of(sch: Schedule, loops: list[LoopRV]) -> int:
-    """Returns the trip count of loops together; a symbolic extent counts as one."""
-    return prod(extent_of(sch, loop) or 1 for loop in loops)
+def turns_of(sch: Schedule, loops: list[LoopRV], unknown: int = 1) -> int:
+    """Returns the trip count of loops together; a symbolic extent counts as `unknown`."""
+    return prod(unknown if (extent := extent_of(sch, loop)) is None else max(extent, 1) for loop in loops)
 
 
 def partitioned(
@@ -137,8 +137,11 @@ def vectorize_loop(sch: Schedule, loop: LoopRV, lanes: int, *, even: bool = True
 def parallelize(sch: Schedule, loops: list[LoopRV], work: int, target: Target) -> None:
     """Runs the outermost loops on threads where the work is worth it.
 
-    As many are fused as leave each thread several iterations; of those of unknown length, which may be one, two.
+    As many are fused as leave each thread several iterations; of those of unknown length, which may be one, two. Loops of one iteration are
+    not fused with these: an index that is a quotient by two unknown extents is not known to be in bounds.
     """
+    if any(extent_of(sch, loop) is None for loop in loops):
+        loops = [loop for loop in loops if extent_of(sch, loop) != 1]
     if target.cores < 2 or work < PARALLEL_WORK or not loops:
         return
     chosen = [loops[0]]

@@ -184,7 +184,8 @@ def schedule_in_blocks(
         parallelize(sch, shared, work, target)
     else:
         mine = [panel] if blocks.outermost else panels
-        few = few_panels(sch, mine, tiles, target) and turns_of(sch, alone) >= ENOUGH * target.cores
+        enough = ENOUGH * target.cores
+        few = few_panels(sch, mine, tiles, target) and turns_of(sch, alone, enough) >= enough
         parallelize(sch, alone if few else mine, work, target)
     zero = own_loops(sch, sch.decompose_reduction(block, depth))
     vectorize_loop(sch, zero[-1], tile.lanes)

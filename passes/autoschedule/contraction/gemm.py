@@ -110,9 +110,10 @@ def schedule_contraction(sch: Schedule, block: BlockRV, match: Contraction, targ
     few = by_rows or (few_panels(sch, panels, tiles, target) and not shared_packing)
     # Where rows end in a part of a tile, lines of them are shared out rather than the tiles of each; those of all panels if need be.
     lines = alone
-    if turns_of(sch, alone) < ENOUGH * target.cores and (constant or direct) and not by_rows:
+    enough = ENOUGH * target.cores
+    if turns_of(sch, alone, enough) < enough and (constant or direct) and not by_rows:
         lines = [*panels, *alone]
-    by_lines = few and partial and turns_of(sch, lines) >= ENOUGH * target.cores
+    by_lines = few and partial and turns_of(sch, lines, enough) >= enough
     if by_lines:
         parallelize(sch, lines, work, target)
     elif not few or not partial:

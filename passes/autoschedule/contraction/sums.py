@@ -27,8 +27,11 @@ def split_rows(
 
 
 def few_panels(sch: Schedule, panels: list[LoopRV], tiles: list[LoopRV], target: Target) -> bool:
-    """Returns whether there are too few panels for threads to share out evenly, and more tiles in each."""
-    return Turns(target.cores).by_tiles(turns_of(sch, panels), turns_of(sch, tiles))
+    """Returns whether there are too few panels for threads to share out evenly, and more tiles in each.
+
+    An unknown number of tiles is taken for enough: a kernel of open sizes has few panels where its weights have few columns.
+    """
+    return Turns(target.cores).by_tiles(turns_of(sch, panels), turns_of(sch, tiles, ENOUGH * target.cores))
 
 
 def share_out(sch: Schedule, panels: list[LoopRV], tiles: list[LoopRV], work: int, target: Target) -> None:

@@ -24,6 +24,24 @@ from xdsl.ir import Block, SSAValue
 RANGES = st.tuples(*(st.tuples(st.integers(-5, 5), st.integers(1, 9)) for _ in VARS))
 
 
+def test_exact_quotients_are_found():
+    n, m, k = map(x.symbol, "nmk")
+    assert x.exact_quotient(n * 3 * (m + 2), m + 2) == n * 3
+    assert x.exact_quotient((n + 1) * (m * 2 - k), n + 1) == m * 2 - k
+    assert x.exact_quotient(n * m + 1, m) is None
+    assert x.exact_quotient(n * (m + 2) + n, m + 2) is None
+    assert x.floormod(n * (m // 8), m // 8) == x.ZERO
+
+
+@given(st.lists(st.integers(-3, 3), min_size=4, max_size=4), st.lists(st.integers(-3, 3), min_size=3, max_size=3))
+def test_a_quotient_times_the_divisor_is_the_dividend(first, second):
+    n, m = x.symbol("n"), x.symbol("m")
+    quotient = n * m * first[0] + n * first[1] + m * first[2] + first[3]
+    divisor = n * second[0] + m * second[1] + second[2]
+    assume(divisor.terms)
+    assert x.exact_quotient(quotient * divisor, divisor) == quotient
+
+
 def points(ranges, data, count=12):
     for _ in range(count):
         yield {v.atom: data.draw(st.integers(low, low + size - 1)) for v, (low, size) in zip(VARS, ranges, strict=True)}

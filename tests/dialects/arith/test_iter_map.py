@@ -46,6 +46,8 @@ ACCEPTED = [
     ([i * 2], {i: 8}, x.TRUE, [8]),
     ([x.as_expr(3), i], {i: 8}, x.TRUE, [1, 8]),
     ([i + k], {i: 8, k: 1}, x.TRUE, [8]),
+    ([i // (m // 8), i % (m // 8)], {i: n * (m // 8)}, x.TRUE, [None, None]),
+    ([i // (m + 2) // 3, i // (m + 2) % 3, i % (m + 2)], {i: n * 3 * (m + 2)}, x.TRUE, [None, 3, None]),
 ]
 
 

@@ -18,8 +18,8 @@ SLOW = 8.0
 
 SETTLED = 0.001
 """Seconds of waiting in which a process does next to nothing once its threads are done."""
-LONGEST = 0.02
-"""Seconds to wait for them at most: threads of some pools spin for longer."""
+LONGEST = 0.1
+"""Seconds to wait for them at most: those of onnxruntime spin for 0.03, and slow what runs beside them."""
 
 
 def settle() -> None:

@@ -16,8 +16,9 @@ SLOW = 8.0
 """A program that takes so many times as long as the quickest gets two samples: it must not take the time of the others."""
 
 
-SETTLED = 0.001
-"""Seconds of waiting in which a process does next to nothing once its threads are done."""
+SETTLED = 0.012
+"""Seconds of waiting in which a process does next to nothing once its threads are done: the system counts a running thread's time at each
+tick of its clock, of up to 0.01."""
 LONGEST = 0.1
 """Seconds to wait for them at most: those of onnxruntime spin for 0.03, and slow what runs beside them."""
 

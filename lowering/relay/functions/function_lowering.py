@@ -21,13 +21,14 @@ from ....dialects.relay.patterns import ConstructorPattern, TuplePattern, VarPat
 from ....dialects.relay.types import AdtType, FuncType
 from ....support.diagnostics import error_at
 from ..memory import heap
-from ..memory.frame import Frame, branches, free_values, returned
+from ..memory.dynamic_tensors import DynamicTensors, last_uses
+from ..memory.frame import Frame, Place, branches, free_values, returned
 from ..memory.storage_views import piece_offsets, view_offsets
 from .adt import DataTypes
 from .calling_convention import NO_MEMORY, no_memory_for
 from .emitter import PTR, RelayEmitter, function
 from .flat_values import BoxLeaf, TensorLeaf, leaves_of, on_heap
-from .kernel_call import Kernel, call_kernel
+from .kernel_call import Kernel, call_kernel, is_view
 from .match_cast import MatchCastOp
 from .prepare_constants import PreparedOp
 from .run_time_extents import Sizing
@@ -80,6 +81,7 @@ class RelayFunctionLowering:
         self.function = function(name, [PTR] * (1 + box + len(inputs) + len(self.result_leaves)))
         self.emit = RelayEmitter(self.function.body)
         self.emit.location = source.location
+        self.dynamic = DynamicTensors(self.emit, last_uses(body, self._is_view))
         arguments = list(self.emit.block.args)
         self.context = arguments[0]
         self.box = arguments[1] if box else None
@@ -109,6 +111,9 @@ class RelayFunctionLowering:
         emit.block = self.no_memory
         emit.give(emit.int(self.unit.status_of(self._no_memory_message(), self.source), i32))
         self.unit.functions.append(self.function)
+
+    def _is_view(self, op: relay.CallTirOp) -> bool:
+        return is_view(self.unit.kernels[op.callee.root_reference.data], op)
 
     def _no_memory_message(self) -> str:
         if isinstance(self.source, relay.FuncOp):
@@ -162,6 +167,7 @@ class RelayFunctionLowering:
         for op in block.ops:
             self.emit.location = op.location
             self._op(op)
+            self.dynamic.give_up(op)
 
     def _op(self, op: Operation) -> None:
         match op:
@@ -423,9 +429,14 @@ class RelayFunctionLowering:
             self.emit.store(word, box, 8 * k)
         return box
 
-    def take_bytes(self, size: SSAValue) -> SSAValue:
-        """Takes memory of the call's heap; `size` is a multiple of the alignment."""
+    def take_bytes(self, size: SSAValue, place: Place | None = None) -> SSAValue:
+        """Takes memory of the call's heap; `size` is a multiple of the alignment.
+
+        A tensor that a kernel of the function's body writes, at `place`, may get that of one which is no longer used.
+        """
         self.takes = True
+        if place is not None and place[0].parent is self.source.body.block:
+            return self.dynamic.take(place, size, self.context, self.no_memory)
         return heap.take_bytes(self.emit, self.context, size, self.no_memory)
 
     def _take(self, size: int) -> SSAValue:

@@ -61,7 +61,7 @@ def call_kernel(f: RelayFunctionLowering, op: relay.CallTirOp) -> None:
     symbols = _input_symbols(sizing, params, inputs, shown, op)
     computed = [] if kernel.shape is None else _computed(f, kernel.shape, inputs, symbols, op)
     variant = None if kernel.shape is None else kernel.shape.variant
-    is_view = _is_view(kernel, op)
+    result_is_view = is_view(kernel, op)
     results: list[SSAValue] = []
     data: list[SSAValue] = []
     shapes = [tensor.shape for tensor in inputs]
@@ -79,17 +79,17 @@ def call_kernel(f: RelayFunctionLowering, op: relay.CallTirOp) -> None:
                 sizing.check(Check("equal", message), extent, declared, op)
             shape.append(extent)
         shapes.append(shape)
-        if is_view and isinstance(leaf, DynamicTensorLeaf):
+        if result_is_view and isinstance(leaf, DynamicTensorLeaf):
             message = f"the result of {shown} would take {{size}} bytes, but its argument has {{size}}"
             taken, there = (sizing.bytes_of(each, leaf.item_bytes) for each in (shape, inputs[0].shape))
             sizing.check(Check("equal", message), taken, there, op)
             target = inputs[0].data
         else:
-            target = f.place(op, k) if isinstance(leaf, TensorLeaf) else sizing.allocate(leaf, shape)
+            target = f.place(op, k) if isinstance(leaf, TensorLeaf) else sizing.allocate(leaf, shape, (op, k))
         data.append(target)
         results.append(target if isinstance(leaf, TensorLeaf) else sizing.descriptor(leaf, target, shape))
     f.values[op.result] = results
-    if is_view:
+    if result_is_view:
         return
     _bind_compact_strides(sizing, params, shapes, symbols)
     sizes = [sizing.value(symbols[name]) for name in kernel.signature.symbols]
@@ -100,7 +100,7 @@ def call_kernel(f: RelayFunctionLowering, op: relay.CallTirOp) -> None:
         _choose(f, kernel, variant, sizing.value(symbols[variant.symbol]), arguments)
 
 
-def _is_view(kernel: Kernel, op: relay.CallTirOp) -> bool:
+def is_view(kernel: Kernel, op: relay.CallTirOp) -> bool:
     """Returns whether a call's result is its first argument in another shape, both on the heap."""
     if kernel.shape is None or not kernel.shape.is_view or not op.arguments:
         return False

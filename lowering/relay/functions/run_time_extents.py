@@ -18,6 +18,7 @@ from ....dialects.tir.scalar_ops import SCALAR_OPS
 from ...tir.signature import Size
 from ..kernels.shape_function import Check, Rule
 from ..memory import heap
+from ..memory.frame import Place
 from ..memory.memory_plan import ALIGNMENT
 from .emitter import PTR
 from .flat_values import WORD, DynamicTensorLeaf, TensorLeaf
@@ -199,9 +200,9 @@ class Sizing:
         extents = [e for e, declared in zip(shape, leaf.shape, strict=True) if declared == DYNAMIC_INDEX]
         return self.lowering.new_box([data, *map(self.value, extents)])
 
-    def allocate(self, leaf: DynamicTensorLeaf, shape: Sequence[Extent]) -> SSAValue:
-        """Allocates memory for a tensor of this shape."""
-        return self.lowering.take_bytes(self.bytes_of(shape, leaf.item_bytes))
+    def allocate(self, leaf: DynamicTensorLeaf, shape: Sequence[Extent], place: Place | None = None) -> SSAValue:
+        """Allocates memory for a tensor of this shape: leaf `place` of a kernel's result, or another one."""
+        return self.lowering.take_bytes(self.bytes_of(shape, leaf.item_bytes), place)
 
     def cast(
         self, pointer: SSAValue, own: TensorLeaf | DynamicTensorLeaf, wanted: TensorLeaf | DynamicTensorLeaf, what: str,

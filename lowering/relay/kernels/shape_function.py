@@ -113,7 +113,7 @@ class ShapeFunction:
 
 
 def names_function(kernel: FuncOp | tir.PrimFuncOp) -> bool:
-    """Returns whether a kernel comes with another function, which takes the same arguments: a shape function or a variant."""
+    """Returns whether a kernel comes with a shape function or a variant, which take the same arguments."""
     shape = kernel.attrs.data.get(SHAPE)
     return isinstance(shape, DictionaryAttr) and not shape.data.keys().isdisjoint(("function", "variant"))
 

@@ -1,6 +1,6 @@
 """Uses the memory of tensors of dynamic shape again once nothing reads them.
 
-Their sizes are known only at run time, so that no plan gives them a place: each takes its memory from the call's heap. Which of them are
+Their sizes are known only at run time, so that no plan can place them: each takes its memory from the call's heap. Which of them are
 no longer used is known at compile time, and whether their memory is large enough is asked when the next tensor needs some:
 
     %a = relu(%x); %b = tanh(%a); %c = exp(%b)       %c is written where %a was, if it fits there
@@ -102,7 +102,10 @@ class DynamicTensors:
     """Pieces that nothing uses, those given up last first; the last ones may have no bytes."""
 
     def take(self, place: Place, size: SSAValue, context: SSAValue, fail: Block) -> SSAValue:
-        """Emits what finds `size` bytes for a tensor, in the first piece that fits or new; returns their address."""
+        """Emits what finds `size` bytes for a tensor, in the first piece that fits or new memory.
+
+        Returns their address.
+        """
         emit, free = self.emit, self.free
         done = emit.new_block(*[heap.PTR, i64] * (1 + len(free)))
         nothing = Piece(emit.value(llvm.ZeroOp.build(result_types=[heap.PTR])), emit.int(0))

@@ -340,7 +340,10 @@ def quotient_by_monomial(dividend: Expr, divisor: Expr) -> tuple[Expr, Expr] | N
 
 
 def exact_quotient(dividend: Expr, divisor: Expr) -> Expr | None:
-    """Returns q with dividend = q * divisor, by long division, or None if there is none: 3*n*m + 6*n by m + 2 is 3*n."""
+    """Returns q with dividend = q * divisor, by long division, or None if there is none.
+
+    3*n*m + 6*n divided by m + 2 is 3*n.
+    """
     if not divisor.terms:
         return None
     lead = Expr((max(divisor.terms, key=lambda term: len(factors_of(term[0]))),), 0)

@@ -1,4 +1,4 @@
-"""Registers what converts ATen operators, by name without overload: rules in `operators/*.mir`, and functions."""
+"""Registers what converts ATen operators: rules in `operators/*.mir`, and functions by name without overload."""
 
 from __future__ import annotations
 

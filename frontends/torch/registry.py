@@ -1,4 +1,4 @@
-"""Registers what converts ATen operators: rules in `operators/*.mir`, and functions by name without overload."""
+"""Registers what converts ATen operators, named without their overload: rules and functions."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .api import onnx as onnx
     from .api import relay as relay
     from .api import rules as rules
+    from .api import runtime as runtime
     from .api import script as script
     from .api import te as te
     from .api import tir as tir
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 IMPORTED_AT = time.time_ns()
 
 # Modules of `api` that can also be imported as `mirstack.NAME`.
-_MODULES = ("ir", "nd", "onnx", "relay", "rules", "script", "te", "tir", "topi", "transform")
+_MODULES = ("ir", "nd", "onnx", "relay", "rules", "runtime", "script", "te", "tir", "topi", "transform")
 
 # Those whose own import does not import xDSL: what they hold does, and patches it then.
 _LAZY = ("Executable", "compile", "ir", "load", "parse", "preload", "relay", "script", "timing", "tir")
@@ -64,7 +65,7 @@ _PUBLIC = {
 
 __all__ = [
     "Executable", "IRModule", "MirError", "build", "compile", "cpu", "from_jax", "from_onnx", "from_torch", "ir", "load", "lower", "nd", "onnx", "parse", "preload",
-    "quantize", "relay", "rules", "script", "te", "timing", "tir", "topi", "transform",
+    "quantize", "relay", "rules", "runtime", "script", "te", "timing", "tir", "topi", "transform",
 ]  # fmt: skip
 
 

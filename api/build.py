@@ -9,6 +9,8 @@ import shlex
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any, cast
 
 from ..dialects.array import storage_of
@@ -92,6 +94,10 @@ class Module:
 
     def __contains__(self, name: str) -> bool:
         return name in self._functions
+
+    def export_library(self, file_name: str | PathLike[str], *, cpus: Sequence[str] = ()) -> list[Path]:
+        """Writes the module's main function to a file, as `Executable.export` does."""
+        return self.entry_func.executable.export(file_name, cpus=cpus)
 
     def _known(self) -> str:
         return f"it has {', '.join(self._functions)}"

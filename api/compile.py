@@ -137,6 +137,14 @@ def compile(
     if isinstance(read, ProgramSource) and not isinstance(read, SourceText):
         fixed = {}
 
+    def exporter(path: Path, cpus: tuple[str, ...], weights: Path | None) -> list[Path]:
+        from ..lowering.driver.artifacts.export import export
+        from ..lowering.driver.artifacts.levels import Wanted
+
+        taken = read if isinstance(read, ProgramSource) else _copied(read)
+        wanted = Wanted(taken, entry, options, fixed, cpus or (cpu,))
+        return in_deep_stack(lambda: export(wanted, path, weights))
+
     def compiled() -> Executable:
         taken = read if isinstance(read, ProgramSource) else _copied(read)
         return compile_source(
@@ -144,11 +152,14 @@ def compile(
         )
 
     try:
-        return in_deep_stack(compiled)
+        executable = in_deep_stack(compiled)
     except MirError as error:
         if target == "cpu":
             error.show_in(sources_of(read))
         raise
+    if target == "cpu":
+        executable.exporter = exporter
+    return executable
 
 
 def _shapes(shapes: Mapping[str, Sequence[int | str | None]] | None) -> dict[str, tuple[int, ...]]:

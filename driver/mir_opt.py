@@ -35,7 +35,7 @@ from .errors import INVALID, OK, InternalError, UsageError, did_you_mean, guarde
 from .expected import compare
 from .modules import FORMATS, format_of, model_source, parse_chunk, register_dialects
 from .pipeline import read_pipeline, run_passes, verify_result
-from .sources import Chunk, Source, read_source
+from .sources import PACKAGE, Chunk, Source, check_file, extension, read_source
 from .targets import TARGETS, MlirStyle, has_mir_text, print_mir, print_mlir
 
 if TYPE_CHECKING:
@@ -92,6 +92,8 @@ class MirOptMain(xDSLOptMain):
         if self.args.list_passes:
             print("\n".join(list_passes()))
             return OK
+        if extension(self.args.input_file) == PACKAGE:
+            return self._describe_package(self.args.input_file)
         self.front_end = format_of(self.args.input_file, self.args.frontend)
         if self.front_end in MODEL_FORMATS:
             model_source(self.args.input_file, self.front_end, {})
@@ -122,6 +124,24 @@ class MirOptMain(xDSLOptMain):
         if self.args.output_file is not None and not failed:
             self._write_file("// -----\n".join(outputs))
         return INVALID if failed else OK
+
+    def _describe_package(self, path: str) -> int:
+        """Prints what a package holds: it is compiled already, so that no pass runs."""
+        from ..lowering.driver.artifacts.package import describe, read_package
+
+        if self.args.passes or self.args.target not in ("mir", AS_INPUT):
+            raise UsageError(f"{path}: a package is compiled already: mir-opt only shows what it holds")
+        check_file(path)
+        try:
+            text = describe(read_package(Path(path)))
+        except MirError as error:
+            print(render_all(error.diagnostics, Sources.current()), file=sys.stderr)
+            return INVALID
+        if self.args.output_file is None:
+            sys.stdout.write(text)
+        else:
+            self._write_file(text)
+        return OK
 
     def print_module(
         self, module: ModuleOp, target: str | None = None, timing: Timing | None = None, elide: bool = False

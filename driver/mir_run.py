@@ -16,10 +16,10 @@ from ..support.stopwatch import process_start, timed, timing
 from .arguments import add_allow_extern, add_custom, add_shape, add_strict_math, whole_number
 from .command import command_parser, run_command
 from .errors import INVALID, OK, UsageError
+from .sources import PACKAGE, extension
 
 if TYPE_CHECKING:
     import numpy as np
-    from xdsl.dialects.builtin import ModuleOp
 
     from .run_inputs import Arrays, Parameter
 
@@ -85,7 +85,7 @@ def argument_parser() -> argparse.ArgumentParser:
     """Returns the options of `mir-run`."""
     parser = command_parser(
         "mir-run",
-        "Compile the entry of a .mir, .mlir, .onnx or .pt2 file and run it.",
+        "Compile the entry of a .mir, .mlir, .onnx or .pt2 file and run it, or run a package (.mirpkg).",
         "FILE [--input x=x.npy] [--random SEED] [--output out.npz]",
     )
     parser.add_argument("file", metavar="FILE", help="the module to run, - for standard input")
@@ -164,13 +164,12 @@ def argument_parser() -> argparse.ArgumentParser:
 def compile_entry(args: argparse.Namespace) -> Executable:
     """Compiles the entry that the command line asks for; raises `MirError`."""
     from ..lowering.driver.compile import compile_source
-    from ..lowering.driver.source import ProgramSource, SourceText
     from ..lowering.externs import names_of
     from ..lowering.pipeline import Options
-    from ..support.source_text import source_text
-    from .modules import format_of, model_source, read_module
-    from .sources import read_source
+    from .modules import program_source
 
+    if extension(args.file) == PACKAGE:
+        return _load_package(args)
     options = Options(
         opt_level=args.opt_level,
         cpu=args.mcpu,
@@ -179,23 +178,35 @@ def compile_entry(args: argparse.Namespace) -> Executable:
         allow_extern=names_of(args.allow_extern),
         strict_math=args.strict_math,
     )
-    program: ProgramSource | ModuleOp
-    text_format = format_of(args.file, args.frontend)
-    shapes: dict[str, tuple[int, ...]] = args.shape
-    if text_format in MODEL_FORMATS:
-        program, shapes = model_source(args.file, text_format, args.shape, args.custom), {}
-    elif args.target == "cpu" and text_format == "mir":
-        # As text, which a program that the cache has need not be parsed from.
-        source = read_source(args.file)
-        Sources.current().add(source.name, source.text)
-        program = SourceText(source_text(source.text), source.name, source.directory)
-    else:
-        program = read_module(args.file, args.frontend)
+    program, shapes = program_source(args.file, args.frontend, args.shape, args.custom, parse=args.target != "cpu")
     # One run has no use for what would be ready after it.
     specialize = args.specialize and args.repeat > 1
     return compile_source(
         program, args.target, args.entry, options, cache=args.cache, shapes=shapes, specialize=specialize
     )
+
+
+FIXED = ("entry", "mcpu", "shape", "custom", "frontend", "caches", "strict_math", "allow_extern")
+"""Options that say how a program is compiled, by their names in the namespace: a package is compiled already."""
+
+
+def _load_package(args: argparse.Namespace) -> Executable:
+    """Returns the program of a package.
+
+    Raises UsageError for options that would compile it otherwise, and MirError for a package that is not loaded.
+    """
+    from ..lowering.driver.artifacts.package import load_package
+    from .sources import check_file
+
+    check_file(args.file)
+    defaults = argument_parser()
+    if args.target != "cpu":
+        raise UsageError(f"{args.file}: a package holds native code, which --target {args.target} does not run")
+    for name in (*FIXED, "opt_level"):
+        if getattr(args, name) != defaults.get_default(name) and getattr(args, name):
+            option = {"opt_level": "-O"}.get(name, f"--{name.replace('_', '-')}")
+            raise UsageError(f"{option}: {args.file} is compiled already: mir-build takes this option")
+    return load_package(Path(args.file), args.threads)
 
 
 def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:

@@ -22,6 +22,8 @@ from .sources import Chunk, Source, check_file, extension, read_source
 if TYPE_CHECKING:
     from ..lowering.driver.source import ProgramSource
 
+Shapes = Mapping[str, Sequence[int]]
+
 FORMATS = ("mir", "mlir")
 """The formats of text."""
 
@@ -100,6 +102,26 @@ def model_source(
     found = model_file(path, shapes, custom, told)
     assert found is not None
     return found
+
+
+def program_source(
+    path: str, told: str | None, shapes: Shapes, custom: Sequence[str] = (), *, parse: bool = False
+) -> tuple[ProgramSource | ModuleOp, Shapes]:
+    """Returns what is compiled of a file, and the shapes that are still to be bound.
+
+    A model is read with its shapes. Text in `.mir` is not parsed unless `parse`: a program that the cache has need not be. Raises `UsageError` and `MirError`.
+    """
+    from ..lowering.driver.source import SourceText
+    from ..support.source_text import source_text
+
+    text_format = format_of(path, told)
+    if text_format in MODEL_FORMATS:
+        return model_source(path, text_format, shapes, custom), {}
+    if parse or text_format != "mir":
+        return read_module(path, told), shapes
+    source = read_source(path)
+    Sources.current().add(source.name, source.text)
+    return SourceText(source_text(source.text), source.name, source.directory), shapes
 
 
 def read_module(path: str, told_format: str | None = None) -> ModuleOp:

@@ -17,6 +17,10 @@ from .errors import UsageError, did_you_mean
 _SEPARATOR = re.compile(r"^[ \t]*(?://|#) -----[^\n]*$", re.MULTILINE)
 
 
+PACKAGE = "mirpkg"
+"""The extension of packages that `mir-build` writes."""
+
+
 @dataclass(frozen=True)
 class Chunk:
     """A part of a file that is compiled by itself, with its first line in the file, from 1."""

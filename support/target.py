@@ -245,19 +245,28 @@ def require_host(cpu: str | None) -> None:
 
 def _runnable(target: Target, machine: Target) -> Target:
     """Returns `target`; raises MirError unless `machine` runs code made for it."""
-    if target.arch != machine.arch:
-        lacks = f"it is of another kind, {target.arch}"
-    elif target.vector_bytes > machine.vector_bytes:
-        lacks = f"this machine has no vectors of {target.vector_bytes} bytes"
-    elif missing := sorted(target.features - machine.features):
-        lacks = f"this machine has no {', '.join(missing)}"
-    else:
+    lacks = _missing(target.arch, target.vector_bytes, target.features, machine)
+    if lacks is None:
         return target
     raise MirError(
         Diagnostic(f"code for the processor '{target.name}' does not run here: {lacks}").with_note(
             f"compile for this machine, without -mcpu, or look at the code: mir-opt -t asm -mcpu={target.name}"
         )
     )
+
+
+def missing_here(arch: str, vector_bytes: int, features: frozenset[str]) -> str | None:
+    """Returns what this machine lacks to run code that uses these; None where it runs it."""
+    return _missing(arch, vector_bytes, features, named(""))
+
+
+def _missing(arch: str, vector_bytes: int, features: frozenset[str], machine: Target) -> str | None:
+    if arch != machine.arch:
+        return f"it is of another kind, {arch}"
+    if vector_bytes > machine.vector_bytes:
+        return f"this machine has no vectors of {vector_bytes} bytes"
+    missing = sorted(features - machine.features)
+    return f"this machine has no {', '.join(missing)}" if missing else None
 
 
 # This machine

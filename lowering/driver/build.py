@@ -110,6 +110,28 @@ class Built:
 
 
 @dataclass
+class TextBuilder:
+    """Builds a module as LLVM IR text of all its functions, in place of object files.
+
+    `attributes` are those that every function gets, such as `"target-cpu"="haswell"`.
+    """
+
+    attributes: str = ""
+    text: str = ""
+
+    def __call__(
+        self, module: ModuleOp, options: Options, observers: Sequence[Observer] = (), kernels: KernelCache | None = None
+    ) -> Built:
+        """Lowers the module, which is used up; keeps the text. Raises MirError for what cannot be compiled."""
+        from ..llvm.jit.call import messages_of
+        from ..llvm.text.translation import translate
+
+        lower_module(module, options, observers)
+        self.text = translate(module, externs=options.allow_extern, attributes=self.attributes)
+        return Built(module, messages_of(module))
+
+
+@dataclass
 class _Build:
     """A build under way."""
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ..pipeline import Observer, Options
     from .cache.kernels import KernelCache
     from .cache.programs import CachedProgram
+    from .compile_program import ModuleBuilder
     from .loading.executable import Executable
     from .loading.relay_executable import RelayExecutable
     from .program import Program
@@ -145,7 +146,7 @@ def _native(
 
         kernels = KernelCache(None if context is None else store, context or b"", process)
     try:
-        program, options, weights = _lowered(source, entry, options, observers, kernels, shapes)
+        program, options, weights = compiled_program(source, entry, options, observers, kernels, shapes)
     finally:
         if process is not None:
             process.close()
@@ -173,15 +174,17 @@ def _has_kernels(source: ProgramSource | ModuleOp) -> bool:
     return any(op.name == "relay.func" for op in source.ops)
 
 
-def _lowered(
+def compiled_program(
     source: ProgramSource | ModuleOp,
     entry: str | None,
     options: Options,
     observers: Sequence[Observer],
     kernels: KernelCache | None,
     shapes: Shapes,
+    builder: ModuleBuilder | None = None,
 ) -> tuple[Program, Options, list[ArrayBox]]:
     """Returns the program, the options with the name of its entry, and the weights read for it alone."""
+    from .build import build
     from .compile_program import compile_program
     from .entry import entry_kind, find_entry, name_of
     from .reachable import apply_ready_schedules, only_reachable, side_weights
@@ -199,7 +202,8 @@ def _lowered(
     options = replace(options, entry=name_of(function))
     module = only_reachable(source, options.entry)
     check_functions(module, runs=True)
-    return compile_program(module, function, entry_kind(function), options, observers, kernels), options, weights
+    program = compile_program(module, function, entry_kind(function), options, observers, kernels, builder or build)
+    return program, options, weights
 
 
 def _has_open_parameters(module: ModuleOp, entry: str | None, shapes: Shapes) -> bool:
@@ -253,7 +257,7 @@ def _specializing(
         start_codegen()
         apply()
         kernels = KernelCache(place.store, context_key(options) or b"")
-        program, *_ = in_deep_stack(lambda: _lowered(source, entry, options, (), kernels, {**shapes, **fixed}))
+        program, *_ = in_deep_stack(lambda: compiled_program(source, entry, options, (), kernels, {**shapes, **fixed}))
         place.write(program)
 
     def load(place: CachedProgram) -> RelayExecutable | None:

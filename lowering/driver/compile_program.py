@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from .cache.kernels import KernelCache
 
 
+class ModuleBuilder(Protocol):
+    """Lowers and compiles a module: `build`, or `TextBuilder`."""
+
+    def __call__(
+        self, module: ModuleOp, options: Options, observers: Sequence[Observer], kernels: KernelCache | None
+    ) -> Built: ...
+
+
 def compile_program(
     module: ModuleOp,
     entry: Operation,
@@ -31,10 +39,11 @@ def compile_program(
     options: Options,
     observers: Sequence[Observer] = (),
     kernels: KernelCache | None = None,
+    build: ModuleBuilder = build,
 ) -> Program:
     """Lowers and compiles the module, which is used up; `entry` is the function of it that Python calls."""
     if kind == "relay":
-        return _relay_program(module, entry, options, observers, kernels)
+        return _relay_program(module, entry, options, observers, kernels, build)
     places, position = places_of(entry), source_position(entry.location)
     names = entry.param_names() if isinstance(entry, te.FuncOp) else None
     # A private function is seen by no one outside of its module; the entry must be.
@@ -48,7 +57,7 @@ def compile_program(
         assert isinstance(entry, func.FuncOp)
         results = expose(entry)
     taken = len(entry.params) if isinstance(entry, tir.PrimFuncOp) else None
-    built = build(module, options, observers)
+    built = build(module, options, observers, None)
     signature = _signature(built.module, linked_name(options.entry))
     if taken is not None:
         results = len(signature.params) - taken
@@ -69,7 +78,12 @@ def _signature(module: ModuleOp, name: str) -> KernelSignature:
 
 
 def _relay_program(
-    module: ModuleOp, entry: Operation, options: Options, observers: Sequence[Observer], kernels: KernelCache | None
+    module: ModuleOp,
+    entry: Operation,
+    options: Options,
+    observers: Sequence[Observer],
+    kernels: KernelCache | None,
+    build: ModuleBuilder,
 ) -> RelayProgram:
     params, result = relay_params(entry), entry.properties["ret_type"]
     relay_result(result, entry)

@@ -18,10 +18,11 @@ from ....support.external_names import names_one
 from ....support.parallel import in_threads
 from ....support.stopwatch import current_span, in_background, timed
 from ..program import KernelProgram, Program, RelayProgram
+from ..segments import ALIGNMENT, Segments, segment_of
 from ..source import ProgramSource
 from .keys import digest
 from .side_arrays import SideArrays
-from .store import Buffer, Store
+from .store import Store
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -33,8 +34,6 @@ SMALL_BYTES = 64 << 10
 
 Entry = tuple[str | None, Mapping[str, Sequence[int]]]
 """The name of the function that is called, None for the default one, and the shapes that its parameters are fixed to."""
-
-_ALIGNMENT = 64
 
 HASHED_TOGETHER = 1 << 20
 """Bytes of arrays from which on it pays to hash them in several threads."""
@@ -90,7 +89,7 @@ class CachedProgram:
             start = 8 + int.from_bytes(payload[:8], "little")
             head: dict[str, Any] = json.loads(bytes(payload[8:start]))
             body = payload[start:]
-            objects = [bytes(_segment(body, place)) for place in head["objects"]]
+            objects = [bytes(segment_of(body, place)) for place in head["objects"]]
             description = json.loads(head["program"])
             if not head["relay"]:
                 return KernelProgram.of_json(description, objects)
@@ -116,7 +115,7 @@ class CachedProgram:
 
     def _write(self, program: Program, description: str) -> None:
         """Writes the program, described as JSON; arrays that the source has are there again when it is loaded."""
-        segments = _Segments()
+        segments = Segments()
         head: dict[str, Any] = {
             "program": description,
             "relay": isinstance(program, RelayProgram),
@@ -134,7 +133,7 @@ class CachedProgram:
             constants.append(about)
         head["constants"] = constants
         text = json.dumps(head, separators=(",", ":")).encode()
-        text += b" " * (-(8 + len(text)) % _ALIGNMENT)
+        text += b" " * (-(8 + len(text)) % ALIGNMENT)
         self.store.write(KIND, self._key, [len(text).to_bytes(8, "little"), text, *segments.parts])
         self.store.trim()
 
@@ -167,7 +166,7 @@ def _constants(
         key = bytes.fromhex(name)
         box = None if place else arrays.get(key)
         if box is None:
-            data = _segment(body, place[0]) if place else store.read(ARRAY, key)
+            data = segment_of(body, place[0]) if place else store.read(ARRAY, key)
             if data is None:
                 return None
             box = ArrayBox(np.frombuffer(data, numpy_dtype(dtype)).reshape(shape))
@@ -177,26 +176,3 @@ def _constants(
     boxes = in_threads(box_of, listed) if any(len(about) == 3 for about in listed) else list(map(box_of, listed))
     found = [box for box in boxes if box is not None]
     return found if len(found) == len(boxes) else None
-
-
-class _Segments:
-    """Parts of a file, one after the other, each at a multiple of the alignment that arrays need."""
-
-    def __init__(self) -> None:
-        self.parts: list[Buffer] = []
-        self._end = 0
-
-    def add(self, data: Buffer) -> tuple[int, int]:
-        """Adds a part; returns its start and its length in the file."""
-        start = self._end
-        padding = -len(data) % _ALIGNMENT
-        self.parts += [data, b"\0" * padding]
-        self._end += len(data) + padding
-        return start, len(data)
-
-
-def _segment(body: memoryview, place: Sequence[int]) -> memoryview:
-    start, length = place
-    if not 0 <= start <= start + length <= len(body):
-        raise ValueError("a part lies outside of its file")
-    return body[start : start + length]

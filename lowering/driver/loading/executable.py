@@ -6,15 +6,22 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from ....dialects.array_box import laid_out, numpy_dtype, storage_of
 from ....support.text import counted, did_you_mean
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from .arguments import Arguments
+
+    Exporter: TypeAlias = "Callable[[Path, tuple[str, ...], Path | None], list[Path]]"
 
 Array: TypeAlias = "NDArray[Any]"
 Kind = Literal["relay", "te", "tir", "func"]
@@ -61,8 +68,46 @@ class Executable(ABC):
     _arguments: Arguments | None = None
     """How tensors make up the arguments of a call, where some are tuples."""
 
+    exporter: Exporter | None = None
+    """Compiles the program again for files, where it was compiled here."""
+
     @abstractmethod
     def __call__(self, *args: Any, **named: Any) -> Any: ...
+
+    def export(
+        self,
+        path: str | PathLike[str],
+        *,
+        cpus: Sequence[str] = (),
+        weights: str | PathLike[str] | None = None,
+    ) -> list[Path]:
+        """Compiles the program to a file, by its ending; returns the files that were written.
+
+        `net.mirpkg` is a package (`Executable.load`), `net.so` a shared library with `net.h`, its header for C, `net.o` an object file with
+        a header, `net.ll` and `net.s` LLVM IR and assembly. `cpus` are LLVM's names of the processors to compile for, this one by default;
+        packages and shared libraries hold code for each of them, and choose where they run. `weights` is a file for a library's weights.
+        Its source must be what it was when the program was compiled. Raises MirError for what cannot be compiled or written.
+        """
+        from ....support.diagnostics import Diagnostic, MirError
+
+        if self.exporter is None:
+            raise MirError(
+                Diagnostic(f"{self.name} cannot be exported: it was not compiled here").with_note(
+                    "export what mirstack.compile returns for the target cpu; a package can be copied"
+                )
+            )
+        return self.exporter(Path(path), tuple(cpus), None if weights is None else Path(weights))
+
+    @staticmethod
+    def load(path: str | PathLike[str], *, threads: int | None = None) -> Executable:
+        """Returns the program of a package, with the best of its code that runs here; nothing is compiled.
+
+        `threads` bounds those of parallel loops. A package holds machine code: load what you trust (docs/security.md). Raises MirError for
+        a file that is not a whole package, and where none of its code runs on this machine.
+        """
+        # By name: what reads packages makes executables of them, and so imports this module.
+        package = import_module("...artifacts.package", __name__)
+        return cast("Executable", package.load_package(Path(path), threads))
 
     def _in_order(self, args: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
         """Returns the arguments of a call `f(a, b, d=…, c=…)` in the order of the parameters.

@@ -1,0 +1,1 @@
+"""Writes compiled programs to files: packages, libraries for C, object files, text."""

@@ -1,0 +1,115 @@
+"""Writes a program as what a file's name asks for.
+
+net.mirpkg    a package: `mirstack.Executable.load` and `mir-run` run it, without compiling
+net.so        a shared library, and net.h, its header for C; net.o likewise, unlinked
+net.ll, net.s the library as LLVM IR or assembly
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+
+from ....support.diagnostics import Diagnostic, MirError
+from ...llvm.jit import load as codegen
+from ...options import target_of
+from .c_interface import Interface, identifier
+from .levels import Wanted, library_levels, package_levels
+from .library_ir import Library, Weights
+from .link import link_shared
+from .package import ENDING, write_package
+
+LIBRARIES = (".so", ".o", ".ll", ".s")
+ENDINGS = (ENDING, *LIBRARIES)
+
+
+def export(wanted: Wanted, path: Path, weights: Path | None = None) -> list[Path]:
+    """Writes a program to a file, by its ending; returns all files that were written.
+
+    `weights` is the file that gets the weights of a library, instead of the library. Raises MirError for a name that asks for nothing,
+    for what cannot be compiled or linked, and for files that cannot be written.
+    """
+    if path.suffix not in ENDINGS:
+        raise MirError(
+            Diagnostic(f"{path}: nothing is written to files that end in '{path.suffix}'").with_note(
+                f"the endings are {', '.join(ENDINGS)}"
+            )
+        )
+    for each in (path, weights):
+        if each is not None and not each.parent.is_dir():
+            raise MirError(Diagnostic(f"{each}: cannot be written: No such file or directory"))
+    if path.suffix == ENDING:
+        if weights is not None:
+            raise MirError(Diagnostic("a package holds its weights").with_note("leave the file of weights out"))
+        write_package(path, package_levels(wanted), wanted.options.threads, version("mirstack"))
+        return [path]
+    return _export_library(wanted, path, weights)
+
+
+def _export_library(wanted: Wanted, path: Path, weights: Path | None) -> list[Path]:
+    def refuse(entry: str) -> MirError:
+        return MirError(
+            Diagnostic(f"a library for C needs a function of Relay, and @{entry} is not one").with_note(
+                f"call it from one: def @main(%x: Tensor[…]) {{ @{entry}(%x) }}; packages ({ENDING}) hold functions of TE and TIR, too"
+            )
+        )
+
+    levels = library_levels(wanted, refuse)
+    name = identifier(path.stem)
+    targets = [target_of(options) for options, _ in wanted.each()]
+    if len(targets) > 1 and path.suffix != ".so":
+        raise MirError(
+            Diagnostic(f"{path}: code for several processors is linked together").with_note(
+                "write a shared library (.so) or a package (.mirpkg), or a file for each processor"
+            )
+        )
+    target = targets[0]
+    library = Library(
+        name,
+        Interface.of(name, levels[0].program),
+        levels,
+        Weights.of(level.program for level in levels),
+        target.resolved()[0],
+        wanted.options.threads or 1,
+        weights is not None,
+    )
+    modules = library.modules()
+    written = [path]
+    # Of another kind of processor, and so that no process is needed to keep this one alive, LLVM runs apart.
+    match path.suffix:
+        case ".ll":
+            _write(path, modules[0].encode())
+        case ".s":
+            _write(path, codegen.emit_assembly(modules[0], target).encode())
+        case ".o":
+            _write(path, codegen.emit_object(modules[0], target))
+        case _:
+            if not target.is_host:
+                raise MirError(
+                    Diagnostic(f"{path}: a shared library for another kind of processor is linked there").with_note(
+                        "write an object file (.o), and link it with that system's compiler: cc -shared net.o -o net.so"
+                    )
+                )
+            # What chooses among the levels is for the least of them.
+            objects = [
+                codegen.emit_object(module, each)
+                for module, each in zip(modules, [*targets, targets[-1]][-len(modules) :], strict=True)
+            ]
+            link_shared(objects, path, path.name)
+    header = path.with_suffix(".h")
+    shown = library.interface.header(
+        parallel=library.is_parallel, external=library.external, most_threads=library.threads
+    )
+    _write(header, shown.encode())
+    written.append(header)
+    if weights is not None:
+        _write(weights, library.weights.data)
+        written.append(weights)
+    return written
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise MirError(Diagnostic(f"{path}: cannot be written: {error.strerror or error}")) from None

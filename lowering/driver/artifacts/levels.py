@@ -1,0 +1,97 @@
+"""Compiles a program for several processors: the levels of a package or of a library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from ....support.diagnostics import Diagnostic, MirError
+from ....support.garbage import no_collection
+from ....support.target import Target, named
+from ....support.xdsl_patches import apply
+from ...options import Options, target_of
+from ..program import RelayProgram
+from ..source import ProgramSource
+from .library_ir import LibraryLevel
+from .package import Level
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+Shapes = Mapping[str, Sequence[int]]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An entry of a source that is built by options for some processors.
+
+    A module is compiled for each of them, and stays as it is. `cpus` has None for this machine.
+    """
+
+    source: ProgramSource | ModuleOp
+    entry: str | None
+    options: Options
+    shapes: Shapes
+    cpus: tuple[str | None, ...] = (None,)
+
+    def each(self) -> list[tuple[Options, Target]]:
+        """Returns the options and the description of each processor, that with the most first."""
+        found: list[tuple[Options, Target]] = []
+        for cpu in self.cpus:
+            target = named(cpu or "", self.options.threads, self.options.caches)
+            known = target_of(replace(self.options, cpu=cpu)).resolved()[1] if cpu is None else cpu
+            found.append((replace(self.options, cpu=cpu), replace(target, name=known)))
+        kinds = {target.arch for _, target in found}
+        if len(kinds) > 1:
+            raise MirError(
+                Diagnostic(f"processors of several kinds are asked for: {', '.join(sorted(kinds))}").with_note(
+                    "build a file for each kind"
+                )
+            )
+        return sorted(found, key=lambda each: (each[1].vector_bytes, len(each[1].features)), reverse=True)
+
+    def taken(self) -> ProgramSource | ModuleOp:
+        """Returns the source, or a copy of a module, which compiling uses up."""
+        return self.source if isinstance(self.source, ProgramSource) else self.source.clone()
+
+
+@no_collection()
+def package_levels(wanted: Wanted) -> list[Level]:
+    """Returns the program as objects for each processor. Raises MirError for what cannot be compiled."""
+    from ...llvm.jit.codegen_process import start
+    from ..cache.kernels import KernelCache
+    from ..cache.keys import digest
+    from ..compile import compiled_program
+
+    start()
+    apply()
+    levels: list[Level] = []
+    for options, target in wanted.each():
+        machine = target_of(options)
+        # Names of kernels follow from this key: they must not change with the time of an installation.
+        kernels = KernelCache(None, digest(machine.describe(), str(options.threads)))
+        program, _, _ = compiled_program(wanted.taken(), wanted.entry, options, (), kernels, wanted.shapes)
+        levels.append(Level(target, machine.resolved()[0], program))
+    return levels
+
+
+@no_collection()
+def library_levels(wanted: Wanted, refuse: Callable[[str], MirError]) -> list[LibraryLevel]:
+    """Returns the program as LLVM IR for each processor.
+
+    Raises what `refuse` returns for an entry that is not Relay's, and MirError for what cannot be compiled.
+    """
+    from ..build import TextBuilder
+    from ..compile import compiled_program
+
+    apply()
+    levels: list[LibraryLevel] = []
+    for options, target in wanted.each():
+        _, cpu, features = target_of(options).resolved()
+        builder = TextBuilder(f'"target-cpu"="{cpu}" "target-features"="{features}"')
+        program, _, _ = compiled_program(wanted.taken(), wanted.entry, options, (), None, wanted.shapes, builder)
+        if not isinstance(program, RelayProgram):
+            raise refuse(program.entry)
+        levels.append(LibraryLevel(target, program, builder.text))
+    return levels

@@ -1,0 +1,799 @@
+"""Writes the LLVM IR of a library: the program's code, its weights, and the functions that C calls.
+
+    net_run(inputs, outputs)   chooses the code for this processor, prepares weights once, finds memory for the call, calls the program
+
+It calls libc alone. What it keeps between calls are weights, and the memory of calls that have ended, for the next ones (`@idle`); a lock
+guards both, and is held while a call begins and ends.
+A program is what `build_text` makes; its functions are renamed, so that there may be several in one module.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+import numpy as np
+
+from ....dialects.array_box import ArrayBox
+from ....support.target import Target
+from ...relay.functions.calling_convention import (
+    CONSTANTS,
+    CONTEXT_BYTES,
+    DEPTH,
+    END,
+    ENTRY,
+    FINISH,
+    GROWN,
+    PREPARE,
+    PREPARED,
+    STACK_LIMIT,
+    TOP,
+    WORD,
+)
+from ...relay.memory.memory_plan import ALIGNMENT, align
+from ...runtime import SPINS, runtime_ir
+from ..program import RelayProgram
+from .c_interface import Interface, Status
+from .processor_check import check_ir
+
+METADATA = 1_000_000
+"""Nodes of metadata of a program, fewer than these."""
+STACK = 512 << 10
+"""Bytes of the stack that a recursive program may use below the call."""
+MOST_ARENA = 1 << 30
+"""Bytes of a context that is kept, at most."""
+
+ARENA = CONTEXT_BYTES
+"""The place in a context of the bytes of its arena, which only the library reads."""
+NEXT = ARENA + WORD
+"""The place in a context of the next idle one."""
+TABLE = align(NEXT + WORD)
+"""The place in a context of the table of addresses."""
+
+
+@dataclass(frozen=True)
+class LibraryLevel:
+    """The program for one processor: its description, and the LLVM IR of all its functions."""
+
+    target: Target
+    program: RelayProgram
+    text: str
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The bytes of all arrays that a library reads, each at a multiple of the alignment."""
+
+    data: bytes
+    places: dict[bytes, int]
+    """By the array's digest."""
+
+    @staticmethod
+    def of(programs: Iterable[RelayProgram]) -> Weights:
+        """Returns the weights of programs; those that several have are there once."""
+        boxes: dict[bytes, ArrayBox] = {box.digest: box for program in programs for box in program.constants}
+        parts = [box.array.tobytes() for box in boxes.values()]
+        starts = accumulate((align(len(part)) for part in parts), initial=0)
+        data = b"".join(part + b"\0" * (align(len(part)) - len(part)) for part in parts)
+        # A file of nothing could not be mapped.
+        return Weights(data or b"\0" * ALIGNMENT, dict(zip(boxes, starts, strict=False)))
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library `name` of a program for some processors, the best first."""
+
+    name: str
+    interface: Interface
+    levels: Sequence[LibraryLevel]
+    weights: Weights
+    triple: str
+    threads: int = 1
+    external: bool = False
+    """Whether the weights are in a file that `net_load` maps."""
+
+    @cached_property
+    def is_parallel(self) -> bool:
+        """Returns whether the code shares loops out to threads."""
+        return any("@mirstack_parallel_for" in level.text for level in self.levels)
+
+    def modules(self) -> list[str]:
+        """Returns the code of each level, then the functions that C calls; of one level all in one module.
+
+        LLVM ends the process over modules that mix functions for vectors of 64 bytes and for shorter ones.
+        """
+        codes = [_renamed(level.text, number) for number, level in enumerate(self.levels)]
+        if len(codes) == 1:
+            return [_joined([re.sub(r"^define hidden ", "define internal ", codes[0], flags=re.M), *self._doors()])]
+        names = (ENTRY, PREPARE, FINISH)
+        declared = [f"declare hidden i32 @L{k}.{name}(ptr)" for k in range(len(codes)) for name in names]
+        return [*codes, _joined([*declared, *self._doors()])]
+
+    def _doors(self) -> list[str]:
+        """Returns the functions around the program.
+
+        They are for the least processor of its kind, since they run before the processor is known.
+        """
+        parts: list[str] = []
+        if self.is_parallel:
+            arch, system = self.levels[0].target.arch, "linux" if "linux" in self.triple else ""
+            parts.append(re.sub(r"^define (?!internal)", "define internal ", runtime_ir(arch, system), flags=re.M))
+        parts += [check_ir(level.target, f"suits.{number}") for number, level in enumerate(self.levels)]
+        parts += [self._weights(), self._choice(), self._contexts(), self._preparation(), self._run(), self._status()]
+        if self.interface.has_open_results:
+            parts.append(self._sizes())
+        if self.is_parallel:
+            parts.append(self._threads())
+        least = "x86-64" if self.levels[0].target.arch == "x86_64" else "generic"
+        attributes = f'"target-cpu"="{least}" "target-features"=""'
+        return [re.sub(r"^(define .*\)) ?([^(){]*)\{$", rf"\1 {attributes} \2{{", part, flags=re.M) for part in parts]
+
+    # Weights
+
+    def _weights(self) -> str:
+        lines: list[str] = []
+        if self.external:
+            text = _LOAD.replace("NAME", self.name).replace("LENGTH", str(len(self.weights.data)))
+            lines.append(text.replace("CHECKSUM", str(checksum(self.weights.data))))
+            lines.append("define internal void @place(ptr %memory) nounwind {")
+            lines += [f"  call void @place.{number}(ptr %memory)" for number in range(len(self.levels))]
+            lines += ["  ret void", "}"]
+        else:
+            lines.append(f"@weights = internal constant {_bytes(self.weights.data)}, align {ALIGNMENT}")
+        for number, level in enumerate(self.levels):
+            places = [self.weights.places[box.digest] for box in level.program.constants]
+            if self.external:
+                listed = ", ".join(f"i64 {place}" for place in places)
+                lines.append(f"@places.{number} = internal constant [{len(places)} x i64] [{listed}]")
+                lines.append(f"@constants.{number} = internal global [{max(len(places), 1)} x ptr] zeroinitializer")
+                lines.append(_PLACE.replace("LEVEL", str(number)).replace("COUNT", str(len(places))))
+            else:
+                listed = ", ".join(f"ptr getelementptr (i8, ptr @weights, i64 {place})" for place in places)
+                kind = f"[{max(len(places), 1)} x ptr]"
+                lines.append(
+                    f"@constants.{number} = internal constant {kind} {f'[{listed}]' if places else 'zeroinitializer'}"
+                )
+        return "\n".join(lines)
+
+    # The code for this processor
+
+    def _choice(self) -> str:
+        """Writes `@level`, which returns the number of the first level that suits, or -1."""
+        lines = ["@chosen = internal global i32 -1", "define internal i32 @level() nounwind {", "  br label %try.0"]
+        for number in range(len(self.levels)):
+            lines += [f"try.{number}:", f"  %fits.{number} = call i1 @suits.{number}()"]
+            lines += [f"  br i1 %fits.{number}, label %use.{number}, label %try.{number + 1}"]
+            lines += [f"use.{number}:", f"  ret i32 {number}"]
+        lines += [f"try.{len(self.levels)}:", "  ret i32 -1", "}"]
+        return "\n".join(lines)
+
+    def _select(self, result: str, kind: str, values: Sequence[str], level: str = "%level") -> list[str]:
+        """Returns lines that set `result` to the value of the chosen level."""
+        lines: list[str] = []
+        found = values[-1]
+        for number in reversed(range(len(values) - 1)):
+            name = result if number == 0 else f"{result}.{number}"
+            lines.append(f"  {name}.is = icmp eq i32 {level}, {number}")
+            lines.append(f"  {name} = select i1 {name}.is, {kind} {values[number]}, {kind} {found}")
+            found = name
+        if len(values) == 1:
+            # A name for what is known: LLVM folds it.
+            convert = f"getelementptr i8, ptr {found}, i64 0" if kind == "ptr" else f"add {kind} {found}, 0"
+            lines.append(f"  {result} = {convert}")
+        return lines
+
+    # Memory of calls
+
+    def _contexts(self) -> str:
+        words = 1 + len(self.interface.inputs) + len(self.interface.outputs)
+        most = max(words, *(1 + len(level.program.prepared) for level in self.levels))
+        start = align(TABLE + WORD * most)
+        lines = self._select("%constants", "ptr", [f"@constants.{k}" for k in range(len(self.levels))])
+        text = _CONTEXTS.replace("START", str(start)).replace("TABLE", str(TABLE))
+        for name, place in _PLACES.items():
+            text = text.replace(f"<{name}>", str(place))
+        arenas = self._select("%arena", "i64", [str(level.program.arena) for level in self.levels])
+        return text.replace("  SELECT_CONSTANTS", "\n".join(lines)).replace("  SELECT_ARENA", "\n".join(arenas))
+
+    # What is computed of weights once
+
+    def _preparation(self) -> str:
+        levels = range(len(self.levels))
+        lines = ["define internal ptr @prepared_of(i32 %level) nounwind {"]
+        lines += [*self._select("%prepared", "ptr", [f"@prepared.{k}" for k in levels]), "  ret ptr %prepared", "}"]
+        for number, level in enumerate(self.levels):
+            prepared = level.program.prepared
+            starts = list(accumulate(map(align, prepared), initial=0))
+            lines.append(f"@prepared.{number} = internal global [{max(len(prepared), 1)} x ptr] zeroinitializer")
+            lines.append(f"define internal i32 @prepare.{number}() nounwind {{")
+            if not prepared:
+                lines += ["  ret i32 0", "}"]
+                continue
+            lines += [
+                f"  %memory = call ptr @aligned_alloc(i64 {ALIGNMENT}, i64 {starts[-1]})",
+                "  %none = icmp eq ptr %memory, null",
+                "  br i1 %none, label %out, label %go",
+                "out:",
+                f"  ret i32 {Status.MEMORY.value}",
+                "go:",
+                f"  %context = call ptr @new_context(i32 {number}, i64 0)",
+                "  %failed = icmp eq ptr %context, null",
+                "  br i1 %failed, label %out, label %fill",
+                "fill:",
+                f"  %table = getelementptr i8, ptr %context, i64 {TABLE}",
+            ]
+            for place, begin in enumerate(starts[:-1]):
+                lines += [
+                    f"  %tensor.{place} = getelementptr i8, ptr %memory, i64 {begin}",
+                    f"  %slot.{place} = getelementptr i8, ptr %table, i64 {WORD * (1 + place)}",
+                    f"  store ptr %tensor.{place}, ptr %slot.{place}",
+                    f"  %known.{place} = getelementptr i8, ptr @prepared.{number}, i64 {WORD * place}",
+                    f"  store ptr %tensor.{place}, ptr %known.{place}",
+                ]
+            lines += [
+                f"  %status = call i32 @L{number}.{PREPARE}(ptr %table)",
+                "  call void @free(ptr %context)",
+                "  ret i32 %status",
+                "}",
+            ]
+        calls: list[str] = []
+        for number in levels:
+            following = f"next.{number}" if number + 1 < len(self.levels) else "unknown"
+            calls += [f"  %is.{number} = icmp eq i32 %level, {number}"]
+            calls += [f"  br i1 %is.{number}, label %do.{number}, label %{following}", f"do.{number}:"]
+            calls += [f"  %made.{number} = call i32 @prepare.{number}()", "  br label %keep", f"{following}:"]
+        calls.append("  br label %keep")
+        made = "".join(f"[ %made.{number}, %do.{number} ], " for number in levels)
+        begin = ""
+        if self.is_parallel:
+            begin = f"  call void @mirstack_reset()\n  call void @mirstack_set_spins(i32 {SPINS})\n"
+        ready = _READY.replace("  BEGIN\n", begin).replace("  CALLS", "\n".join(calls)).replace("MADE", made)
+        ready = ready.replace("PROCESSOR", str(Status.PROCESSOR.value)).replace("MEMORY", str(Status.MEMORY.value))
+        return "\n".join(lines) + ready.replace("  CHECK\n", _LOADED if self.external else "")
+
+    # A call
+
+    def _run(self) -> str:
+        return self._call("run", copies=True)
+
+    def _sizes(self) -> str:
+        return self._call("sizes", copies=False)
+
+    def _call(self, name: str, *, copies: bool) -> str:
+        """Writes `net_run`, or `net_sizes`, which stores the sizes of results alone."""
+        interface = self.interface
+        w = _Writer()
+        w.add(f"define i32 @{self.name}_{name}(ptr %inputs, ptr %outputs) {_GENERIC} {{")
+        w.add("  %no.inputs = icmp eq ptr %inputs, null", "  %no.outputs = icmp eq ptr %outputs, null")
+        w.add("  %no = or i1 %no.inputs, %no.outputs")
+        w.unless("%no", str(Status.NULL.value))
+        values: list[str] = []
+        for number, each in enumerate(interface.inputs):
+            values.append(w.load("%inputs", each.offset, "ptr"))
+            w.refuse_null(values[-1])
+            sizes = [w.load("%inputs", place, "i64") for _, place in each.open]
+            for size in sizes:
+                # As an unsigned number, a negative one is large.
+                large = w.value(f"icmp ugt i64 {size}, {(1 << 31) - 1}")
+                w.unless(large, str(Status.SIZE.value))
+            if each.open:
+                box = w.value(f"alloca [{1 + len(sizes)} x i64], align 8", f"%box.{number}")
+                w.add(f"  store ptr {values[-1]}, ptr {box}")
+                for place, size in enumerate(sizes, 1):
+                    w.store("i64", size, box, WORD * place)
+                values[-1] = box
+        slots: list[str] = []
+        for number, each in enumerate(interface.outputs):
+            if each.open:
+                slots.append(w.value("alloca ptr, align 8", f"%result.{number}"))
+            elif copies:
+                slots.append(w.load("%outputs", each.offset, "ptr"))
+                w.refuse_null(slots[-1])
+            else:
+                slots.append("")
+        w.add("  %begun = call { i32, i32, ptr } @begin()", "  %ready = extractvalue { i32, i32, ptr } %begun, 0")
+        w.add("  %unready = icmp ne i32 %ready, 0")
+        w.unless("%unready", "%ready")
+        w.add("  %level = extractvalue { i32, i32, ptr } %begun, 1")
+        w.add("  %context = extractvalue { i32, i32, ptr } %begun, 2")
+        w.add(f"  %table = getelementptr i8, ptr %context, i64 {TABLE}")
+        scratch: list[str] = []
+        for number, each in enumerate(interface.outputs):
+            if slots[number] == "":
+                slots[number] = w.value(
+                    f"call ptr @aligned_alloc(i64 {ALIGNMENT}, i64 {max(align(each.bytes), ALIGNMENT)})"
+                )
+                scratch.append(slots[number])
+        if scratch:
+            missing = [w.value(f"icmp eq ptr {each}, null") for each in scratch]
+            some = missing[0]
+            for each in missing[1:]:
+                some = w.value(f"or i1 {some}, {each}")
+            w.add(f"  br i1 {some}, label %no.scratch, label %scratch")
+            w.add("no.scratch:", *(f"  call void @free(ptr {each})" for each in scratch))
+            w.add("  call void @end(ptr %context, i32 %level)", f"  ret i32 {Status.MEMORY.value}", "scratch:")
+        for place, value in enumerate((*values, *slots), 1):
+            w.store("ptr", value, "%table", WORD * place)
+        if any("llvm.frameaddress" in level.text for level in self.levels):
+            w.add("  %frame = call ptr @llvm.frameaddress.p0(i32 0)", "  %here = ptrtoint ptr %frame to i64")
+            w.store("i64", w.value(f"sub i64 %here, {STACK}"), "%context", STACK_LIMIT)
+        w.add(*self._select("%code", "ptr", [f"@L{k}.{ENTRY}" for k in range(len(self.levels))]))
+        w.add("  %status = call i32 %code(ptr %table)", "  %failed = icmp ne i32 %status, 0")
+        w.add("  br i1 %failed, label %failure, label %success", "failure:")
+        w.store("i64", "0", "%context", DEPTH)
+        w.add("  br label %end", "success:")
+        verdict = self._read_results(w, slots, copies=copies)
+        w.add("end:", f"  %verdict = phi i32 [ %status, %failure ], {verdict}")
+        if interface.has_open_results:
+            w.add(*self._select("%finish", "ptr", [f"@L{k}.{FINISH}" for k in range(len(self.levels))]))
+            w.add("  call i32 %finish(ptr %context)")
+        w.add(*(f"  call void @free(ptr {each})" for each in scratch))
+        w.add("  call void @end(ptr %context, i32 %level)", "  ret i32 %verdict", "}")
+        return w.text()
+
+    def _read_results(self, w: _Writer, slots: Sequence[str], *, copies: bool) -> str:
+        """Copies results of open sizes, or stores their sizes; returns the entries of the phi of the status."""
+        differs: list[str] = []
+        for number, each in enumerate(self.interface.outputs):
+            if not each.open:
+                continue
+            box = w.value(f"load ptr, ptr {slots[number]}")
+            bytes = str(each.item)
+            for extent in each.fixed:
+                bytes = w.value(f"mul i64 {bytes}, {extent}")
+            for place, (_, offset) in enumerate(each.open, 1):
+                size = w.load(box, WORD * place, "i64")
+                bytes = w.value(f"mul i64 {bytes}, {size}")
+                if copies:
+                    there = w.load("%outputs", offset, "i64")
+                    other = w.value(f"icmp ne i64 {there}, {size}")
+                    following = w.label()
+                    differs.append(w.block)
+                    w.add(f"  br i1 {other}, label %differs, label %{following}")
+                    w.begin(following)
+                else:
+                    w.store("i64", size, "%outputs", offset)
+            if copies:
+                target = w.load("%outputs", each.offset, "ptr")
+                empty = w.value(f"icmp eq i64 {bytes}, 0")
+                absent = w.value(f"icmp eq ptr {target}, null")
+                wrong, copy, following = w.label(), w.label(), w.label()
+                w.add(f"  br i1 {empty}, label %{following}, label %{wrong}")
+                w.begin(wrong)
+                differs.append(w.block)
+                w.add(f"  br i1 {absent}, label %differs, label %{copy}")
+                w.begin(copy)
+                data = w.value(f"load ptr, ptr {box}")
+                w.add(f"  call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {data}, i64 {bytes}, i1 false)")
+                w.add(f"  br label %{following}")
+                w.begin(following)
+        last = w.block
+        w.add("  br label %end")
+        if not differs:
+            return f"[ 0, %{last} ]"
+        w.add("differs:", "  br label %end")
+        return f"[ 0, %{last} ], [ {Status.RESULT.value}, %differs ]"
+
+    # What statuses mean, threads
+
+    def _status(self) -> str:
+        messages = {**{code.value: code.text for code in Status}, **self.interface.messages}
+        globals = [f"@message.{k} = internal constant {_string(text)}" for k, text in enumerate(messages.values())]
+        globals.append(f"@message.other = internal constant {_string('the program failed')}")
+        cases = " ".join(f"i32 {code}, label %case.{k}" for k, code in enumerate(messages))
+        lines = [f"define ptr @{self.name}_status(i32 %status) {_GENERIC} {{"]
+        lines += [f"  switch i32 %status, label %other [ {cases} ]"]
+        for number in range(len(messages)):
+            lines += [f"case.{number}:", f"  ret ptr @message.{number}"]
+        return "\n".join([*globals, *lines, "other:", "  ret ptr @message.other", "}"])
+
+    def _threads(self) -> str:
+        return (
+            _THREADS.replace("NAME", self.name)
+            .replace("MOST", str(self.threads))
+            .replace("READY_CHECK", _THREADS_READY)
+            .replace("GENERIC", _GENERIC)
+        )
+
+
+_GENERIC = "nounwind"
+
+
+class _Writer:
+    """Lines of one function, and the block that they are in."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.block = "0"
+        self._count = 0
+
+    def add(self, *lines: str) -> None:
+        """Adds lines; labels among them begin blocks."""
+        for line in lines:
+            if line.endswith(":") and not line.startswith(" "):
+                self.block = line[:-1]
+            self.lines.append(line)
+
+    def begin(self, label: str) -> None:
+        """Begins a block."""
+        self.add(f"{label}:")
+
+    def label(self) -> str:
+        """Returns a new label."""
+        self._count += 1
+        return f"b{self._count}"
+
+    def value(self, text: str, name: str | None = None) -> str:
+        """Adds an instruction; returns the name of its value."""
+        if name is None:
+            self._count += 1
+            name = f"%v{self._count}"
+        self.add(f"  {name} = {text}")
+        return name
+
+    def load(self, base: str, offset: int, kind: str) -> str:
+        """Adds a load from so many bytes after an address."""
+        return self.value(f"load {kind}, ptr {self.value(f'getelementptr i8, ptr {base}, i64 {offset}')}")
+
+    def store(self, kind: str, value: str, base: str, offset: int) -> None:
+        """Adds a store to so many bytes after an address."""
+        self.add(f"  store {kind} {value}, ptr {self.value(f'getelementptr i8, ptr {base}, i64 {offset}')}")
+
+    def unless(self, condition: str, status: str) -> None:
+        """Returns from the function with a status where a condition holds."""
+        bad, good = self.label(), self.label()
+        self.add(f"  br i1 {condition}, label %{bad}, label %{good}", f"{bad}:", f"  ret i32 {status}", f"{good}:")
+
+    def refuse_null(self, pointer: str) -> None:
+        """Returns from the function where a pointer is null."""
+        self.unless(self.value(f"icmp eq ptr {pointer}, null"), str(Status.NULL.value))
+
+    def text(self) -> str:
+        """Returns the lines."""
+        return "\n".join(self.lines)
+
+
+_PLACES = {
+    "TOP": TOP, "END": END, "CONSTANTS": CONSTANTS, "PREPARED": PREPARED, "GROWN": GROWN, "ARENA": ARENA, "NEXT": NEXT,
+    "MOST_ARENA": MOST_ARENA, "ALIGNMENT": ALIGNMENT,
+}  # fmt: skip
+
+_CONTEXTS = """
+@idle = internal global ptr null                   ; contexts that no call uses, each with the next one
+
+; Memory of a call of a level, with an arena of so many bytes; null where there is none.
+define internal ptr @new_context(i32 %level, i64 %arena) nounwind {
+  %all = add i64 %arena, START
+  %part = add i64 %all, 63
+  %whole = and i64 %part, -64
+  %context = call ptr @aligned_alloc(i64 <ALIGNMENT>, i64 %whole)
+  %none = icmp eq ptr %context, null
+  br i1 %none, label %out, label %fill
+out:
+  ret ptr null
+fill:
+  call void @llvm.memset.p0.i64(ptr %context, i8 0, i64 START, i1 false)
+  SELECT_CONSTANTS
+  %prepared = call ptr @prepared_of(i32 %level)
+  %top = getelementptr i8, ptr %context, i64 START
+  %end = getelementptr i8, ptr %top, i64 %arena
+  %to.top = getelementptr i8, ptr %context, i64 <TOP>
+  store ptr %top, ptr %to.top
+  %to.end = getelementptr i8, ptr %context, i64 <END>
+  store ptr %end, ptr %to.end
+  %to.constants = getelementptr i8, ptr %context, i64 <CONSTANTS>
+  store ptr %constants, ptr %to.constants
+  %to.prepared = getelementptr i8, ptr %context, i64 <PREPARED>
+  store ptr %prepared, ptr %to.prepared
+  %to.arena = getelementptr i8, ptr %context, i64 <ARENA>
+  store i64 %arena, ptr %to.arena
+  %table = getelementptr i8, ptr %context, i64 TABLE
+  store ptr %context, ptr %table
+  ret ptr %context
+}
+
+; A context that no call uses, or a new one. The caller holds the lock.
+define internal ptr @take_context(i32 %level) nounwind {
+  %found = load ptr, ptr @idle
+  %none = icmp eq ptr %found, null
+  br i1 %none, label %new, label %take
+take:
+  %to.next = getelementptr i8, ptr %found, i64 <NEXT>
+  %next = load ptr, ptr %to.next
+  store ptr %next, ptr @idle
+  ret ptr %found
+new:
+  SELECT_ARENA
+  %context = call ptr @new_context(i32 %level, i64 %arena)
+  ret ptr %context
+}
+
+; Ends a call: keeps its context for the next one, with a larger arena where it took more memory than there was.
+define internal void @end(ptr %used, i32 %level) nounwind {
+entry:
+  %to.grown = getelementptr i8, ptr %used, i64 <GROWN>
+  %grown = load i64, ptr %to.grown
+  %to.arena = getelementptr i8, ptr %used, i64 <ARENA>
+  %arena = load i64, ptr %to.arena
+  %wanted = add i64 %arena, %grown
+  %some = icmp ne i64 %grown, 0
+  %fits = icmp ule i64 %wanted, <MOST_ARENA>
+  %grows = and i1 %some, %fits
+  store i64 0, ptr %to.grown
+  br i1 %grows, label %larger, label %keep
+larger:
+  %made = call ptr @new_context(i32 %level, i64 %wanted)
+  %none = icmp eq ptr %made, null
+  br i1 %none, label %keep, label %change
+change:
+  call void @free(ptr %used)
+  br label %keep
+keep:
+  %context = phi ptr [ %used, %entry ], [ %used, %larger ], [ %made, %change ]
+  %to.next = getelementptr i8, ptr %context, i64 <NEXT>
+  call i32 @pthread_mutex_lock(ptr @lock)
+  %first = load ptr, ptr @idle
+  store ptr %first, ptr %to.next
+  store ptr %context, ptr @idle
+  call i32 @pthread_mutex_unlock(ptr @lock)
+  ret void
+}
+"""
+
+_READY = """
+; PTHREAD_MUTEX_INITIALIZER of Linux's C libraries.
+@lock = internal global [128 x i8] zeroinitializer, align 64
+@is_ready = internal global i1 false
+@outcome = internal global i32 0
+
+; Finds the code for this processor and computes what it needs of the weights, once; returns a status. The caller holds the lock.
+define internal i32 @ready() nounwind {
+entry:
+  CHECK
+  %done = load i1, ptr @is_ready
+  br i1 %done, label %known, label %work
+known:
+  %outcome = load i32, ptr @outcome
+  ret i32 %outcome
+work:
+  BEGIN
+  %level = call i32 @level()
+  store i32 %level, ptr @chosen
+  CALLS
+keep:
+  %status = phi i32 MADE[ PROCESSOR, %unknown ]
+  store i32 %status, ptr @outcome
+  store i1 true, ptr @is_ready
+  ret i32 %status
+}
+
+; Begins a call: returns a status, the number of the code for this processor, and a context.
+define internal { i32, i32, ptr } @begin() nounwind {
+entry:
+  call i32 @pthread_mutex_lock(ptr @lock)
+  %status = call i32 @ready()
+  %good = icmp eq i32 %status, 0
+  br i1 %good, label %take, label %out
+take:
+  %level = load i32, ptr @chosen
+  %context = call ptr @take_context(i32 %level)
+  %none = icmp eq ptr %context, null
+  %memory = select i1 %none, i32 MEMORY, i32 0
+  br label %out
+out:
+  %code = phi i32 [ %status, %entry ], [ %memory, %take ]
+  %which = phi i32 [ -1, %entry ], [ %level, %take ]
+  %found = phi ptr [ null, %entry ], [ %context, %take ]
+  call i32 @pthread_mutex_unlock(ptr @lock)
+  %one = insertvalue { i32, i32, ptr } undef, i32 %code, 0
+  %two = insertvalue { i32, i32, ptr } %one, i32 %which, 1
+  %three = insertvalue { i32, i32, ptr } %two, ptr %found, 2
+  ret { i32, i32, ptr } %three
+}
+"""
+
+_LOADED = """  %loaded = load i1, ptr @loaded
+  br i1 %loaded, label %whole, label %unloaded
+unloaded:
+  ret i32 -5
+whole:
+"""
+
+_LOAD = """
+@loaded = internal global i1 false
+
+; Maps the file of weights; returns a status.
+define i32 @NAME_load(ptr %path) nounwind {
+  call i32 @pthread_mutex_lock(ptr @lock)
+  %status = call i32 @load(ptr %path)
+  call i32 @pthread_mutex_unlock(ptr @lock)
+  ret i32 %status
+}
+
+define internal i32 @load(ptr %path) nounwind {
+entry:
+  %none = icmp eq ptr %path, null
+  br i1 %none, label %bad, label %look
+look:
+  %again = load i1, ptr @loaded
+  br i1 %again, label %good, label %opened
+opened:
+  %file = call i32 (ptr, i32, ...) @open(ptr %path, i32 0)
+  %absent = icmp slt i32 %file, 0
+  br i1 %absent, label %bad, label %measure
+measure:
+  %end = call i64 @lseek(i32 %file, i64 0, i32 2)
+  %right = icmp eq i64 %end, LENGTH
+  br i1 %right, label %map, label %shut
+map:
+  %memory = call ptr @mmap(ptr null, i64 LENGTH, i32 1, i32 2, i32 %file, i64 0)
+  %address = ptrtoint ptr %memory to i64
+  %failed = icmp eq i64 %address, -1
+  br i1 %failed, label %shut, label %check
+check:
+  %sum = call i64 @checksum(ptr %memory)
+  %same = icmp eq i64 %sum, CHECKSUM
+  br i1 %same, label %keep, label %unmap
+unmap:
+  call i32 @munmap(ptr %memory, i64 LENGTH)
+  br label %shut
+shut:
+  call i32 @close(i32 %file)
+  br label %bad
+keep:
+  call i32 @close(i32 %file)
+  call void @place(ptr %memory)
+  store i1 true, ptr @loaded
+  br label %good
+good:
+  ret i32 0
+bad:
+  ret i32 -5
+}
+
+define internal i64 @checksum(ptr %memory) nounwind {
+entry:
+  br label %next
+next:
+  %at = phi i64 [ 0, %entry ], [ %following, %next ]
+  %sum = phi i64 [ -3750763034362895579, %entry ], [ %mixed, %next ]
+  %from = getelementptr i8, ptr %memory, i64 %at
+  %word = load i64, ptr %from, align 8
+  %changed = xor i64 %sum, %word
+  %mixed = mul i64 %changed, 1099511628211
+  %following = add i64 %at, 8
+  %more = icmp ult i64 %following, LENGTH
+  br i1 %more, label %next, label %done
+done:
+  ret i64 %mixed
+}
+"""
+
+_PLACE = """
+define internal void @place.LEVEL(ptr %memory) nounwind {
+entry:
+  br label %next
+next:
+  %number = phi i64 [ 0, %entry ], [ %following, %one ]
+  %more = icmp ult i64 %number, COUNT
+  br i1 %more, label %one, label %done
+one:
+  %from = getelementptr i64, ptr @places.LEVEL, i64 %number
+  %offset = load i64, ptr %from
+  %address = getelementptr i8, ptr %memory, i64 %offset
+  %to = getelementptr ptr, ptr @constants.LEVEL, i64 %number
+  store ptr %address, ptr %to
+  %following = add i64 %number, 1
+  br label %next
+done:
+  ret void
+}
+"""
+
+_THREADS = """
+; Parallel loops use up to %count threads from now on, the calling one among them; at most those that the library was built for.
+define i32 @NAME_threads(i32 %count) GENERIC {
+  %few = call i32 @llvm.smin.i32(i32 %count, i32 MOST)
+  READY_CHECK
+}
+
+@llvm.global_dtors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 65535, ptr @mirstack_shutdown, ptr null }]
+"""
+
+_THREADS_READY = """call i32 @pthread_mutex_lock(ptr @lock)
+  %ready = call i32 @ready()
+  call i32 @pthread_mutex_unlock(ptr @lock)
+  %bad = icmp ne i32 %ready, 0
+  br i1 %bad, label %failed, label %set
+failed:
+  ret i32 %ready
+set:
+  call void @mirstack_set_threads(i32 %few)
+  ret i32 0"""
+
+
+# Texts
+
+
+def checksum(data: bytes) -> int:
+    """Returns the checksum of a file of weights, as `net_load` computes it.
+
+    It is FNV-1a of words of 8 bytes, as a signed number (Fowler, Noll and Vo, 1991).
+    """
+    total = 0xCBF29CE484222325
+    for word in np.frombuffer(data, "<u8").tolist():
+        total = (total ^ word) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
+    return total - (1 << 64) if total >> 63 else total
+
+
+def _renamed(text: str, number: int) -> str:
+    """Returns a program's text with `L0.` before the names that it defines.
+
+    Nodes of metadata get numbers that no other program has.
+    """
+    defined = set(re.findall(r'^define [^@]*@("[^"]*"|[\w.$-]+)\(', text, re.M))
+    defined |= set(re.findall(r'^@("[^"]*"|[\w.$-]+) =', text, re.M))
+    text = re.sub(
+        r'@("[^"]*"|[\w.$-]+)',
+        lambda found: f"@{_prefixed(found[1], number)}" if found[1] in defined else found[0],
+        text,
+    )
+    text = re.sub(r"!(\d+)\b", lambda found: f"!{number * METADATA + int(found[1])}", text)
+    return re.sub(r"^define (?!internal)", "define hidden ", text, flags=re.M)
+
+
+def _prefixed(name: str, number: int) -> str:
+    return f'"L{number}.{name[1:]}' if name.startswith('"') else f"L{number}.{name}"
+
+
+_DECLARATIONS = {
+    "aligned_alloc": "declare ptr @aligned_alloc(i64, i64)",
+    "free": "declare void @free(ptr)",
+    "pthread_mutex_lock": "declare i32 @pthread_mutex_lock(ptr)",
+    "pthread_mutex_unlock": "declare i32 @pthread_mutex_unlock(ptr)",
+    "getauxval": "declare i64 @getauxval(i64)",
+    "open": "declare i32 @open(ptr, i32, ...)",
+    "lseek": "declare i64 @lseek(i32, i64, i32)",
+    "mmap": "declare ptr @mmap(ptr, i64, i32, i32, i32, i64)",
+    "munmap": "declare i32 @munmap(ptr, i64)",
+    "close": "declare i32 @close(i32)",
+    "llvm.memset.p0.i64": "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+    "llvm.memcpy.p0.p0.i64": "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+    "llvm.frameaddress.p0": "declare ptr @llvm.frameaddress.p0(i32)",
+    "llvm.smin.i32": "declare i32 @llvm.smin.i32(i32, i32)",
+}
+
+
+def _joined(parts: Sequence[str]) -> str:
+    """Returns texts as one module, in which each function is declared once, if it is used and not defined."""
+    text = "\n".join(parts)
+    defined = set(re.findall(r'^define [^@]*@("[^"]*"|[\w.$-]+)\(', text, re.M))
+    seen: set[str] = set()
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if line.startswith("declare "):
+            found = re.search(r'@("[^"]*"|[\w.$-]+)\(', line)
+            assert found is not None
+            if found[1] in seen or found[1] in defined or text.count(f"@{found[1]}") == 1:
+                continue
+            seen.add(found[1])
+        lines.append(line)
+    lines += [line for name, line in _DECLARATIONS.items() if name not in seen | defined and f"@{name}(" in text]
+    return "\n".join(lines) + "\n"
+
+
+_HEX = np.array([b"\\%02X" % byte for byte in range(256)], "S3")
+
+
+def _bytes(data: bytes) -> str:
+    """Returns the type and the text of an array of bytes."""
+    if not data:
+        return "[1 x i8] zeroinitializer"
+    return f'[{len(data)} x i8] c"{_HEX[np.frombuffer(data, np.uint8)].tobytes().decode()}"'
+
+
+def _string(text: str) -> str:
+    return _bytes(text.encode() + b"\0")

@@ -1,0 +1,64 @@
+"""Links object files to shared libraries, by `cc`, the wheel `ziglang`, or `lld`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from ....support.diagnostics import Diagnostic, MirError
+
+LONGEST = 120
+"""Seconds that a linker may take."""
+
+
+def linker() -> list[str] | None:
+    """Returns the command that links, without its arguments; None where the machine has none.
+
+    `MIRSTACK_CC` names one; otherwise it is the first that is found.
+    """
+    chosen = os.environ.get("MIRSTACK_CC", "").split()
+    if chosen:
+        return chosen
+    for name in ("cc", "gcc", "clang"):
+        if shutil.which(name):
+            return [name]
+    if find_spec("ziglang") is not None:
+        return [sys.executable, "-m", "ziglang", "cc"]
+    for name in ("ld.lld", "ld"):
+        if shutil.which(name):
+            return [name]
+    return None
+
+
+def link_shared(objects: Sequence[bytes], path: Path, soname: str) -> None:
+    """Links object files to a shared library. Raises MirError where that fails."""
+    command = linker()
+    if command is None:
+        raise MirError(
+            Diagnostic(f"{path}: a shared library needs a linker, and this machine has none").with_note(
+                "install a C compiler, or `pip install ziglang`; object files (.o) and packages (.mirpkg) need none"
+            )
+        )
+    plain = Path(command[-1]).name in ("ld", "ld.lld")
+    with tempfile.TemporaryDirectory(prefix="mirstack-link-") as folder:
+        inputs: list[str] = []
+        for number, data in enumerate(objects):
+            inputs.append(str(Path(folder) / f"{number}.o"))
+            Path(inputs[-1]).write_bytes(data)
+        options = ["-soname", soname, "--build-id=none", "-z", "noexecstack"]
+        passed = options if plain else [f"-Wl,{','.join(options)}", "-nostartfiles"]
+        libraries = ["-lm", "-lc"]
+        arguments = [*command, "-shared", *passed, "-o", str(path), *inputs, *libraries]
+        try:
+            done = subprocess.run(arguments, capture_output=True, text=True, timeout=LONGEST, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise MirError(Diagnostic(f"{path}: the linker {command[0]} cannot be run: {error}")) from None
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip()[-2000:]
+        raise MirError(Diagnostic(f"{path}: the linker {command[0]} fails: {said}"))

@@ -1,0 +1,33 @@
+"""Parts of a file, one after the other, each where arrays may begin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .cache.store import Buffer
+
+ALIGNMENT = 64
+"""Bytes that the start of each part is a multiple of."""
+
+
+class Segments:
+    """Parts of a file that is written at once."""
+
+    def __init__(self) -> None:
+        self.parts: list[Buffer] = []
+        self._end = 0
+
+    def add(self, data: Buffer) -> tuple[int, int]:
+        """Adds a part; returns its start and its length in the file."""
+        start = self._end
+        padding = -len(data) % ALIGNMENT
+        self.parts += [data, b"\0" * padding]
+        self._end += len(data) + padding
+        return start, len(data)
+
+
+def segment_of(body: memoryview, place: Sequence[int]) -> memoryview:
+    start, length = place
+    if not 0 <= start <= start + length <= len(body):
+        raise ValueError("a part lies outside of its file")
+    return body[start : start + length]

@@ -323,7 +323,7 @@ class GraphBuilder(Emitter):
             if not allowzero:
                 wanted = [own[at] if size == 0 and at < len(own) else size for at, size in enumerate(wanted)]
                 allowzero = 0 in wanted or not isinstance(shape, SSAValue)
-            static = self._static_shape(own, wanted)
+            static = self.reshape_attributes(value, wanted)
             if static is not None:
                 if tuple(static[0]) == self.static_shape(value):
                     return value
@@ -350,10 +350,7 @@ class GraphBuilder(Emitter):
 
     def reshape_attributes(self, value: SSAValue, wanted: Sequence[Extent]) -> tuple[list[int], bool] | None:
         """Returns Relay's attributes `newshape` and `allowzero` for a shape; None where they cannot say it."""
-        return self._static_shape(self.extents(value), wanted)
-
-    def _static_shape(self, own: Sequence[Extent], wanted: Sequence[Extent]) -> tuple[list[int], bool] | None:
-        """Returns Relay's attributes `newshape` and `allowzero` for a shape; None where they cannot say it."""
+        own = self.extents(value)
         if all(isinstance(size, int) for size in wanted):
             sizes = cast("list[int]", list(wanted))
             if -1 in sizes and all(isinstance(size, int) for size in own) and 0 not in sizes:

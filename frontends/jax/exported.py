@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExportedFunction:
-    """A function of JAX as an `Exported` of it.
+    """A function of JAX, `program` its `jax.export.Exported`.
 
-    The first arguments of the exported function are `constants`, arrays that the function uses; the others are the leaves of its own
-    arguments, `names` and `shapes`.
+    The first arguments of `program` are `constants`, arrays that the function uses without taking them; the others, called `names`, are
+    the leaves of its own arguments.
     """
 
     name: str

@@ -78,10 +78,11 @@ def from_jax(function: Any, *args: Any, **kwargs: Any) -> IRModule:
         batch, = jax.export.symbolic_shape("batch")
         mod = mirstack.from_jax(predict, params, jax.ShapeDtypeStruct((batch, 784), "float32"))
 
-    `args` and `kwargs` are what the function takes: arrays, `jax.ShapeDtypeStruct` (symbolic sizes stay open, equal names are equal sizes), or
-    dictionaries, lists and other containers of them. Parameters of `main` are their leaves, named by their places (`params.conv1.w`); results
-    are the leaves of the result. Arrays that the function uses without taking them are constants, which share JAX' memory, except inside of `jax.jit`. Needs the package jax
-    (`pip install 'mirstack[jax]'`). Raises MirError with all operators that cannot be imported.
+    `args` and `kwargs` are what the function takes: arrays, `jax.ShapeDtypeStruct` (symbolic sizes stay open, equal names are equal
+    sizes), or dictionaries, lists and other containers of them. Parameters of `main` are their leaves, named by their places
+    (`params.conv1.w`); results are the leaves of the result. Arrays that the function uses without taking them are constants, which
+    share JAX' memory, except inside of `jax.jit`. Needs the package jax (`pip install 'mirstack[jax]'`). Raises MirError with all
+    operators that cannot be imported.
     """
     from ..frontends.jax.exported import exported
     from ..frontends.jax.importer import import_function

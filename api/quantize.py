@@ -140,7 +140,7 @@ def _quantize(
     if function.name != "relay.func":
         raise error_at(function, f"'{name_of(function)}' is not a function of Relay", "only graphs are quantized")
     if bits:
-        # Weights may be computed of constants.
+        # Weights may be computed from constants.
         ensure_types(module)
         FoldConstant().apply(Context(), module)
     else:
@@ -354,8 +354,6 @@ def _runs(param: Param, array: Array) -> Iterator[Array]:
     """Yields a parameter's values: slices along its leading axis, or along one before its own."""
     import numpy as np
 
-    from ..dialects.array import numpy_dtype
-
     shape = param.shape
     fits = [
         array.ndim == len(shape) + 1 and _fits(array.shape[1:], shape),
@@ -365,24 +363,37 @@ def _runs(param: Param, array: Array) -> Iterator[Array]:
     if not any(fits) or (not fits[0] and array.shape[0] % max(step, 1)):
         wanted = ", ".join(["samples", *map(str, shape)])
         raise error_at(None, f"the samples of '{param.name}' are of shape {list(array.shape)}, not ({wanted})")
+    typed = _typed(param, array)
+    if fits[0]:
+        yield from (np.ascontiguousarray(each) for each in typed)
+    else:
+        yield from (np.ascontiguousarray(typed[k : k + step]) for k in range(0, len(typed), max(step, 1)))
+
+
+def _typed(param: Param, array: Array) -> Array:
+    """Returns the samples of a parameter in its dtype.
+
+    Raises MirError where they are not finite, of another kind of dtype, or integers that it does not represent.
+    """
+    import numpy as np
+
+    from ..dialects.array import numpy_dtype
+
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise error_at(None, f"the samples of '{param.name}' hold numbers that are not finite")
-    wanted_dtype = numpy_dtype(param.dtype)
-    if array.dtype.kind not in "biufV" or (
-        wanted_dtype.kind in "biu" and not np.can_cast(array.dtype, wanted_dtype, "same_kind")
-    ):
+    dtype = numpy_dtype(param.dtype)
+    # bfloat16 is of numpy's kind V.
+    is_number = array.dtype.kind in "biufV"
+    if not is_number or (dtype.kind in "biu" and not np.can_cast(array.dtype, dtype, "same_kind")):
         raise error_at(
             None,
             f"the samples of '{param.name}' are of dtype {array.dtype}, not {param.dtype}",
             f"convert them: samples.astype('{param.dtype}')",
         )
-    typed = array.astype(wanted_dtype, copy=False)
-    if array.dtype.kind in "iu" and wanted_dtype.kind in "iu" and (typed != array).any():
+    typed = array.astype(dtype, copy=False)
+    if array.dtype.kind in "iu" and dtype.kind in "iu" and (typed != array).any():
         raise error_at(None, f"the samples of '{param.name}' hold numbers that {param.dtype} does not represent")
-    if fits[0]:
-        yield from (np.ascontiguousarray(each) for each in typed)
-    else:
-        yield from (np.ascontiguousarray(typed[k : k + step]) for k in range(0, len(typed), max(step, 1)))
+    return typed
 
 
 def _fits(given: Sequence[int], wanted: Sequence[int | str]) -> bool:

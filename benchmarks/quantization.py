@@ -3,8 +3,8 @@
     python -m mirstack.benchmarks.quantization [--models build/models]
 
 The classifiers are ResNet-18 and MobileNet, trained for scikit-learn's digits by `examples/models/train_classifiers.py`: if the folder
-does not hold them, they are trained first, which takes some minutes. They are calibrated on images of training; the largest class of images
-that training has not seen is compared with that of floats. Needs scikit-learn.
+does not hold them, they are trained first, which takes some minutes. They are calibrated on training images; how they classify the images
+that training has not seen is compared with floats. Needs scikit-learn.
 
 Products read their packed weights from memory: their speed is compared with that of adding up as many bytes on as many threads.
 """
@@ -17,24 +17,22 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import mirstack
 import numpy as np
-from mirstack.examples.models.builder import Array, write_safetensors
+from mirstack.examples.models.builder import write_safetensors
 from mirstack.examples.models.lenet import read_weights
 from mirstack.examples.models.registry import build
-from mirstack.examples.models.train_classifiers import CLASSES, EPOCHS, SIDES, load_digits, train
+from mirstack.examples.models.train_classifiers import CLASSES, EPOCHS, SIDES, classes, load_digits, train
 from mirstack.passes.relay.quantize.calibration import METHODS, Method
-from numpy.typing import NDArray
 
 from .timing import cpu_seconds
 
 ROUNDS = 25
 CALIBRATED = 64
-"""Images of training that ranges follow from."""
+"""Training images that ranges follow from."""
 SIDE = 224
-"""Height and width that the models are published with, where their time is measured as well."""
+"""Height and width that the models are published with: their time is measured for such images, too."""
 
 
 def least(*works: Callable[[], object], threads: int = 1) -> list[float]:
@@ -56,11 +54,6 @@ def trained(name: str, folder: Path) -> Path:
     return path
 
 
-def classes(program: Any, images: Array) -> NDArray[np.int64]:
-    """Returns the largest class of each image."""
-    return np.array([np.asarray(program(image[None])).argmax() for image in images])
-
-
 def measure_agreement(name: str, folder: Path, methods: Sequence[Method] = METHODS) -> None:
     """Quantizes a trained classifier by each calibration; compares it with floats on unseen images."""
     digits, path = load_digits(SIDES[name]), trained(name, folder)
@@ -80,7 +73,7 @@ def measure_agreement(name: str, folder: Path, methods: Sequence[Method] = METHO
 
 
 def measure_time(name: str, folder: Path, side: int) -> None:
-    """Times a trained classifier in floats and on bytes, on one thread, for images of any size."""
+    """Times a trained classifier in floats and on bytes, on one thread, for images of another size, too."""
     model = build(name, image=side, classes=CLASSES)
     model.weights.update(read_weights(trained(name, folder).with_suffix(".safetensors")))
     images = load_digits(side).images[:4]
@@ -128,6 +121,7 @@ def measure_product(rows: int | str, group: int, threads: int, units: int = 8192
 
 
 def main(argv: Sequence[str] = ()) -> None:
+    """Runs the command."""
     parser = argparse.ArgumentParser(prog="python -m mirstack.benchmarks.quantization", description=__doc__)
     parser.add_argument("--models", type=Path, default=Path("build/models"), help="where trained models are kept")
     folder: Path = parser.parse_args(argv).models

@@ -42,33 +42,32 @@ def parts_of(module: Any, refused: Collection[Any]) -> list[Part]:
     order = {node: place for place, node in enumerate(module.graph.nodes)}
     output = next(node for node in module.graph.nodes if node.op == "output")
     wanted = {level: _required(nodes, levels, level) for level, nodes in members.items()}
-    wanted[max(members, default=0) + 1] = _required(output.all_input_nodes, levels, None)
-    crossing = {node for _, inputs in wanted.values() for node in inputs}
+    last = _required(output.all_input_nodes, levels, None)
+    crossing = {node for _, inputs in (*wanted.values(), last) for node in inputs}
     parts: list[Part] = []
     for level in sorted(members):
         results = [node for node in members[level] if node in crossing]
         if results:
             parts.append(_part(module, *wanted[level], results, order, level % 2 == 0))
-    parts.append(_part(module, *wanted[max(members, default=0) + 1], output.args[0], order, False))
-    return parts
+    return [*parts, _part(module, *last, output.args[0], order, False)]
 
 
 def _levels(module: Any, refused: Collection[Any]) -> dict[Any, int]:
     """Returns the level of each call: even ones are compiled, odd ones torch's."""
     levels: dict[Any, int] = {}
-    drawn: list[Any] = []
+    drawn: list[int] = []
+    """The level of the last call that draws random numbers."""
     for node in module.graph.nodes:
         if node.op != "call_function":
             continue
-        known = [levels[each] for each in (*node.all_input_nodes, *drawn[-1:]) if each in levels]
+        before = [levels[each] for each in node.all_input_nodes if each in levels]
         if is_size(node) or node.target is operator.getitem:
-            levels[node] = max((levels[each] for each in node.all_input_nodes if each in levels), default=-1)
+            levels[node] = max(before, default=-1)
             continue
         own = int(node in refused)
-        levels[node] = max((level + (level % 2 != own) for level in known), default=own)
-        levels[node] = max(levels[node], own)
+        levels[node] = max([own, *(level + (level % 2 != own) for level in (*before, *drawn))])
         if _draws(node):
-            drawn.append(node)
+            drawn = [levels[node]]
     return levels
 
 
@@ -97,7 +96,7 @@ def _required(nodes: Iterable[Any], levels: dict[Any, int], level: int | None) -
 def _part(
     module: Any, copied: set[Any], inputs: set[Any], results: Any, order: dict[Any, int], is_compiled: bool
 ) -> Part:
-    """Builds the module of a part."""
+    """Builds a part: `copied` are its nodes, in `order`, `inputs` the nodes whose values it takes."""
     torch = require_torch()
     graph = torch.fx.Graph()
     values: dict[Any, Any] = {}
@@ -125,13 +124,12 @@ class Parts:
     def __call__(self, *inputs: Any) -> list[Any]:
         """Runs the parts in order; values are dropped after their last use."""
         values = dict(zip(self.inputs, inputs, strict=True))
-        found: Sequence[Any] = ()
-        for run, taken, results, dropped in self.steps:
+        *steps, (finish, left, _, _) = self.steps
+        for run, taken, results, dropped in steps:
             given = [values[node] for node in taken]
             for node in dropped:
                 del values[node]
             found = run(*given)
             del given
-            if results and run is not self.steps[-1][0]:
-                values.update(zip(results, found, strict=True))
-        return list(found)
+            values.update(zip(results, found, strict=True))
+        return list(finish(*[values[node] for node in left]))

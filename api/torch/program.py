@@ -1,4 +1,4 @@
-"""Defines a graph of core ATen operators as it runs: compiled, or in parts some of which torch runs."""
+"""Compiles graphs of core ATen operators: whole, or in parts some of which torch runs."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ SHOWN_REASONS = 10
 
 
 def compiled_graph(module: Any, bound: Mapping[int, Any], options: Mapping[str, Any]) -> Callable[..., list[Any]]:
-    """Returns a graph compiled; of one with operators that cannot be imported the parts without them.
+    """Returns a compiled graph, or one in parts where it has operators that cannot be imported.
 
-    A warning lists the operators that torch runs.
+    Torch runs these, and a warning lists them.
     """
     from torch._subclasses.fake_tensor import unset_fake_temporarily
 
@@ -40,6 +40,7 @@ def compiled_graph(module: Any, bound: Mapping[int, Any], options: Mapping[str, 
 
 
 def _in_parts(module: Any, bound: Mapping[int, Any], options: Mapping[str, Any]) -> Parts:
+    """Compiles the parts of a graph without the operators that cannot be imported."""
     reasons = dict(refused_nodes(module, "graph", bound))
     places = {node: place for place, node in enumerate(n for n in module.graph.nodes if n.op == "placeholder")}
     found: list[tuple[Part, Callable[..., Sequence[Any]]]] = []
@@ -56,6 +57,7 @@ def _in_parts(module: Any, bound: Mapping[int, Any], options: Mapping[str, Any])
 
 
 def _warn(reasons: Sequence[str]) -> None:
+    """Warns that torch runs operators, for these reasons."""
     shown = list(reasons[:SHOWN_REASONS])
     if len(reasons) > len(shown):
         shown.append(f"{len(reasons) - len(shown)} more")
@@ -98,12 +100,13 @@ class Program:
             self._check(inputs)
         if self.program is None:
             return [each.value for each in self.results]
-        found = self.program(*[_array(inputs[place]) for place in self.parameters])
-        if not isinstance(found, tuple):
-            return [each.value if isinstance(each, Fixed) else to_torch(found) for each in self.results]
-        return [each.value if isinstance(each, Fixed) else to_torch(found[each]) for each in self.results]
+        found = self.program(*[_to_argument(inputs[place]) for place in self.parameters])
+        # The places of results are 0, 1, …: the only one is at 0.
+        arrays = found if isinstance(found, tuple) else (found,)
+        return [each.value if isinstance(each, Fixed) else to_torch(arrays[each]) for each in self.results]
 
     def _check(self, inputs: Sequence[Any]) -> None:
+        """Compiles again where a bound tensor was replaced or written to."""
         # Models have hundreds of parameters: no Python code runs for each.
         same = all(map(is_, map(inputs.__getitem__, self.places), self.tensors))
         if not same or list(map(_VERSION, self.tracked)) != self.tracked_versions:
@@ -132,5 +135,6 @@ def _version(tensor: Any) -> int:
     return 0 if tensor.is_inference() else tensor._version
 
 
-def _array(value: Any) -> Any:
+def _to_argument(value: Any) -> Any:
+    """Returns a tensor as an array; a number as it is."""
     return to_numpy(value) if hasattr(value, "dtype") else value

@@ -56,10 +56,10 @@ def _conv2d_transpose(node: Node, x: Any, w: Any) -> Any:
     )
 
 
-def _up_to_last_window(size: int, padding: tuple[int, int], window: int, stride: int, step: int) -> tuple[int, int]:
+def _up_to_last_window(size: int, padding: tuple[int, int], window: int, stride: int, dilation: int) -> tuple[int, int]:
     """Returns padding that reaches to the end of the last window that begins inside."""
     before, after = padding
-    reach = (window - 1) * step + 1
+    reach = (window - 1) * dilation + 1
     last = -(-(size + before + after - reach) // stride) * stride
     if last >= size + before:
         last -= stride
@@ -69,7 +69,7 @@ def _up_to_last_window(size: int, padding: tuple[int, int], window: int, stride:
 def _pool(node: Node, x: Any, start: Any, combine: Any) -> Any:
     a = node.attrs
     if a.ceil_mode and combine is not lax.max:
-        raise ValueError("jax's windows do not end outside")
+        raise ValueError("jax has no means of windows that end outside of the image")
     padding = pairs(a.padding)
     if a.ceil_mode:
         sizes = [x.shape[a.layout.index(axis)] for axis in "HW"]

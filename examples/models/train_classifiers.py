@@ -22,6 +22,7 @@ from typing import Any
 import mirstack
 import numpy as np
 from mirstack.lowering.driver.loading.executable import flatten
+from numpy.typing import NDArray
 
 from .builder import Array, Attribute, Function, Model, number, tensor
 from .layers import Classifier
@@ -37,6 +38,7 @@ EPOCHS = {"resnet18": 4, "mobilenet": 8}
 RATE = 2e-3
 """The step of Adam at the beginning."""
 EPSILON = 1e-5
+"""What `nn.batch_norm` adds to the variance."""
 
 ADAM = """
 def @main(%w: Tensor[(?), float32], %g: Tensor[(?), float32], %m: Tensor[(?), float32], %v: Tensor[(?), float32],
@@ -46,7 +48,7 @@ def @main(%w: Tensor[(?), float32], %g: Tensor[(?), float32], %m: Tensor[(?), fl
   (subtract(%w, divide(multiply(%mean, %rate), add(sqrt(multiply(%square, %second)), 1e-8f))), %mean, %square)
 }
 """
-"""One step, of the factors that make up for the zeros that both averages begin with."""
+"""One step; `rate` and `second` hold the factors that make up for the zeros that both averages begin with."""
 
 
 class _Training(Model):
@@ -72,17 +74,17 @@ class _Function(Function):
             return super().op(name, *args, **attrs)
         x, gamma, beta = args[:3]
         mean = self.op("mean", x, axis=[0, 2, 3], keepdims=True)
-        apart = self.op("subtract", x, mean)
-        variance = self.op("mean", self.op("multiply", apart, apart), axis=[0, 2, 3], keepdims=True)
+        centred = self.op("subtract", x, mean)
+        variance = self.op("mean", self.op("multiply", centred, centred), axis=[0, 2, 3], keepdims=True)
         gamma, beta = (self.op("expand_dims", each, axis=1, num_newaxis=2) for each in (gamma, beta))
         scale = self.op("multiply", self.op("rsqrt", self.op("add", variance, number(EPSILON))), gamma)
         self.statistics += [mean, variance]
-        return f"({self.op('add', self.op('multiply', apart, scale), beta)}, {mean}, {variance})"
+        return f"({self.op('add', self.op('multiply', centred, scale), beta)}, {mean}, {variance})"
 
 
 @dataclass
 class Digits:
-    """Images (n, 3, side, side) from 0 to 1 and their labels, of two parts."""
+    """Images (n, 3, side, side) from 0 to 1 and their labels, those of training and the others."""
 
     images: Array
     labels: Array
@@ -100,10 +102,7 @@ def enlarged(pixels: Array, side: int) -> Array:
 
 
 def shifted(images: Array, rng: np.random.Generator) -> Array:
-    """Returns images each moved by up to half a pixel of the digit.
-
-    Their outermost pixels are repeated.
-    """
+    """Returns images, each moved by up to half a pixel of the digit; outermost pixels are repeated."""
     count, channels, side, _ = images.shape
     moved = np.arange(side) + rng.integers(-side // 16, side // 16, (2, count, 1), endpoint=True)
     rows, columns = np.clip(moved, 0, side - 1)
@@ -134,7 +133,7 @@ def _text(architecture: Classifier, shapes: Mapping[str, Sequence[int]], *, stat
     f = _Function(_Training(), "main", params | {name: tensor(*shape) for name, shape in shapes.items()}, "()")
     scores = architecture.scores(f)
     f.result(f"({', '.join(f.statistics)})" if statistics else _loss(f, scores, architecture.batch))
-    # The type of the result follows.
+    # Without the result's type, which is inferred.
     return f'#[version = "0.0.5"]\n{f.text().replace(" -> () {", " {", 1)}'
 
 
@@ -156,43 +155,69 @@ def train(
     shapes = {key: value.shape for key, value in weights.items()}
     module = mirstack.IRModule.of_op(mirstack.parse(_text(architecture, shapes, statistics=False)))
     gradients = mirstack.compile(mirstack.relay.transform.FirstOrderGradient()(module))
-    step = mirstack.compile(mirstack.parse(ADAM))
-    means, squares = ({key: np.zeros_like(value) for key, value in weights.items()} for _ in range(2))
-    rng, hot = np.random.default_rng(seed + 1), np.eye(CLASSES, dtype=np.float32)
+    rng = np.random.default_rng(seed + 1)
     batches = len(digits.images) // BATCH
-    done = 0
+    adam = _Adam(weights)
     for epoch in range(epochs):
         start, total = time.perf_counter(), 0.0
         for chosen in np.array_split(rng.permutation(len(digits.images))[: batches * BATCH], batches):
             images = shifted(digits.images[chosen], rng)
-            found = flatten(gradients(images, hot[digits.labels[chosen]], *weights.values()))
-            total += float(np.asarray(found[0]))
-            done += 1
+            # The gradients of images and labels are not used.
+            loss, _, _, *found = flatten(gradients(images, _one_hot(digits.labels[chosen]), *weights.values()))
+            total += float(np.asarray(loss))
             # The rate falls along half a period of the cosine.
-            size = rate * (1 + cos(pi * done / (epochs * batches))) / 2 / (1 - 0.9**done)
-            factors = np.array(size, np.float32), np.array(1 / (1 - 0.999**done), np.float32)
-            for key, gradient in zip(weights, found[3:], strict=True):
-                parts = (np.asarray(each).reshape(-1) for each in (weights[key], gradient, means[key], squares[key]))
-                new = flatten(step(*parts, *factors))
-                weights[key], means[key], squares[key] = (np.asarray(each).reshape(shapes[key]) for each in new)
+            adam.step(found, rate * (1 + cos(pi * (adam.steps + 1) / (epochs * batches))) / 2)
         report(f"epoch {epoch + 1}: loss {total / batches:.4f}, {time.perf_counter() - start:.1f} s")
     model.weights.update(weights)
+    _store_statistics(model, architecture, weights, digits)
+    return model
+
+
+def _one_hot(labels: Array) -> Array:
+    return np.eye(CLASSES, dtype=np.float32)[labels]
+
+
+def _store_statistics(model: Model, architecture: Classifier, weights: Mapping[str, Array], digits: Digits) -> None:
+    """Stores the means and variances of batches, averaged over the training images, as `nn.batch_norm` takes them."""
+    shapes = {key: value.shape for key, value in weights.items()}
     program = mirstack.compile(mirstack.parse(_text(architecture, shapes, statistics=True)))
     names = [key for key in model.weights if key not in weights]
     totals = [np.zeros(model.weights[key].shape, np.float64) for key in names]
+    batches = len(digits.images) // BATCH
     for first in range(0, batches * BATCH, BATCH):
-        images, labels = (each[first : first + BATCH] for each in (digits.images, hot[digits.labels]))
-        for k, value in enumerate(flatten(program(images, labels, *weights.values()))):
-            totals[k] += np.asarray(value).reshape(-1) / batches
+        images, labels = (each[first : first + BATCH] for each in (digits.images, _one_hot(digits.labels)))
+        for total, value in zip(totals, flatten(program(images, labels, *weights.values())), strict=True):
+            total += np.asarray(value).reshape(-1) / batches
     model.weights.update({key: value.astype(np.float32) for key, value in zip(names, totals, strict=True)})
-    return model
+
+
+class _Adam:
+    """Replaces the weights of a dictionary step by step, by their gradients."""
+
+    def __init__(self, weights: dict[str, Array]):
+        self.weights, self.steps = weights, 0
+        self.means, self.squares = ({key: np.zeros_like(value) for key, value in weights.items()} for _ in range(2))
+        self.program = mirstack.compile(mirstack.parse(ADAM))
+
+    def step(self, gradients: Sequence[Any], rate: float) -> None:
+        """Changes the weights by their gradients, in the order of the weights."""
+        self.steps += 1
+        factors = np.array(rate / (1 - 0.9**self.steps), np.float32), np.array(1 / (1 - 0.999**self.steps), np.float32)
+        stores = self.weights, self.means, self.squares
+        for (key, weight), gradient in zip(list(self.weights.items()), gradients, strict=True):
+            parts = (np.asarray(each).reshape(-1) for each in (weight, gradient, self.means[key], self.squares[key]))
+            for store, value in zip(stores, flatten(self.program(*parts, *factors)), strict=True):
+                store[key] = np.asarray(value).reshape(weight.shape)
+
+
+def classes(program: Any, images: Array) -> NDArray[np.int64]:
+    """Returns the class of the highest score of each image."""
+    return np.array([np.asarray(program(image[None])).argmax() for image in images])
 
 
 def accuracy(path: Path, digits: Digits) -> float:
     """Returns the part of the images that training has not seen which the written model classifies right."""
-    program = mirstack.compile(path)
-    found = [int(np.asarray(program(image[None])).argmax()) for image in digits.test_images]
-    return float((np.array(found) == digits.test_labels).mean())
+    return float((classes(mirstack.compile(path), digits.test_images) == digits.test_labels).mean())
 
 
 def argument_parser() -> argparse.ArgumentParser:

@@ -125,18 +125,22 @@ class GraphBuilder(Emitter):
 
     def rank(self, value: SSAValue) -> int:
         """Returns a tensor's number of dimensions."""
-        return len(cast("TensorType[Attribute]", value.type).get_shape())
+        return len(self.type_shape(value))
+
+    def type_shape(self, value: SSAValue) -> tuple[int, ...]:
+        """Returns the shape that a tensor's type has, `DYNAMIC_INDEX` for an open dimension."""
+        return tuple(cast("TensorType[Attribute]", value.type).get_shape())
 
     def static_shape(self, value: SSAValue) -> tuple[int, ...] | None:
         """Returns the shape; None if a dimension is known only at run time."""
-        shape = tuple(cast("TensorType[Attribute]", value.type).get_shape())
+        shape = self.type_shape(value)
         return None if DYNAMIC_INDEX in shape else shape
 
     def extents(self, value: SSAValue) -> tuple[Extent, ...]:
         """Returns a tensor's dimensions: numbers, and the same `OpenSize` for equal open ones."""
         found = self._extents.get(value)
         if found is None:
-            shape = tuple(cast("TensorType[Attribute]", value.type).get_shape())
+            shape = self.type_shape(value)
             if DYNAMIC_INDEX not in shape:
                 return shape
             found = self._extents[value] = self._derived(value, shape)
@@ -145,10 +149,8 @@ class GraphBuilder(Emitter):
     def set_extents(self, value: SSAValue, extents: Sequence[Extent]) -> SSAValue:
         """Notes a tensor's dimensions as its source knows them; returns it with the numbers in its type."""
         static = self.reshape_attributes(value, extents) if self.static_shape(value) is None else None
-        own = cast("TensorType[Attribute]", value.type).get_shape()
-        if static is not None and any(
-            a == DYNAMIC_INDEX and isinstance(b, int) for a, b in zip(own, extents, strict=True)
-        ):
+        pairs = zip(self.type_shape(value), extents, strict=True)
+        if static is not None and any(a == DYNAMIC_INDEX and isinstance(b, int) for a, b in pairs):
             value = self.call("reshape", value, newshape=static[0], allowzero=static[1])
         self._extents[value] = tuple(extents)
         return value
@@ -290,7 +292,7 @@ class GraphBuilder(Emitter):
 
         Of the result of `dyn.reshape` to (seq, 12, 64) the type has only the rank.
         """
-        shape = tuple(cast("TensorType[Attribute]", value.type).get_shape())
+        shape = self.type_shape(value)
         if DYNAMIC_INDEX in shape and len(shape) == len(extents):
             self._extents[value] = tuple(
                 known if size == DYNAMIC_INDEX else size for size, known in zip(shape, extents, strict=True)
@@ -323,7 +325,7 @@ class GraphBuilder(Emitter):
             if not allowzero:
                 wanted = [own[at] if size == 0 and at < len(own) else size for at, size in enumerate(wanted)]
                 allowzero = 0 in wanted or not isinstance(shape, SSAValue)
-            static = self._static_shape(own, wanted)
+            static = self.reshape_attributes(value, wanted)
             if static is not None:
                 if tuple(static[0]) == self.static_shape(value):
                     return value
@@ -350,10 +352,7 @@ class GraphBuilder(Emitter):
 
     def reshape_attributes(self, value: SSAValue, wanted: Sequence[Extent]) -> tuple[list[int], bool] | None:
         """Returns Relay's attributes `newshape` and `allowzero` for a shape; None where they cannot say it."""
-        return self._static_shape(self.extents(value), wanted)
-
-    def _static_shape(self, own: Sequence[Extent], wanted: Sequence[Extent]) -> tuple[list[int], bool] | None:
-        """Returns Relay's attributes `newshape` and `allowzero` for a shape; None where they cannot say it."""
+        own = self.extents(value)
         if all(isinstance(size, int) for size in wanted):
             sizes = cast("list[int]", list(wanted))
             if -1 in sizes and all(isinstance(size, int) for size in own) and 0 not in sizes:

@@ -17,7 +17,9 @@ Converter = TypeVar("Converter")
 class RuleTable(Generic[Converter]):
     """Finds rules and functions in the package `operators` beside a module.
 
-    table = RuleTable(__package__, __file__, "stablehlo.", modules=("shape",), files=("elementwise.mir",))
+    table = RuleTable(__package__, __file__, "jax.", modules=("shape",), files=("elementwise.mir",))
+
+    `prefix` is the level's in the names of nodes: rules of `stablehlo.tanh` match `jax.stablehlo.tanh`.
     """
 
     def __init__(self, package: str, file: str, prefix: str, modules: Sequence[str], files: Sequence[str]):

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ExportedFunction:
-    """A function of JAX as an `Exported` of it.
+    """A function of JAX, `program` its `jax.export.Exported`.
 
-    The first arguments of the exported function are `constants`, arrays that the function uses; the others are the leaves of its own
-    arguments, `names` and `shapes`.
+    The first arguments of `program` are `constants`, arrays that the function uses without taking them; the others, called `names`, are
+    the leaves of its own arguments.
     """
 
     name: str
@@ -89,22 +89,21 @@ def _names(jax: Any, tree: Any, function: Callable[..., Any] | None) -> list[str
     places = jax.tree_util.tree_unflatten(tree, list(range(tree.num_leaves)))
     found: list[str] = []
     for path, _ in jax.tree_util.tree_flatten_with_path(places)[0]:
-        top, *keys = path
-        if top.idx == 0:
-            first, *keys = keys
-            parts = [_parameter(function, first.idx), *map(_key, keys)]
-        else:
-            parts = list(map(_key, keys))
-        name = ".".join(re.sub(r"\W", "_", part) for part in parts if part)
-        if not re.match(r"[A-Za-z_]", name):
-            name = f"arg{name}"
-        count = 1
-        unique = name
+        name = _name(path, function)
+        count, unique = 1, name
         while unique in found:
             count += 1
             unique = f"{name}_{count}"
         found.append(unique)
     return found
+
+
+def _name(path: Sequence[Any], function: Callable[..., Any] | None) -> str:
+    """Returns the name of a leaf by its path in the pair of a function's arguments by place and by name."""
+    kind, first, *keys = path
+    top = _parameter(function, first.idx) if kind.idx == 0 else _key(first)
+    name = ".".join(re.sub(r"\W", "_", part) for part in (top, *map(_key, keys)) if part)
+    return name if re.match(r"[A-Za-z_]", name) else f"arg{name}"
 
 
 def _parameter(function: Callable[..., Any] | None, place: int) -> str:
@@ -119,6 +118,7 @@ def _parameter(function: Callable[..., Any] | None, place: int) -> str:
 
 
 def _key(key: Any) -> str:
+    """Returns the text of a key in a path of JAX's: of a dictionary, a sequence or an object."""
     for attribute in ("key", "idx", "name"):
         if hasattr(key, attribute):
             return str(getattr(key, attribute))

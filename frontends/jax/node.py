@@ -70,14 +70,12 @@ class HloNode:
         found = self.attribute(name)
         return found.value.data if isinstance(found, IntegerAttr) else default
 
-    def flag(self, name: str) -> bool:
-        """Returns an attribute of bool; False where it is not there."""
-        return bool(self.int(name))
-
     def word(self, name: str) -> str:
         """Returns an attribute that is one word or a string; "" where it is not there."""
         found = self.attribute(name)
-        return found.word.data if isinstance(found, WordAttr) else found.data if isinstance(found, StringAttr) else ""
+        if isinstance(found, WordAttr):
+            return found.word.data
+        return found.data if isinstance(found, StringAttr) else ""
 
     def fields(self, name: str) -> FieldsAttr:
         """Returns an attribute of fields. Raises Refused where it is not there."""

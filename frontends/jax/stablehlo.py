@@ -197,15 +197,16 @@ def read_module(bytecode: bytes) -> HloModule:
                 _replace_constant(ir, op, len(arrays), place)
                 arrays.append(_array(op.attributes["value"]))
                 op.erase()
-        # Nothing is printed that elements could be left out of: constants are gone.
+        # The printer leaves elements of large constants out; none is left.
         text: str = module.operation.get_asm(print_generic_op_form=True, assume_verified=True)
-    own = Context(allow_unregistered=True)
-    own.load_dialect(Builtin)
-    own.load_dialect(STABLEHLO)
-    return HloModule(Parser(own, text, "stablehlo").parse_module(), arrays)
+    xdsl_context = Context(allow_unregistered=True)
+    xdsl_context.load_dialect(Builtin)
+    xdsl_context.load_dialect(STABLEHLO)
+    return HloModule(Parser(xdsl_context, text, "stablehlo").parse_module(), arrays)
 
 
 def _ops(op: Any) -> Iterator[Any]:
+    """Yields the ops inside of an op of MLIR's library."""
     pending = [op]
     while pending:
         for region in pending.pop().regions:
@@ -216,6 +217,7 @@ def _ops(op: Any) -> Iterator[Any]:
 
 
 def _replace_constant(ir: Any, op: Any, index: int, place: str) -> None:
+    """Creates the op that names an array in front of a constant, and uses it instead."""
     number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), index)
     attributes = {"index": number, PLACE: ir.StringAttr.get(place)}
     types = [each.type for each in op.results]
@@ -239,21 +241,18 @@ def dtype_name(element_type: object) -> str | None:
 
 
 def _array(value: Any) -> NDArray[Any]:
-    """Returns a constant's elements: those of one value take the memory of one."""
-    element = str(value.type.element_type)
+    """Returns a constant's elements; equal ones take the memory of one."""
+    name = dtype_name(value.type.element_type)
     shape = tuple(value.type.shape)
-    dtype = numpy_dtype(DTYPES.get(element, "float32"))
-    if element == "bf16":
+    if name is None:
+        found = np.zeros(())  # The constant's type is refused when it is converted.
+    elif name == "bfloat16":
         # MLIR's library does not hand these out as numbers.
-        found = _from_text(str(value), dtype)
-    elif element in DTYPES:
-        found = (
-            np.array(value.get_splat_value().value, dtype)
-            if value.is_splat
-            else np.array(value).astype(dtype, copy=False)
-        )
+        found = _from_text(str(value), numpy_dtype(name))
+    elif value.is_splat:
+        found = np.array(value.get_splat_value().value, numpy_dtype(name))
     else:
-        found = np.zeros((), dtype)  # Refused by its type where it is used.
+        found = np.array(value).astype(numpy_dtype(name), copy=False)
     return np.broadcast_to(found.reshape(()), shape) if found.size == 1 else found.reshape(shape)
 
 
@@ -286,5 +285,6 @@ def _place(location: str) -> str:
     words = "/".join(re.sub(r"^p?jit\((.*)\)$", r"\1", each) for each in parts)
     if line is None:
         return words
-    where = f"{line.group(1).replace(chr(92), '/').rpartition('/')[2]}:{line.group(2)}"
+    file = re.split(r"[/\\]", line.group(1))[-1]
+    where = f"{file}:{line.group(2)}"
     return f"{words} ({where})" if words else where

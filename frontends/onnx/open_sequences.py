@@ -38,15 +38,16 @@ Body: TypeAlias = "Callable[[GraphBuilder, SSAValue, Sequence[Value]], Step]"
 
 
 def no_rows(builder: GraphBuilder, row: SSAValue) -> SSAValue:
-    """Returns a tensor of no rows of the shape of one."""
-    if DYNAMIC_INDEX not in _shape(row):
-        return builder.constant(np.zeros((0, *_shape(row))), builder.dtype(row))
+    """Returns a tensor of no rows, each of the shape of `row`."""
+    sizes = builder.type_shape(row)
+    if DYNAMIC_INDEX not in sizes:
+        return builder.constant(np.zeros((0, *sizes)), builder.dtype(row))
     shape = builder.call("concatenate", builder.tuple([builder.integers([0]), builder.shape_tensor(row)]), axis=0)
     return builder.call("dyn.zeros", shape, dtype=builder.dtype(row))
 
 
 def rows_of(builder: GraphBuilder, sequence: SequenceValue | OpenSequence) -> SSAValue:
-    """Returns the tensors of a sequence that is not known to be empty as the rows of one."""
+    """Returns the tensors of a sequence that is not known to be empty as the rows of a tensor."""
     items = sequence.items if isinstance(sequence, SequenceValue) else sequence.appended
     parts = [builder.call("expand_dims", each, axis=0) for each in items]
     if isinstance(sequence, OpenSequence):
@@ -59,12 +60,12 @@ def rows_of(builder: GraphBuilder, sequence: SequenceValue | OpenSequence) -> SS
 
 
 def with_equal_structure(builders: Sequence[GraphBuilder], values: Sequence[list[Value]]) -> None:
-    """Makes sequences of other lengths in the branches of an `If` open ones, in place."""
+    """Makes sequences of different lengths in the branches of an `If` open ones, in place."""
     for place, pair in enumerate(zip(*values, strict=True)):
-        lengths = [len(each.items) if isinstance(each, SequenceValue) else -1 for each in pair]
-        if not all(isinstance(each, SequenceValue | OpenSequence) for each in pair) or (
-            lengths[0] == lengths[1] and -1 not in lengths
-        ):
+        if not all(isinstance(each, SequenceValue | OpenSequence) for each in pair):
+            continue
+        lengths = [len(each.items) if isinstance(each, SequenceValue) else None for each in pair]
+        if lengths[0] == lengths[1] and lengths[0] is not None:
             continue
         for own, builder, other, length in zip(values, builders, reversed(pair), lengths, strict=True):
             rows = _none_like(builder, other) if length == 0 else rows_of(builder, _sequence(own[place]))
@@ -73,75 +74,84 @@ def with_equal_structure(builders: Sequence[GraphBuilder], values: Sequence[list
 
 def _none_like(builder: GraphBuilder, other: Value) -> SSAValue:
     """Returns no rows of the shape of the tensors in another sequence, which is computed elsewhere."""
-    rows = other.rows if isinstance(other, OpenSequence) else None
-    shape = _shape(rows)[1:] if rows is not None else _shape(_sequence(other).items[0])
+    if isinstance(other, OpenSequence):
+        like, shape = other.rows, builder.type_shape(other.rows)[1:]
+    else:
+        like = _sequence(other).items[0]
+        shape = builder.type_shape(like)
     if DYNAMIC_INDEX in shape:
         raise Refused("a sequence is empty in one branch, and in the other its tensors are of open sizes")
-    like = rows if rows is not None else _sequence(other).items[0]
     return builder.constant(np.zeros((0, *shape)), builder.dtype(like))
 
 
-@dataclass(frozen=True)
 class TensorLoop:
-    """A loop that carries tensors in the place of sequences.
+    """A loop that carries the rows of sequences, or collects what is only appended to them.
 
-    `restore` makes its results those of the loop that was given: of the last values and the scans.
+    It runs `body` from `states`, which are tensors; `restore` makes its results those of the loop that was given.
     """
 
-    carried: list[SSAValue]
-    body: Body
-    restore: Callable[[Sequence[Value]], list[Value]]
+    def __init__(self, node: Node, carried: Sequence[Value], body: Body):
+        places = [place for place, each in enumerate(carried) if not isinstance(each, SSAValue)]
+        if any(not isinstance(carried[place], SequenceValue | OpenSequence) for place in places):
+            raise node.refuse(
+                "an optional is carried through a loop whose number of iterations is known only at run time",
+                "whether an optional has a value must be known when the model is imported",
+            )
+        self._builder, self._carried, self._given_body = node.builder, carried, body
+        self._first = _first_rows(node, carried, places, body)
+        """The rows of each sequence before the first iteration."""
+        appended = self._trial(places)
+        self._collected = {place: count for place, count in appended.items() if count}
+        """Sequences that iterations only append to, and how many tensors each appends."""
+        self._state_places = [place for place in range(len(carried)) if appended.get(place) is None]
+        """Values that iterations change otherwise; a sequence to which they append nothing is read around the loop."""
+        self.states = [cast("SSAValue", self._first.get(place, carried[place])) for place in self._state_places]
 
+    def _trial(self, places: Sequence[int]) -> dict[int, int | None]:
+        """Builds an iteration that is not kept; returns what it appends to sequences (`_only_appended`)."""
+        trial = GraphBuilder(self._builder)
+        values = list(self._carried)
+        for place in places:
+            values[place] = OpenSequence(trial.typed_parameter("", _of_any_number(self._first[place])))
+        number = trial.typed_parameter("", self._builder.integers(0).type)
+        found = self._given_body(trial, number, values).carried
+        return {place: _only_appended(values[place], found[place]) for place in places}
 
-def without_sequences(node: Node, carried: Sequence[Value], body: Body) -> TensorLoop:
-    """Returns a loop that carries the rows of sequences, or collects what is only appended to them."""
-    places = [place for place, each in enumerate(carried) if not isinstance(each, SSAValue)]
-    if any(not isinstance(carried[place], SequenceValue | OpenSequence) for place in places):
-        raise node.refuse(
-            "an optional is carried through a loop whose number of iterations is known only at run time",
-            "whether an optional has a value must be known when the model is imported",
-        )
-    builder = node.builder
-    first = _first_rows(node, carried, places, body)
-    trial = GraphBuilder(builder)
-    values = list(carried)
-    for place in places:
-        values[place] = OpenSequence(trial.typed_parameter("", _of_any_number(first[place])))
-    found = body(trial, trial.typed_parameter("", builder.integers(0).type), values).carried
-    appended = {place: _only_appended(values[place], found[place]) for place in places}
-    kept = [place for place, count in appended.items() if count == 0]
-    collected = [place for place, count in appended.items() if count]
-    outside = {place: OpenSequence(first[place]) for place in places}
-    states = [place for place in range(len(carried)) if place not in kept and place not in collected]
-
-    def without(within: GraphBuilder, number: SSAValue, given: Sequence[Value]) -> Step:
-        values: list[Value] = [outside.get(place, each) for place, each in enumerate(carried)]
-        for place, each in zip(states, given, strict=True):
-            values[place] = OpenSequence(cast("SSAValue", each)) if place in places else each
-        step = body(within, number, values)
+    def body(self, within: GraphBuilder, number: SSAValue, states: Sequence[Value]) -> Step:
+        """Builds an iteration, whose scans end with what it appends to sequences."""
+        values = [self._value(place, self._first.get(place, each)) for place, each in enumerate(self._carried)]
+        for place, each in zip(self._state_places, states, strict=True):
+            values[place] = self._value(place, each)
+        step = self._given_body(within, number, values)
         after = [
-            rows_of(within, _sequence(step.carried[place])) if place in places else step.carried[place]
-            for place in states
+            rows_of(within, _sequence(step.carried[place])) if place in self._first else step.carried[place]
+            for place in self._state_places
         ]
-        rows = [_in_one(within, step.carried[place]) for place in collected]
+        rows = [_in_one(within, step.carried[place]) for place in self._collected]
         return Step(step.condition, after, [*step.scans, *rows])
 
-    def restore(results: Sequence[Value]) -> list[Value]:
-        found: list[Value] = list(carried)
-        for place, each in zip(states, results, strict=False):
-            found[place] = OpenSequence(cast("SSAValue", each)) if place in places else each
-        scans = results[len(states) : len(results) - len(collected)]
-        for place, each in zip(collected, results[len(results) - len(collected) :], strict=True):
-            rows = cast("SSAValue", each)
-            if (appended[place] or 0) > 1:
-                rows = builder.call("reshape", rows, newshape=[-3, -2])
-            if _shape(first[place])[0] != 0:
-                rows = builder.call("concatenate", builder.tuple([first[place], rows]), axis=0)
-            found[place] = OpenSequence(rows)
-        return [*found, *scans]
+    def restore(self, results: Sequence[Value]) -> list[Value]:
+        """Returns the results of the loop that was given: values, then scans."""
+        found = list(self._carried)
+        for place, each in zip(self._state_places, results, strict=False):
+            found[place] = self._value(place, each)
+        end = len(results) - len(self._collected)
+        for place, each in zip(self._collected, results[end:], strict=True):
+            found[place] = OpenSequence(self._with_first(place, cast("SSAValue", each)))
+        return [*found, *results[len(self._state_places) : end]]
 
-    given = [first[place] if place in places else cast("SSAValue", carried[place]) for place in states]
-    return TensorLoop(given, without, restore)
+    def _with_first(self, place: int, rows: SSAValue) -> SSAValue:
+        """Returns the rows of a sequence that a loop has collected, after those that it had before."""
+        b, first = self._builder, self._first[place]
+        if self._collected[place] > 1:
+            rows = b.call("reshape", rows, newshape=[-3, -2])
+        if b.type_shape(first)[0] == 0:
+            return rows
+        return b.call("concatenate", b.tuple([first, rows]), axis=0)
+
+    def _value(self, place: int, value: Value) -> Value:
+        """Returns the value of a tensor that a loop carries in a place."""
+        return OpenSequence(cast("SSAValue", value)) if place in self._first else value
 
 
 def _first_rows(node: Node, carried: Sequence[Value], places: Sequence[int], body: Body) -> dict[int, SSAValue]:
@@ -169,7 +179,7 @@ def _first_rows(node: Node, carried: Sequence[Value], places: Sequence[int], bod
             row = within.call("take", rows_of(within, after), within.integers(0), axis=0)
             if isinstance(after, SequenceValue):
                 row = after.items[0]
-            if within is builder or DYNAMIC_INDEX not in _shape(row):
+            if within is builder or DYNAMIC_INDEX not in builder.type_shape(row):
                 found[place] = no_rows(builder, row)
         if all(place in found for place in empty):
             break
@@ -200,7 +210,3 @@ def _sequence(value: Value) -> SequenceValue | OpenSequence:
     if not isinstance(value, SequenceValue | OpenSequence):
         raise Refused("an iteration or a branch returns something else in the place of a sequence")
     return value
-
-
-def _shape(value: SSAValue) -> tuple[int, ...]:
-    return tuple(cast("TensorType[Any]", value.type).get_shape())

@@ -12,7 +12,7 @@ from typing import Any
 def in_order(nodes: Sequence[Any]) -> Sequence[Any]:
     """Returns nodes, each after those that compute what it and the graphs inside it use.
 
-    Nodes that are in order stay as they are; nodes that wait for each other come last.
+    Nodes that are in order stay as they are. Nodes that wait for each other have no order: one of them comes before what it uses.
     """
     maker = {name: place for place, node in enumerate(nodes) for name in node.output if name}
     needs = [{maker[name] for name in _used(node) if name in maker} - {place} for place, node in enumerate(nodes)]

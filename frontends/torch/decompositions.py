@@ -18,7 +18,7 @@ BY_TORCH = frozenset((
 
 
 @cache
-def own_decompositions() -> Mapping[Any, Callable[..., Any]]:
+def _own() -> Mapping[Any, Callable[..., Any]]:
     """Returns decompositions that torch's tables for core ATen do not have."""
     torch = require_torch()
     from torch._decomp import decomposition_table
@@ -32,13 +32,14 @@ def own_decompositions() -> Mapping[Any, Callable[..., Any]]:
 
 
 def _name(op: Any) -> str:
+    """Returns the name of an ATen operator without its overload; "" for others, and for overloads that write to `out`."""
     return op._opname if getattr(op, "namespace", "") == "aten" and op._overloadname != "out" else ""
 
 
 @cache
 def for_export() -> dict[Any, Any]:
     """Returns the decompositions of an exported program, except of operators converted whole."""
-    return _not_converted({**require_torch().export.default_decompositions(), **own_decompositions()})
+    return _not_converted({**require_torch().export.default_decompositions(), **_own()})
 
 
 @cache
@@ -46,10 +47,11 @@ def for_graph() -> dict[Any, Any]:
     """Returns decompositions of what AOTAutograd leaves, except of operators converted whole."""
     from torch._decomp import _core_aten_decompositions_post_autograd as core  # pyright: ignore[reportPrivateUsage]
 
-    return _not_converted({**core(), **own_decompositions()})
+    return _not_converted({**core(), **_own()})
 
 
 def _not_converted(table: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Returns the decompositions of operators that no rule and no function converts."""
     return {
         op: function
         for op, function in table.items()
@@ -98,8 +100,7 @@ def _trilinear(
             x = x.unsqueeze(axis)
         return x
 
-    product = expanded(first, expand1) * expanded(second, expand2) * expanded(third, expand3)
-    return product.sum(sumdim)
+    return (expanded(first, expand1) * expanded(second, expand2) * expanded(third, expand3)).sum(sumdim)
 
 
 def _var_mean(

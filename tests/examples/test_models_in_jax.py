@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from extras import library
 from mirstack.examples.models.registry import MODELS
-from test_models import arguments, written
+from test_models import REDUCED, arguments, written
 
 pytestmark = pytest.mark.extra
 jax = library("jax", "jax")
 
 from mirstack.benchmarks.compare.graph import graph_of  # noqa: E402
 from mirstack.benchmarks.compare.to_jax import function_of  # noqa: E402
-from test_models import REDUCED  # noqa: E402
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -6,8 +6,9 @@ row of are results, which are stacked. Any other `while` is a function that call
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,48 +66,52 @@ def sharding_constraint(node: HloNode) -> list[Any]:
 def case(node: HloNode) -> list[SSAValue]:
     """Runs the branch of a number; of one that is out of range the last branch."""
     index = node.operands[0]
-    return _chosen(node, node.frame, index, list(node.op.regions), 0)
+    return _chosen(node.frame, index, list(node.op.regions), 0)
 
 
-def _chosen(node: HloNode, frame: Frame, index: SSAValue, branches: Sequence[Region], first: int) -> list[SSAValue]:
+def _chosen(frame: Frame, index: SSAValue, branches: Sequence[Region], first: int) -> list[SSAValue]:
+    """Runs the branch of a number; `first` is the number of the first branch."""
     if len(branches) == 1:
-        inner = Frame(frame.importer, frame.builder, frame)
-        return [frame.tensor(each) for each in inner.run(branches[0].block, ())]
+        return _inlined(frame, frame.builder, branches[0].block)
     b = frame.builder
+
+    def rest(builder: GraphBuilder) -> list[SSAValue]:
+        return _chosen(Frame(frame.importer, builder, frame), index, branches[1:], first + 1)
+
     condition = b.call("equal", index, b.constant(first, b.dtype(index)))
-    builders = [GraphBuilder(b) for _ in range(2)]
-    parts: list[list[SSAValue]] = []
-    for builder, rest in zip(builders, (branches[:1], branches[1:]), strict=True):
-        inner = Frame(frame.importer, builder, frame)
-        parts.append(_chosen(node, inner, index, rest, first + 1))
-    return _joined(node, b, condition, builders, parts)
-
-
-def _joined(
-    node: HloNode,
-    b: GraphBuilder,
-    condition: SSAValue,
-    builders: Sequence[GraphBuilder],
-    parts: Sequence[Sequence[SSAValue]],
-) -> list[SSAValue]:
-    if [each.type for each in parts[0]] != [each.type for each in parts[1]]:
-        raise Refused("its branches return other shapes")
-    result = tuple_of([each.type for each in parts[0]])
-    blocks = [builder.finish(builder.tuple(list(part))) for builder, part in zip(builders, parts, strict=True)]
-    node.frame.importer.forget(builders)
-    return b.tuple_parts(b.insert(ir.IfOp(condition, Region(blocks[0]), Region(blocks[1]), result)))
+    return _either(frame, condition, lambda builder: _inlined(frame, builder, branches[0].block), rest)
 
 
 @operator("if")
 def branch(node: HloNode) -> list[SSAValue]:
     """Runs one of two branches."""
-    b = node.builder
-    builders = [GraphBuilder(b) for _ in range(2)]
-    parts: list[list[SSAValue]] = []
-    for builder, region in zip(builders, node.op.regions, strict=True):
-        inner = Frame(node.frame.importer, builder, node.frame)
-        parts.append([inner.tensor(each) for each in inner.run(region.block, ())])
-    return _joined(node, b, node.operands[0], builders, parts)
+    then, other = (region.block for region in node.op.regions)
+    frame = node.frame
+    return _either(
+        frame,
+        node.operands[0],
+        lambda builder: _inlined(frame, builder, then),
+        lambda builder: _inlined(frame, builder, other),
+    )
+
+
+def _either(frame: Frame, condition: SSAValue, *branches: Callable[[GraphBuilder], list[SSAValue]]) -> list[SSAValue]:
+    """Creates a branch: `branches` build what it returns where the condition holds, and where it does not."""
+    b = frame.builder
+    builders = [GraphBuilder(b) for _ in branches]
+    results = [build(builder) for build, builder in zip(branches, builders, strict=True)]
+    types = [[each.type for each in values] for values in results]
+    if types[0] != types[1]:
+        raise Refused("its branches return other shapes")
+    then, other = (builder.finish(builder.tuple(values)) for builder, values in zip(builders, results, strict=True))
+    frame.importer.forget(builders)
+    return b.tuple_parts(b.insert(ir.IfOp(condition, Region(then), Region(other), tuple_of(types[0]))))
+
+
+def _inlined(outer: Frame, builder: GraphBuilder, block: Block, arguments: Sequence[SSAValue] = ()) -> list[SSAValue]:
+    """Converts the block of a region, which sees the values around it; returns its results as tensors."""
+    frame = Frame(outer.importer, builder, outer)
+    return [frame.tensor(each) for each in frame.run(block, arguments)]
 
 
 # Loops -------------------------------------------------------------------------------------------------------------
@@ -115,30 +120,17 @@ def branch(node: HloNode) -> list[SSAValue]:
 @operator("while")
 def while_(node: HloNode) -> list[SSAValue]:
     """Converts a counted loop to a scan, and any other one to a function that calls itself."""
-    return Counted.scanned(node) or _repeated(node)
+    return CountedLoop.scanned(node) or _repeated(node)
 
 
 def _repeated(node: HloNode) -> list[SSAValue]:
     condition, body = (region.block for region in node.op.regions)
-
-    def run(block: Block, b: GraphBuilder, states: Sequence[SSAValue]) -> list[SSAValue]:
-        frame = Frame(node.frame.importer, b, node.frame)
-        return [frame.tensor(each) for each in frame.run(block, states)]
-
     return while_loop(
         node.builder,
-        lambda b, states: run(condition, b, states)[0],
-        lambda b, states: run(body, b, states),
+        lambda b, states: _inlined(node.frame, b, condition, states)[0],
+        lambda b, states: _inlined(node.frame, b, body, states),
         node.operands,
     )
-
-
-@dataclass
-class Row:
-    """A row of a carried value, at a place that moves with the loop's number."""
-
-    place: int
-    backward: bool
 
 
 @dataclass
@@ -147,7 +139,7 @@ class Carried:
 
     place: int
     value: SSAValue
-    loop: Counted
+    loop: CountedLoop
     element: SSAValue | None = None
     """The row of this iteration, where the value is known to be a sequence."""
     reads: set[bool] = field(default_factory=set[bool])
@@ -177,18 +169,32 @@ class Written:
         return self.update()
 
 
-class Counted:
+@dataclass
+class Roles:
+    """What a counted loop does with the values that it carries besides its number, by their places."""
+
+    sequences: dict[int, bool] = field(default_factory=dict[int, bool])
+    """Read by rows alone: whether backward."""
+    stacked: dict[int, bool] = field(default_factory=dict[int, bool])
+    """Written by rows alone: whether backward."""
+    fixed: list[int] = field(default_factory=list[int])
+    """Returned as they are taken, and used as a whole."""
+    states: list[int] = field(default_factory=list[int])
+    """All others."""
+
+
+class CountedLoop:
     """Converts a `while` whose number goes from 0 to a known one."""
 
     def __init__(self, node: HloNode, counter: int, count: int):
         self.node, self.counter, self.count = node, counter, count
         self.numbers: dict[SSAValue, tuple[int, int]] = {}
         """Of values a·i + b of the loop's number i: (a, b)."""
-        body = node.op.regions[1].block
-        self.body = body
-        self.outer = _captured(body)
+        self.body = node.op.regions[1].block
+        self.outer = _captured(self.body)
         self.carried: list[Carried] = []
-        self.shapes = [node.builder.static_shape(each) for each in node.operands]
+        self.states = node.operands
+        self.shapes = [node.builder.static_shape(each) for each in self.states]
 
     @staticmethod
     def scanned(node: HloNode) -> list[SSAValue] | None:
@@ -196,73 +202,90 @@ class Counted:
         found = _counter(node)
         if found is None or found[1] < 1:
             return None
-        return Counted(node, *found).run()
+        return CountedLoop(node, *found).run()
 
     def run(self) -> list[SSAValue] | None:
         """Converts the loop; returns None where its number does not grow by 1."""
-        node, b, count = self.node, self.node.builder, self.count
-        states = node.operands
-        trial = GraphBuilder(b)
-        number = trial.typed_parameter("", states[self.counter].type)
-        results = self._iteration(trial, number, states, {}, [node.frame.lookup(each) for each in self.outer])
-        after = results[self.counter]
-        grows = isinstance(after, SSAValue) and self.numbers.get(after) == (1, 1)
-        roles = [self._role(place, each) for place, each in enumerate(results)]
-        uses_number = grows and self._uses(trial, number, results, roles)
-        node.frame.importer.forget([trial])
-        _discard(trial)
-        if not grows:
+        node, b, states = self.node, self.node.builder, self.states
+        tried = self._tried()
+        if tried is None:
             return None
-        sequences = [
-            place for place, role in enumerate(roles) if isinstance(role, Row) and not self._is_written(results, place)
-        ]
-        stacked = [place for place, role in enumerate(roles) if isinstance(role, Row) and place not in sequences]
-        kept = [place for place, role in enumerate(roles) if role == "state"]
-        fixed = [place for place, role in enumerate(roles) if role == "fixed"]
-        directions = {place: role.backward for place, role in enumerate(roles) if isinstance(role, Row)}
-        rows = [self._ordered(b, states[place], directions[place]) for place in sequences]
+        roles, uses_number = tried
         dtype = b.dtype(states[self.counter])
+        rows = [self._ordered(b, states[place], backward) for place, backward in roles.sequences.items()]
         if uses_number or not rows:
-            rows.insert(0, b.array_constant(np.arange(count).astype(numpy_dtype(dtype))))
+            rows.insert(0, b.array_constant(np.arange(self.count).astype(numpy_dtype(dtype))))
         outer = [node.frame.tensor(node.frame.lookup(each)) for each in self.outer]
-
-        def step(
-            within: GraphBuilder, elements: Sequence[SSAValue], values: Sequence[SSAValue], given: Sequence[SSAValue]
-        ) -> tuple[list[SSAValue], list[SSAValue]]:
-            given_states: dict[int, SSAValue] = dict(zip(kept, values, strict=True))
-            given_states.update(zip(fixed, given, strict=False))
-            first = len(elements) - len(sequences)
-            own = dict(zip(sequences, elements[first:], strict=True))
-            number = elements[0] if first else within.constant(0, dtype)
-            full = [given_states.get(place, own.get(place, number)) for place in range(len(states))]
-            found = self._iteration(within, number, full, own, given[len(fixed) :])
-            frame = Frame(node.frame.importer, within, None)
-            return [frame.tensor(found[place]) for place in kept], [found[place].row for place in stacked]
-
-        invariants = [*(states[place] for place in fixed), *outer]
-        scanned = scan(b, step, rows, [states[place] for place in kept], invariants)
-        finals: dict[int, SSAValue] = dict(zip(kept, scanned.states, strict=True))
-        for place, value in zip(stacked, scanned.results, strict=True):
-            finals[place] = self._ordered(b, value, directions[place])
-        finals[self.counter] = b.constant(count, dtype)
+        invariants = [*(states[place] for place in roles.fixed), *outer]
+        scanned = scan(b, partial(self._step, roles), rows, [states[place] for place in roles.states], invariants)
+        finals: dict[int, SSAValue] = dict(zip(roles.states, scanned.states, strict=True))
+        for (place, backward), value in zip(roles.stacked.items(), scanned.results, strict=True):
+            finals[place] = self._ordered(b, value, backward)
+        finals[self.counter] = b.constant(self.count, dtype)
         return [finals.get(place, states[place]) for place in range(len(states))]
 
-    def _uses(self, trial: GraphBuilder, number: SSAValue, results: Sequence[Any], roles: Sequence[Row | str]) -> bool:
-        """Returns whether an iteration computes with the loop's number, besides reading and writing rows."""
-        if any(role == "fixed" and self.carried[place].reads for place, role in enumerate(roles)):
-            return True
-        frame = Frame(self.node.frame.importer, trial, None)
-        kept = [
-            each.row if isinstance(each, Written) and isinstance(role, Row) else frame.tensor(each)
-            for each, role in zip(results, roles, strict=True)
-            if role == "state" or (isinstance(role, Row) and isinstance(each, Written))
-        ]
-        trial.finish(trial.tuple(kept))
-        return number in kept or any(True for _ in number.uses)
+    def _tried(self) -> tuple[Roles, bool] | None:
+        """Converts an iteration that is not kept; returns the roles, and whether it computes with the loop's number.
 
-    @staticmethod
-    def _is_written(results: Sequence[Any], place: int) -> bool:
-        return isinstance(results[place], Written)
+        None where the number does not grow by 1.
+        """
+        node, trial = self.node, GraphBuilder(self.node.builder)
+        number = trial.typed_parameter("", self.states[self.counter].type)
+        results = self._iteration(trial, number, self.states, {}, [node.frame.lookup(each) for each in self.outer])
+        after = results[self.counter]
+        grows = isinstance(after, SSAValue) and self.numbers.get(after) == (1, 1)
+        roles = self._roles(results)
+        uses_number = grows and self._uses_number(trial, number, results, roles)
+        node.frame.importer.forget([trial])
+        _discard(trial)
+        return (roles, uses_number) if grows else None
+
+    def _roles(self, results: Sequence[Any]) -> Roles:
+        """Returns the roles of carried values after an iteration, which notes how it uses them."""
+        roles = Roles()
+        for carried, result in zip(self.carried, results, strict=True):
+            place = carried.place
+            if place == self.counter:
+                continue
+            if result is carried and not carried.is_tensor and len(carried.reads) == 1:
+                (roles.sequences[place],) = carried.reads
+            elif result is carried:
+                roles.fixed.append(place)
+            elif isinstance(result, Written) and result.carried is carried and not (carried.is_tensor or carried.reads):
+                roles.stacked[place] = result.backward
+            else:
+                roles.states.append(place)
+        return roles
+
+    def _uses_number(self, trial: GraphBuilder, number: SSAValue, results: Sequence[Any], roles: Roles) -> bool:
+        """Returns whether an iteration computes with the loop's number, besides reading and writing rows."""
+        if any(self.carried[place].reads for place in roles.fixed):
+            return True
+        kept = self._kept(trial, results, roles)
+        trial.finish(trial.tuple([*kept[0], *kept[1]]))
+        return number in (*kept[0], *kept[1]) or number.first_use is not None
+
+    def _kept(self, b: GraphBuilder, results: Sequence[Any], roles: Roles) -> tuple[list[SSAValue], list[SSAValue]]:
+        """Returns the states after an iteration, and the rows that it writes."""
+        frame = Frame(self.node.frame.importer, b, None)
+        return [frame.tensor(results[place]) for place in roles.states], [results[place].row for place in roles.stacked]
+
+    def _step(
+        self,
+        roles: Roles,
+        b: GraphBuilder,
+        elements: Sequence[SSAValue],
+        states: Sequence[SSAValue],
+        invariants: Sequence[SSAValue],
+    ) -> tuple[list[SSAValue], list[SSAValue]]:
+        """Converts an iteration of the scan; the loop's number is the first element where the scan has it."""
+        first = len(elements) - len(roles.sequences)
+        rows = dict(zip(roles.sequences, elements[first:], strict=True))
+        fixed, outer = invariants[: len(roles.fixed)], invariants[len(roles.fixed) :]
+        number = elements[0] if first else b.constant(0, b.dtype(self.states[self.counter]))
+        known = {**rows, **dict(zip(roles.states, states, strict=True)), **dict(zip(roles.fixed, fixed, strict=True))}
+        full = [known.get(place, number) for place in range(len(self.states))]
+        return self._kept(b, self._iteration(b, number, full, rows, outer), roles)
 
     def _iteration(
         self,
@@ -283,19 +306,8 @@ class Counted:
         ]
         return frame.run(self.body, self.carried)
 
-    def _role(self, place: int, result: Any) -> Row | str:
-        carried = self.carried[place]
-        if place == self.counter:
-            return "counter"
-        if result is carried:
-            is_sequence = not carried.is_tensor and len(carried.reads) == 1
-            return Row(place, next(iter(carried.reads))) if is_sequence else "fixed"
-        is_own = isinstance(result, Written) and result.carried is carried
-        if is_own and not carried.is_tensor and not carried.reads:
-            return Row(place, result.backward)
-        return "state"
-
-    def _ordered(self, b: GraphBuilder, value: SSAValue, backward: bool) -> SSAValue:
+    @staticmethod
+    def _ordered(b: GraphBuilder, value: SSAValue, backward: bool) -> SSAValue:
         return b.call("reverse", value, axis=0) if backward else value
 
     # Rows ----------------------------------------------------------------------------------------------------------
@@ -402,21 +414,14 @@ def _passes_on(node: HloNode, place: int) -> bool:
 
 def _captured(block: Block) -> list[SSAValue]:
     """Returns the values around a block that its ops use."""
+    ops = [op for outer in block.ops for op in walk_ops(outer)]
     inside: set[SSAValue] = set(block.args)
-    found: dict[SSAValue, None] = {}
-    for op in _within(block):
+    for op in ops:
         inside.update(op.results)
         for region in op.regions:
             for each in region.blocks:
                 inside.update(each.args)
-    for op in _within(block):
-        found.update((each, None) for each in op.operands if each not in inside)
-    return list(found)
-
-
-def _within(block: Block) -> Iterator[Operation]:
-    for op in block.ops:
-        yield from walk_ops(op)
+    return list(dict.fromkeys(each for op in ops for each in op.operands if each not in inside))
 
 
 def _discard(builder: GraphBuilder) -> None:

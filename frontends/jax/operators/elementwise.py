@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from xdsl.ir import SSAValue
 
 from ...common.angles import angle
@@ -32,7 +31,7 @@ def clamp(node: HloNode) -> SSAValue:
 
 @operator("compare")
 def compare(node: HloNode) -> SSAValue:
-    """Compares the order of truth values: False is below True."""
+    """Compares truth values by their order, False below True; rules convert all other comparisons."""
     x, y = (node.cast(each, "int8") for each in node.operands)
     names = {"LT": "less", "LE": "less_equal", "GT": "greater", "GE": "greater_equal"}
     return node.call(names[node.word("comparison_direction")], x, y)
@@ -53,10 +52,9 @@ def reduce_precision(node: HloNode) -> SSAValue:
         raise Refused(f"floats of {bits[0]} bits of exponent and {bits[1]} of mantissa cannot be computed here")
     x = node.operands[0]
     own = node.builder.dtype(x)
-    wider = np.dtype("float64" if own == "float64" else "float32").itemsize
-    return x if shorter in ("float32", "float64") and wider <= np.dtype(shorter).itemsize else (
-        node.cast(node.cast(x, shorter), own)
-    )  # fmt: skip
+    if shorter == "float64" or (shorter == "float32" and own != "float64"):
+        return x
+    return node.cast(node.cast(x, shorter), own)
 
 
 @operator("select")

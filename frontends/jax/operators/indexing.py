@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ...common.open_sizes import Extent
 from ...common.refusal import Refused
 from ..node import HloNode
 from ..registry import operator
@@ -77,8 +77,9 @@ def update_slice(node: HloNode) -> SSAValue:
         return update
     if 0 in sizes:
         return x
-    if len(axes) == 1 and b.array(starts[axes[0]]) is not None:
-        return _spliced(node, x, update, axes[0], int(b.array(starts[axes[0]]) or 0))
+    known = b.array(starts[axes[0]])
+    if len(axes) == 1 and known is not None:
+        return _spliced(node, x, update, axes[0], int(known))
     taken, inside = update, list[SSAValue]()
     rank = len(sizes)
     for axis in axes:
@@ -98,7 +99,7 @@ def update_slice(node: HloNode) -> SSAValue:
 
 
 def _spliced(node: HloNode, x: SSAValue, update: SSAValue, axis: int, start: int) -> SSAValue:
-    b = node.builder
+    """Replaces a slice, shorter than the tensor along one axis, at a known place."""
     size, length = node.size(x, axis, "the size of an axis"), node.size(update, axis, "the size of a slice")
     start = max(0, min(start, size - length))
     parts = [update]
@@ -106,7 +107,7 @@ def _spliced(node: HloNode, x: SSAValue, update: SSAValue, axis: int, start: int
         parts.insert(0, node.call("strided_slice", x, begin=[0], end=[start], strides=[1], axes=[axis]))
     if start + length < size:
         parts.append(node.call("strided_slice", x, begin=[start + length], end=[size], strides=[1], axes=[axis]))
-    return parts[0] if len(parts) == 1 else node.call("concatenate", b.tuple(parts), axis=axis)
+    return node.call("concatenate", node.builder.tuple(parts), axis=axis)
 
 
 def _components(node: HloNode, indices: SSAValue, axis: int) -> list[SSAValue]:
@@ -123,7 +124,7 @@ def _components(node: HloNode, indices: SSAValue, axis: int) -> list[SSAValue]:
 
 
 def _counts(node: HloNode, like: SSAValue, axis: int, dtype: str) -> SSAValue:
-    """Returns 0, 1, 2, … along an axis of a tensor, as it is broadcast with it."""
+    """Returns 0, 1, 2, … along an axis of a tensor, of a shape that is broadcast with the tensor's."""
     size = node.size(like, axis, "the size of a batch")
     return node.constant(np.arange(size).reshape([size, *[1] * (node.builder.rank(like) - 1 - axis)]), dtype)
 
@@ -134,61 +135,60 @@ def gather(node: HloNode) -> SSAValue:
     fields = node.fields("dimension_numbers")
     x, indices = node.operands[:2]
     b = node.builder
-    if node.name == "gather":
-        sizes: list[Any] = node.ints("slice_sizes")
-    else:
-        sizes = list(node.sizes(node.operands[2]))
+    sizes: Sequence[Extent] = node.ints("slice_sizes") if node.name == "gather" else node.sizes(node.operands[2])
     own = b.extents(x)
-    removed = fields.axes("collapsed_slice_dims") + fields.axes("operand_batching_dims")
+    batching = fields.axes("operand_batching_dims")
+    removed = fields.axes("collapsed_slice_dims") + batching
     parts = _components(node, _index(node, indices), fields.number("index_vector_dim"))
     batch_rank = b.rank(parts[0])
-    window_axes = [axis for axis in range(len(own)) if axis not in removed]
     starts = _starts(node, fields, "start_index_map", "operand_batching_dims", "start_indices_batching_dims", parts)
+    # Axes that slices contain whole are not indexed, except one where slices are the whole tensor.
     whole = [axis for axis, size in enumerate(own) if axis not in removed and sizes[axis] == size]
     if len(whole) == len(own):
-        whole.remove(min(starts))  # Copies of the whole tensor, one for each index vector.
-    indexed: list[int] = []
-    windows: list[int] = []  # The indexed axes that are axes of the result, too.
+        whole.remove(min(starts))
+    indexed = [axis for axis in range(len(own)) if axis not in whole]
+    windows = [axis for axis in indexed if axis not in removed]
     places: list[SSAValue] = []
-    for axis, size in enumerate(own):
-        length = sizes[axis]
-        if axis in whole:
-            continue
+    for axis in indexed:
         start = starts.get(axis)
         if start is None:
             start = node.constant(0, "int32")
-        elif axis not in fields.axes("operand_batching_dims"):
-            if isinstance(length, int) and isinstance(size, int):
-                most: int | SSAValue = size - length
-            else:
-                long = b.constant(length, "int64") if isinstance(length, int) else (
-                    node.cast(node.call("take", node.operands[2], node.constant(axis, "int32"), axis=0), "int64")
-                )  # fmt: skip
-                most = node.call("subtract", b.size(x, axis), long)
-            start = _limited(node, start, most)
-        indexed.append(axis)
-        if axis not in removed:
-            windows.append(axis)
-            if isinstance(length, int):
-                start = _span(node, start, length)
-            else:
-                span = node.cast(counted(node, node.operands[2], axis, length), b.dtype(start))
-                start = node.call("add", node.call("expand_dims", start, axis=b.rank(start)), span)
-        places.append(start)
-    free = [axis for axis in range(len(own)) if axis not in indexed]
+        elif axis not in batching:
+            start = _limited(node, start, _last_start(node, x, axis, sizes[axis]))
+        places.append(_window(node, start, axis, sizes[axis]) if axis in windows else start)
     places = _aligned(node, places, [axis in windows for axis in indexed], batch_rank)
-    found, order = _taken(node, x, indexed, free, places, batch_rank + len(windows))
-    # The axes of what is found: those of the batch, of windows and of whole axes, in this order.
+    found, at = _taken(node, x, indexed, whole, places, batch_rank + len(windows))
+    labels = [("x", axis) for axis in whole]
+    labels[at:at] = [*(("batch", axis) for axis in range(batch_rank)), *(("x", axis) for axis in windows)]
     offsets = fields.axes("offset_dims")
-    rank = batch_rank + len(offsets)
     batch = iter(range(batch_rank))
-    wanted: list[tuple[str, int]] = []
-    window = iter(window_axes)
-    for axis in range(rank):
-        wanted.append(("x", next(window)) if axis in offsets else ("batch", next(batch)))
-    labels: list[tuple[str, int]] = [("batch", axis) for axis in range(batch_rank)] + [("x", axis) for axis in windows]
-    labels = order(labels, [("x", axis) for axis in free])
+    window = iter(axis for axis in range(len(own)) if axis not in removed)
+    wanted = [
+        ("x", next(window)) if axis in offsets else ("batch", next(batch)) for axis in range(batch_rank + len(offsets))
+    ]
     return node.transposed(found, [labels.index(each) for each in wanted])
+
+
+def _last_start(node: HloNode, x: SSAValue, axis: int, length: Extent) -> int | SSAValue:
+    """Returns the last place along an axis where a slice of `gather` is inside."""
+    b = node.builder
+    size = b.extents(x)[axis]
+    if isinstance(length, int) and isinstance(size, int):
+        return size - length
+    if isinstance(length, int):
+        taken = b.constant(length, "int64")
+    else:
+        taken = node.cast(node.call("take", node.operands[2], node.constant(axis, "int32"), axis=0), "int64")
+    return node.call("subtract", b.size(x, axis), taken)
+
+
+def _window(node: HloNode, start: SSAValue, axis: int, length: Extent) -> SSAValue:
+    """Returns the places of a slice of `gather` along a new last axis."""
+    if isinstance(length, int):
+        return _span(node, start, length)
+    b = node.builder
+    span = node.cast(counted(node, node.operands[2], axis, length), b.dtype(start))
+    return node.call("add", node.call("expand_dims", start, axis=b.rank(start)), span)
 
 
 def _starts(
@@ -210,41 +210,34 @@ def _aligned(node: HloNode, places: Sequence[SSAValue], spans: Sequence[bool], b
     number = 0
     for each, is_span in zip(places, spans, strict=True):
         rank = node.builder.rank(each)
-        missing = batch + is_span - rank
-        if missing and is_span:
-            each = node.call("expand_dims", each, axis=0, num_newaxis=missing)
-        if is_span and number:
-            each = node.call("expand_dims", each, axis=batch, num_newaxis=number)
-        number += is_span
-        behind = count - number if is_span else count
-        if behind and not (not is_span and rank == 0):
+        behind = count
+        if is_span:
+            missing = batch + 1 - rank
+            if missing:
+                each = node.call("expand_dims", each, axis=0, num_newaxis=missing)
+            if number:
+                each = node.call("expand_dims", each, axis=batch, num_newaxis=number)
+            number += 1
+            behind -= number
+        if behind and (is_span or rank):
             each = node.call("expand_dims", each, axis=node.builder.rank(each), num_newaxis=behind)
         found.append(each)
     return found
 
 
-def _first_then_rest(first: list[Any], rest: list[Any]) -> list[Any]:
-    return [*first, *rest]
-
-
 def _taken(
     node: HloNode, x: SSAValue, indexed: Sequence[int], free: Sequence[int], places: Sequence[SSAValue], rank: int
-) -> tuple[SSAValue, Any]:
-    """Returns the slices at places, and how the axes of places and of the rest are ordered in them."""
+) -> tuple[SSAValue, int]:
+    """Returns the slices at places, and where the axes of places are among the free ones."""
     b = node.builder
     if len(indexed) == 1:
         axis = indexed[0]
-
-        def order(first: list[Any], rest: list[Any]) -> list[Any]:
-            return [*rest[:axis], *first, *rest[axis:]]
-
-        return node.call("take", x, places[0], axis=axis), order
+        return node.call("take", x, places[0], axis=axis), axis
     x = node.transposed(x, [*indexed, *free])
     if max(b.rank(each) for each in places) < rank:
         first = places[0]
         places = [node.call("expand_dims", first, axis=0, num_newaxis=rank - b.rank(first)), *places[1:]]
-    found = node.call("adv_index", b.tuple([x, *places]))
-    return found, _first_then_rest
+    return node.call("adv_index", b.tuple([x, *places])), 0
 
 
 _MODES = {
@@ -281,39 +274,39 @@ def scatter(node: HloNode) -> SSAValue:
     batch_rank = b.rank(parts[0])
     update_axes = fields.axes("update_window_dims")
     window_axes = [axis for axis in range(len(own)) if axis not in inserted]
-    lengths = {axis: given[at] for axis, at in zip(window_axes, update_axes, strict=True)}
+    axis_in_update = dict(zip(window_axes, update_axes, strict=True))
+    lengths = {axis: given[at] for axis, at in axis_in_update.items()}
     free = [axis for axis in window_axes if axis not in starts and lengths[axis] == own[axis]]
     indexed = [axis for axis in range(len(own)) if axis not in free]
     windows = [axis for axis in indexed if axis in lengths]
     dtype = b.dtype(parts[0])
-    valid: SSAValue | None = None
-    for axis, start in starts.items():
-        last = node.constant(own[axis] - lengths.get(axis, 1), dtype)
-        inside = node.call(
-            "logical_and",
-            node.call("greater_equal", start, node.constant(0, dtype)),
-            node.call("less_equal", start, last),
-        )
-        valid = inside if valid is None else node.call("logical_and", valid, inside)
+    valid = _all_inside(node, starts, {axis: own[axis] - lengths.get(axis, 1) for axis in starts})
     places: list[SSAValue] = []
     for axis in indexed:
         start = starts.get(axis, node.constant(0, dtype))
         if valid is not None and not places:
+            # A slice that is not inside is left out by a place behind the end.
             start = node.call("where", valid, start, node.constant(own[axis], dtype))
         places.append(_span(node, start, lengths[axis]) if axis in lengths else start)
     places = _aligned(node, places, [axis in windows for axis in indexed], batch_rank)
-    batch_sizes = [size for at, size in enumerate(given) if at not in update_axes]
-    common = [*batch_sizes, *(lengths[axis] for axis in windows)]
-    spread = [b.broadcast_to(each, common) for each in places]
-    at = {axis: place for axis, place in zip(window_axes, update_axes, strict=True)}
-    batch = [place for place in range(len(given)) if place not in update_axes]
-    updates = node.transposed(updates, [*batch, *(at[axis] for axis in windows), *(at[axis] for axis in free)])
+    batch = [at for at in range(len(given)) if at not in update_axes]
+    common = [*(given[at] for at in batch), *(lengths[axis] for axis in windows)]
+    stacked = node.call("stack", b.tuple([b.broadcast_to(each, common) for each in places]), axis=0)
+    updates = node.transposed(updates, [*batch, *(axis_in_update[axis] for axis in (*windows, *free))])
     order = [*indexed, *free]
-    found = node.call(
-        "scatter_nd",
-        node.transposed(x, order),
-        node.call("stack", b.tuple(spread), axis=0),
-        updates,
-        mode=mode,
-    )
+    found = node.call("scatter_nd", node.transposed(x, order), stacked, updates, mode=mode)
     return node.cast(node.transposed(found, [order.index(axis) for axis in range(len(order))]), node.dtype())
+
+
+def _all_inside(node: HloNode, starts: Mapping[int, SSAValue], last: Mapping[int, int]) -> SSAValue | None:
+    """Returns which slices are inside: those whose places are from 0 to the last of their axis; None without places."""
+    found: SSAValue | None = None
+    for axis, start in starts.items():
+        dtype = node.builder.dtype(start)
+        inside = node.call(
+            "logical_and",
+            node.call("greater_equal", start, node.constant(0, dtype)),
+            node.call("less_equal", start, node.constant(last[axis], dtype)),
+        )
+        found = inside if found is None else node.call("logical_and", found, inside)
+    return found

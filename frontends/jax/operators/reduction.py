@@ -24,7 +24,11 @@ COMBINES = {
 }
 """Relay's operator of two operands for each body."""
 
-_OVER_AXES = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "and": "all", "or": "any"}
+_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "and": "all", "or": "any"}
+"""Relay's reduction for each body."""
+
+_OF_BOOL = {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}
+"""The body of truth values that computes the same."""
 
 
 def combination(node: HloNode, block: Block, dtype: str) -> str:
@@ -33,7 +37,7 @@ def combination(node: HloNode, block: Block, dtype: str) -> str:
     for name in COMBINES:
         if found in ([f"{name}(a0,a1)"], [f"{name}(a1,a0)"]):
             if dtype == "bool":
-                return {"add": "or", "maximum": "or", "multiply": "and", "minimum": "and"}.get(name, name)
+                return _OF_BOOL.get(name, name)
             if name in ("and", "or"):
                 raise Refused("bits of integers cannot be combined along an axis here")
             return name
@@ -65,9 +69,9 @@ def combined(node: HloNode, name: str, value: SSAValue, start: SSAValue) -> SSAV
     return node.call(COMBINES[name], value, start)
 
 
-def over_axes(node: HloNode, name: str, x: SSAValue, axes: list[int]) -> SSAValue:
+def _over_axes(node: HloNode, name: str, x: SSAValue, axes: list[int]) -> SSAValue:
     """Reduces over axes, which are removed."""
-    return node.call(_OVER_AXES[name], x, axis=axes) if axes else x
+    return node.call(_REDUCTIONS[name], x, axis=axes) if axes else x
 
 
 @operator("reduce")
@@ -79,7 +83,7 @@ def reduce(node: HloNode) -> list[SSAValue]:
     if len(operands) == 2:
         x, start = operands
         name = combination(node, block, node.builder.dtype(x))
-        return [combined(node, name, over_axes(node, name, x, axes), start)]
+        return [combined(node, name, _over_axes(node, name, x, axes), start)]
     if len(operands) == 4:
         found = _extreme_with_place(node, operands[0], operands[1], axes, body_text(node, block))
         if found is not None:
@@ -115,5 +119,5 @@ def _apart(node: HloNode, operands: list[SSAValue], axes: list[int], block: Bloc
         name = next((each for each in COMBINES if text == f"{each}(a{place},a{count + place})"), None)
         if name is None or node.builder.dtype(operands[place]) == "bool" or name in ("and", "or"):
             return None
-        found.append(combined(node, name, over_axes(node, name, operands[place], axes), operands[count + place]))
+        found.append(combined(node, name, _over_axes(node, name, operands[place], axes), operands[count + place]))
     return found

@@ -28,16 +28,16 @@ def constant(node: HloNode) -> SSAValue:
 @operator("iota")
 def iota(node: HloNode) -> SSAValue:
     """Creates a tensor whose elements are their places along an axis."""
-    return _counted(node, [each for each in node.shape()], None)
+    return _iota(node, node.shape(), None)
 
 
 @operator("dynamic_iota")
 def dynamic_iota(node: HloNode) -> SSAValue:
     """Creates a tensor, of a shape that is computed, whose elements are their places along an axis."""
-    return _counted(node, node.sizes(node.operands[0]), node.operands[0])
+    return _iota(node, node.sizes(node.operands[0]), node.operands[0])
 
 
-def _counted(node: HloNode, extents: Sequence[Extent], shape: SSAValue | None) -> SSAValue:
+def _iota(node: HloNode, extents: Sequence[Extent], shape: SSAValue | None) -> SSAValue:
     b, axis, dtype = node.builder, node.int("iota_dimension"), node.dtype()
     length = extents[axis]
     if isinstance(length, int):
@@ -129,9 +129,9 @@ def reverse(node: HloNode) -> SSAValue:
 def concatenate(node: HloNode) -> SSAValue:
     """Concatenates along an axis."""
     given = node.operands
-    return (
-        given[0] if len(given) == 1 else node.call("concatenate", node.builder.tuple(given), axis=node.int("dimension"))
-    )
+    if len(given) == 1:
+        return given[0]
+    return node.call("concatenate", node.builder.tuple(given), axis=node.int("dimension"))
 
 
 @operator("slice")
@@ -148,11 +148,7 @@ def sliced(
     """Returns the elements begin:end:step along each axis."""
     steps = steps or [1] * len(begins)
     own = node.builder.extents(x)
-    axes = [
-        axis
-        for axis, size in enumerate(own)
-        if (begins[axis], ends[axis], steps[axis]) != (0, size, 1)
-    ]  # fmt: skip
+    axes = [axis for axis, size in enumerate(own) if (begins[axis], ends[axis], steps[axis]) != (0, size, 1)]
     if not axes:
         return x
     b, e, s = ([each[axis] for axis in axes] for each in (begins, ends, steps))
@@ -188,29 +184,33 @@ def padded(
     node: HloNode, x: SSAValue, value: SSAValue, low: Sequence[int], high: Sequence[int], between: Sequence[int]
 ) -> SSAValue:
     """Pads a tensor with a value: between elements first, then at the ends."""
-    b = node.builder
-    rank = b.rank(x)
     for axis, width in enumerate(between):
         if width:
-            size = node.size(x, axis, "the size of an axis that is padded between its elements")
-            if not size:
-                continue
-            wide = node.call("expand_dims", x, axis=axis + 1)
-            widths = [[0, width if each == axis + 1 else 0] for each in range(rank + 1)]
-            wide = node.call("nn.pad", wide, value, pad_width=widths)
-            extents = list(b.extents(x))
-            extents[axis] = size * (width + 1)
-            x = node.reshaped(wide, extents)
-            x = node.call("strided_slice", x, begin=[0], end=[size * (width + 1) - width], strides=[1], axes=[axis])
+            x = _padded_between(node, x, value, axis, width)
     widths = [[max(0, before), max(0, after)] for before, after in zip(low, high, strict=True)]
     if any(any(each) for each in widths):
         x = node.call("nn.pad", x, value, pad_width=widths)
-    cut_axes = [axis for axis in range(rank) if low[axis] < 0 or high[axis] < 0]
+    cut_axes = [axis for axis in range(len(low)) if low[axis] < 0 or high[axis] < 0]
     if cut_axes:
         begins = [max(0, -low[axis]) for axis in cut_axes]
         ends = [high[axis] if high[axis] < 0 else 2**63 - 1 for axis in cut_axes]
         x = node.call("strided_slice", x, begin=begins, end=ends, strides=[1] * len(cut_axes), axes=cut_axes)
     return x
+
+
+def _padded_between(node: HloNode, x: SSAValue, value: SSAValue, axis: int, width: int) -> SSAValue:
+    """Puts `width` values between the elements along an axis: [1, 2] is [[1, 0], [2, 0]], then [1, 0, 2]."""
+    b = node.builder
+    size = node.size(x, axis, "the size of an axis that is padded between its elements")
+    if not size:
+        return x
+    wide = node.call("expand_dims", x, axis=axis + 1)
+    widths = [[0, width if each == axis + 1 else 0] for each in range(b.rank(wide))]
+    wide = node.call("nn.pad", wide, value, pad_width=widths)
+    extents = list(b.extents(x))
+    extents[axis] = size * (width + 1)
+    x = node.reshaped(wide, extents)
+    return node.call("strided_slice", x, begin=[0], end=[size * (width + 1) - width], strides=[1], axes=[axis])
 
 
 @operator("get_dimension_size")

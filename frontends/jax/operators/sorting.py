@@ -18,7 +18,7 @@ def sort(node: HloNode) -> list[SSAValue]:
     keys, ascending = _keys(node, len(operands))
     if len(operands) == 1:
         return [node.call("sort", _sortable(node, operands[0]), axis=axis, is_ascend=ascending)]
-    # Sorts keep the order of equal elements: by the last key first.
+    # Stable sorts, by the last key first: equal elements of a key stay in the order of the later keys.
     order: SSAValue | None = None
     for key in reversed(operands[:keys]):
         key = _sortable(node, key)
@@ -43,12 +43,9 @@ def _keys(node: HloNode, count: int) -> tuple[int, bool]:
         each = f"a{place}"
         found = found.replace(f"select(NE({each},{each}),nan,select(EQ({each},0.0),0.0,{each}))", each)
     for direction in ("LT", "GT"):
-        expected = ""
         for keys in range(1, count + 1):
-            first = _lexicographic(direction, keys)
-            if found == first:
+            if found == _lexicographic(direction, keys):
                 return keys, direction == "LT"
-            expected = expected or first
     raise Refused(f"it orders elements by {found}; only the order of numbers is known here")
 
 

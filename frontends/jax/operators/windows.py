@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 from xdsl.ir import SSAValue
 
@@ -14,6 +14,9 @@ from ..node import HloNode
 from ..registry import operator
 from .reduction import COMBINES, combination, combined, neutral
 from .shape import padded
+
+MOST_SLICES = 256
+"""Windows of more elements are not reduced slice by slice."""
 
 
 @operator("reduce_window")
@@ -69,7 +72,7 @@ def _running(
 
 
 def _running_extreme(node: HloNode, name: str, x: SSAValue, axis: int, size: int) -> SSAValue:
-    """Combines each element with that 1, 2, 4, … places before."""
+    """Returns running extremes: each element is combined with the one 1, 2, 4, … places before."""
     step = 1
     while step < size:
         first, later, before = (
@@ -96,37 +99,34 @@ def _pooled(
     spatial = [axis for axis in range(rank) if (window[axis], strides[axis], low[axis], high[axis]) != (1, 1, 0, 0)]
     if not 1 <= len(spatial) <= 3:
         return None
-    letters = "DHW"[3 - len(spatial) :]
     count = len(spatial)
-    attributes: dict[str, Any] = {
-        "pool_size": [window[axis] for axis in spatial], "strides": [strides[axis] for axis in spatial],
-        "dilation": [dilation[axis] for axis in spatial],
-        "padding": [*(low[axis] for axis in spatial), *(high[axis] for axis in spatial)],
-    }  # fmt: skip
-    if any(
-        2 * each >= size for each, size in zip(attributes["padding"][:count], attributes["pool_size"], strict=True)
-    ) and (name == "maximum"):
+    letters = "DHW"[3 - count :]
+    size, steps, spread, before, after = (
+        [values[axis] for axis in spatial] for values in (window, strides, dilation, low, high)
+    )
+    # Maxima with wide padding are those of slices of a padded copy.
+    if name == "maximum" and any(2 * width >= each for width, each in zip(before, size, strict=True)):
         return None
-    if name == "add":
-        attributes["count_include_pad"] = True
     others = [axis for axis in range(rank) if axis not in spatial]
     own = b.extents(x)
-    order: list[int] = list(range(rank))
-    if rank == count + 2 and spatial in (list(range(2, rank)), list(range(1, rank - 1))):
+    order = [*others, *spatial]
+    is_image = rank == count + 2 and spatial in (list(range(2, rank)), list(range(1, rank - 1)))
+    if is_image:
         layout = f"NC{letters}" if spatial[0] == 2 else f"N{letters}C"
-        given = x
     else:
-        order = [*others, *spatial]
         layout = f"NC{letters}"
-        moved = node.transposed(x, order)
-        given = node.reshaped(moved, [product(*(own[axis] for axis in others)), 1, *(own[axis] for axis in spatial)])
-    found = node.call(f"nn.{'max' if name == 'maximum' else 'avg'}_pool{count}d", given, layout=layout, **attributes)
+        x = node.transposed(x, order)
+        x = node.reshaped(x, [product(*(own[axis] for axis in others)), 1, *(own[axis] for axis in spatial)])
+    operator_name = f"nn.{'max' if name == 'maximum' else 'avg'}_pool{count}d"
+    attributes = {} if name == "maximum" else {"count_include_pad": True}
+    found = node.call(
+        operator_name, x, pool_size=size, strides=steps, dilation=spread, padding=[*before, *after], layout=layout, **attributes
+    )  # fmt: skip
     if name == "add":
-        found = node.call("multiply", found, node.constant(prod(attributes["pool_size"]), dtype))
-    if given is x:
+        found = node.call("multiply", found, node.constant(prod(size), dtype))
+    if is_image:
         return found
-    sizes = [*(own[axis] for axis in others), *b.extents(found)[2:]]
-    found = node.reshaped(found, sizes)
+    found = node.reshaped(found, [*(own[axis] for axis in others), *b.extents(found)[2:]])
     return node.transposed(found, [order.index(axis) for axis in range(rank)])
 
 
@@ -135,14 +135,11 @@ def _gathered(
 ) -> SSAValue:
     """Combines slices, one for each place in the window."""
     shape = node.static(x)
-    places: list[list[int]] = [[]]
-    for size in window:
-        places = [[*each, place] for each in places for place in range(size)]
-    if len(places) > 256:
-        raise Refused("its windows have more than 256 elements")
+    if prod(window) > MOST_SLICES:
+        raise Refused(f"its windows have more than {MOST_SLICES} elements")
     reach = [(size - 1) * step for size, step in zip(window, dilation, strict=True)]
     found: SSAValue | None = None
-    for place in places:
+    for place in itertools.product(*map(range, window)):
         begins = [at * step for at, step in zip(place, dilation, strict=True)]
         ends = [begin + full - far for begin, full, far in zip(begins, shape, reach, strict=True)]
         part = node.call("strided_slice", x, begin=begins, end=ends, strides=list(strides))

@@ -25,7 +25,7 @@ from ....passes.relay.common import guards
 from ...common.divided_loop import DividedLoop, Iteration
 from ...common.graph_builder import GraphBuilder
 from ..node import Misfit, Node, RanksDiffer, Refused, only_tensors
-from ..open_sequences import Body, Step, no_rows, with_equal_structure, without_sequences
+from ..open_sequences import Body, Step, TensorLoop, no_rows, with_equal_structure
 from ..registry import operator
 from ..values import EmptyOptional, OpenSequence, SequenceValue, Value
 
@@ -128,7 +128,7 @@ def _agree(
 
     The branch that is taken reshapes it to the shape that it has: to a type with `?`, which the condition keeps from being folded.
     """
-    then, other = (_shape(found[place]) for found in values)
+    then, other = (branch.type_shape(found[place]) for branch, found in zip(branches, values, strict=True))
     if len(then) != len(other):
         raise RanksDiffer(f"output {place} has rank {len(then)} in one branch and rank {len(other)} in the other")
     if branches[0].dtype(values[0][place]) != branches[1].dtype(values[1][place]):
@@ -151,10 +151,6 @@ def _common(then: Attribute, other: Attribute) -> Attribute:
     assert isinstance(then, TensorType) and isinstance(other, TensorType)
     sizes = [a if a == b else DYNAMIC_INDEX for a, b in zip(then.get_shape(), other.get_shape(), strict=True)]
     return TensorType(then.element_type, sizes)
-
-
-def _shape(value: SSAValue) -> tuple[int, ...]:
-    return tuple(cast("TensorType[Attribute]", value.type).get_shape())
 
 
 def _flat(values: Sequence[Value]) -> tuple[list[SSAValue], list[int | None]]:
@@ -251,8 +247,8 @@ def run_loop(
         if found is not None:
             return found
     if sequences:
-        tensors = without_sequences(node, carried, body)
-        return tensors.restore(_recursive(node, trips, start, tensors.carried, tensors.body))
+        tensors = TensorLoop(node, carried, body)
+        return tensors.restore(_recursive(node, trips, start, tensors.states, tensors.body))
     return _recursive(node, trips, start, only_tensors(carried), body)
 
 
@@ -272,14 +268,9 @@ def _unrolled(builder: GraphBuilder, count: int, carried: Sequence[Value], body:
     if not scans:
         # An iteration that is not run tells the types of the scans.
         step = body(GraphBuilder(builder), builder.integers(0), values)
-        empty = [TensorType(cast("TensorType[Any]", each.type).element_type, [0, *_shape(each)]) for each in step.scans]
-        if any(DYNAMIC_INDEX in each.get_shape() for each in empty):
+        if any(DYNAMIC_INDEX in builder.type_shape(each) for each in step.scans):
             return None
-        zeros = [
-            builder.constant(np.zeros(each.get_shape()), builder.dtype(scan))
-            for each, scan in zip(empty, step.scans, strict=True)
-        ]
-        return [*values, *zeros]
+        return [*values, *(no_rows(builder, each) for each in step.scans)]
     return [*values, *(_stack(builder, parts) for parts in zip(*scans, strict=True))]
 
 
@@ -376,7 +367,7 @@ def _settled(
                 raise node.refuse("an iteration changes the rank or the dtype of a value that it carries")
         common = [_common(before, after) for before, after in zip(types, found, strict=True)]
         if common == types:
-            if any(DYNAMIC_INDEX in _shape(each) for each in step.scans):
+            if any(DYNAMIC_INDEX in builder.type_shape(each) for each in step.scans):
                 # Computed before the loop: only its shape is used.
                 step = body(builder, builder.integers(0), carried)
             return list(types), step

@@ -99,13 +99,12 @@ def split_to_sequence(node: Node) -> Value:
     builder, x = node.builder, node[0]
     axis = node.axis(node.rank(0), 0)
     size = builder.extents(x)[axis]
-    if not isinstance(size, int) and not node.has(1):
-        rank = node.rank(0)
-        order = [axis, *(each for each in range(rank) if each != axis)]
+    if not isinstance(size, int):
+        if node.has(1):
+            raise node.refuse(f"axis {axis}, which is split, must have a known size, not an open one")
+        order = [axis, *(each for each in range(node.rank(0)) if each != axis)]
         rows = builder.call("transpose", x, axes=order) if axis else x
         return OpenSequence(builder.call("expand_dims", rows, axis=1 + axis) if node.attr("keepdims", 1) else rows)
-    if not isinstance(size, int):
-        raise node.refuse(f"axis {axis}, which is split, must have a known size, not an open one")
     if not node.has(1):
         slices = split_into(node, x, axis, [1] * size) if size else []
         if not node.attr("keepdims", 1):

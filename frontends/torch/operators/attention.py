@@ -65,10 +65,13 @@ def _scaled(node: FxNode, scores: SSAValue, query: SSAValue, scale: Any) -> SSAV
     b = node.builder
     dtype = b.dtype(query)
     width = b.extents(query)[-1]
-    if scale is None and not isinstance(width, int):
+    if scale is not None:
+        factor = float(scale)
+    elif isinstance(width, int):
+        factor = 1 / sqrt(width)
+    else:
         root = node.call("rsqrt", node.cast(node.size_of(query, node.rank(query) - 1), "float32"))
         return node.call("multiply", scores, node.cast(root, dtype))
-    factor = 1 / sqrt(int(str(width))) if scale is None else float(scale)
     return scores if factor == 1 else node.call("multiply", scores, b.constant(factor, dtype))
 
 

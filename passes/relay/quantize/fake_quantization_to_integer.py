@@ -60,9 +60,9 @@ class FakeQuantizationToInteger(ModulePass):
 
 
 def to_integers_rounded_once(op: ModuleOp) -> None:
-    """Does in integers what is then rounded once, as real numbers that are quantized are.
+    """Does quantized regions in integers, except those whose integers would be rounded more than once.
 
-    Sums and means of bytes stay real: in integers their terms would be rounded, and then the result.
+    These stay real: the regions with a sum or a mean of bytes (`_rounds_terms`).
     """
     ensure_types(op)
     rewriter = _Rewriter(RULES, False, rounds_once=True)
@@ -70,28 +70,23 @@ def to_integers_rounded_once(op: ModuleOp) -> None:
     give_each_user_its_own(rewriter.constants)
 
 
-SUMS = frozenset(["add", "subtract"])
-MEANS = frozenset(
-    [
-        "nn.avg_pool2d",
-        "nn.global_avg_pool2d",
-        "nn.adaptive_avg_pool1d",
-        "nn.adaptive_avg_pool2d",
-        "nn.adaptive_avg_pool3d",
-        "mean",
-    ]
-)
+SUMS = frozenset({"add", "subtract"})
+"""Operators whose integer form, `qnn.add` and `qnn.subtract`, requantizes both terms before it adds them."""
+
+MEANS = frozenset({"mean", "nn.avg_pool2d", "nn.global_avg_pool2d", "nn.adaptive_avg_pool1d"})
+"""Operators whose integer form rounds elements, or their mean toward zero, before the result is requantized."""
 
 
 def _rounds_terms(op: OperatorOp) -> bool:
-    """Returns whether an operator's integer form rounds what it sums up."""
+    """Returns whether an operator's integer form rounds before its result is quantized.
+
+    ONNX defines what is between DequantizeLinear and QuantizeLinear on real numbers: only QuantizeLinear rounds. onnxruntime's kernels for
+    bytes (QLinearAdd, QLinearGlobalAveragePool) do so, too; a result that is rounded twice differs from theirs by one.
+    Sums of int32, a product and its bias, are added as they are.
+    """
     if op.OPERATOR.name in SUMS:
-        owners = [each.owner for each in op.args]
         return all(
-            isinstance(each, OperatorOp)
-            and is_operator(each, "qnn.dequantize")
-            and dtype_of(each.args[0]) in ("int8", "uint8")
-            for each in owners
+            _is_dequantized(each) and dtype_of(_owner(each).operands[0]) in ("int8", "uint8") for each in op.args
         )
     return op.OPERATOR.name in MEANS
 

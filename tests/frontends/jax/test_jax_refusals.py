@@ -16,15 +16,15 @@ jax = library("jax", "jax")
 library("jax.export", "jax")
 
 jnp, lax = jax.numpy, jax.lax
-F = np.ones((4, 6), "float32")
-I = np.ones((4, 6), "int32")  # noqa: E741
+FLOATS = np.ones((4, 6), "float32")
+INTEGERS = np.ones((4, 6), "int32")
 
 
 def by_xor(x: Any) -> Any:
     return lax.reduce(x, np.int32(0), lax.bitwise_xor, (1,))
 
 
-def nearest(x: Any) -> Any:
+def mixed_pairs(x: Any) -> Any:
     return lax.reduce((x, x), (jnp.float32(0), jnp.float32(0)), lambda a, b: (a[0] + b[1], a[1] * b[0]), (1,))
 
 
@@ -53,29 +53,29 @@ def scattered(x: Any) -> Any:
 @pytest.mark.parametrize(
     ("function", "argument", "reason"),
     [
-        (lambda x: jnp.fft.rfft(x).real, F, "stablehlo.fft: there is no such operator here"),
-        (lambda x: jnp.linalg.qr(x)[0], F, "a function of XLA's library, which is not here"),
-        (lambda x: x.astype("complex64").real, F, "tensors of complex<f32> cannot be computed here"),
-        (by_xor, I, "it combines elements by xor(a0,a1); only sums, products, extremes, and, or, argmax and argmin"),
-        (lambda x: lax.reduce(x, np.int32(-1), lax.bitwise_and, (1,)), I, "bits of integers cannot be combined along an axis here"),
-        (nearest, F, "it reduces several tensors at once, and is not argmax or argmin"),
-        (windows_of_pairs, F, "windows of several tensors at once cannot be reduced here"),
-        (wide_windows, F, "its windows have more than 256 elements"),
-        (applied, F, "it combines elements by tanh(a0); only sums, products and extremes, or none"),
-        (scattered, F, "its index vectors have no elements"),
-        (lambda x: lax.bitcast_convert_type(x, "uint8"), F, "bits are read as a dtype of another width"),
-        (lambda x: lax.reduce_precision(x, 4, 3), F, "floats of 4 bits of exponent and 3 of mantissa cannot be computed here"),
+        (lambda x: jnp.fft.rfft(x).real, FLOATS, "stablehlo.fft: there is no such operator here"),
+        (lambda x: jnp.linalg.qr(x)[0], FLOATS, "a function of XLA's library, which is not here"),
+        (lambda x: x.astype("complex64").real, FLOATS, "tensors of complex<f32> cannot be computed here"),
+        (by_xor, INTEGERS, "it combines elements by xor(a0,a1); only sums, products, extremes, and, or, argmax and argmin"),
+        (lambda x: lax.reduce(x, np.int32(-1), lax.bitwise_and, (1,)), INTEGERS, "bits of integers cannot be combined along an axis here"),
+        (mixed_pairs, FLOATS, "it reduces several tensors at once, and is not argmax or argmin"),
+        (windows_of_pairs, FLOATS, "windows of several tensors at once cannot be reduced here"),
+        (wide_windows, FLOATS, "its windows have more than 256 elements"),
+        (applied, FLOATS, "it combines elements by tanh(a0); only sums, products and extremes, or none"),
+        (scattered, FLOATS, "its index vectors have no elements"),
+        (lambda x: lax.bitcast_convert_type(x, "uint8"), FLOATS, "bits are read as a dtype of another width"),
+        (lambda x: lax.reduce_precision(x, 4, 3), FLOATS, "floats of 4 bits of exponent and 3 of mantissa cannot be computed here"),
         (lambda x: lax.conv(x, x, (1,) * 4, "SAME"), np.ones((2,) * 6, "float32"), "convolutions over 4 axes cannot be computed here"),
         (lambda x: lax.conv_general_dilated(x, x, (1,), "SAME", batch_group_count=2), np.ones((2, 2, 2), "float32"), "convolutions in groups of the batch cannot be computed here"),
         (lambda x: x, np.ones(3, "complex64"), "input 'x' has elements of complex64, which tensors here cannot have"),
-        (lambda x: (), F, "<lambda> returns no array"),
-        (lambda x: [lax.bitcast_convert_type(x + k, "uint8") for k in range(SHOWN_OPS + 2)], F, "2 more ops cannot be imported"),
+        (lambda x: (), FLOATS, "lambda returns no array"),
+        (lambda x: [lax.bitcast_convert_type(x + k, "uint8") for k in range(SHOWN_OPS + 2)], FLOATS, "2 more ops cannot be imported"),
     ],
 )  # fmt: skip
 def test_reasons(function: Callable[..., Any], argument: Any, reason: str) -> None:
     with pytest.raises(mirstack.MirError) as error:
         mirstack.from_jax(function, argument)
-    assert reason.replace("<lambda>", "lambda") in str(error.value)
+    assert reason in str(error.value)
 
 
 (OPEN,) = jax.export.symbolic_shape("n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import mirstack
 import numpy as np
 import pytest
 from extras import library
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.extra
 jax = library("jax", "jax")
 library("jax.export", "jax")
 
-from against_jax import check, drawn  # noqa: E402
+from against_jax import agree, check, drawn  # noqa: E402
 
 jnp, lax, nn = jax.numpy, jax.lax, jax.nn
 
@@ -68,9 +69,9 @@ BINARY: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("other", [(), (2, 3), (3, 1), (1, 1, 3)])
 def test_operators_of_all_dtypes(dtype: str, other: tuple[int, ...]) -> None:
     names = [name for name in BINARY if dtype != "bool" or name != "subtract"]
-    check(lambda x, y: [BINARY[name](x, y) for name in names], drawn(2, 3, 3, dtype=dtype) if len(other) != 2 or other[0] != 2 else (
-        drawn(1, 1, 3, dtype=dtype)
-    ), drawn(*other, dtype=dtype, seed=1))  # fmt: skip
+    shape = (1, 1, 3) if other == (2, 3) else (2, 3, 3)
+    x, y = drawn(*shape, dtype=dtype), drawn(*other, dtype=dtype, seed=1)
+    check(lambda x, y: [BINARY[name](x, y) for name in names], x, y)
 
 
 OF_INTEGERS: dict[str, Callable[..., Any]] = {
@@ -340,7 +341,5 @@ def test_constants_of_all_dtypes() -> None:
         return few, special, many, jnp.full((3, 4), 2, "bfloat16")
 
     exported = jax.export.export(jax.jit(constants))(np.ones((2, 2), "float32"))
-    from against_jax import agree, mirstack
-
     x = drawn(2, 2, low=0)
     agree(mirstack.compile(mirstack.from_jax(exported), target="interp")(np.asarray(x)), constants(x))

@@ -100,9 +100,9 @@ def test_inputs_that_are_views() -> None:
     compiled = torch.compile(lambda x, y: x * 2 + y.sum(), backend=mirstack, fullgraph=True)
     x = torch.randn(3, 4, dtype=torch.complex64)
     with torch.no_grad():
-        turned = x.conj().imag
-        assert turned.is_neg()
-        for each in (turned, torch.randn(4, 3).t(), torch.randn(1, 4).expand(3, 4), torch.randn(6, 8)[::2, 1::2]):
+        negative = x.conj().imag
+        assert negative.is_neg()
+        for each in (negative, torch.randn(4, 3).t(), torch.randn(1, 4).expand(3, 4), torch.randn(6, 8)[::2, 1::2]):
             close(compiled(each, torch.ones(0, 4)), each * 2)
         leaf = torch.randn(3, 4, requires_grad=True)
         close(compiled(leaf, torch.ones(2, 4)), leaf * 2 + 8)
@@ -121,7 +121,7 @@ class Cache(nn.Module):
 
 
 def count_programs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Returns a list that gets an element for each program that is compiled."""
+    """Returns a list to which each program that is compiled appends how many constants it has."""
     found: list[int] = []
     read = program.Program.read
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import mirstack
 import numpy as np
 import pytest
@@ -18,6 +20,11 @@ PROGRAMS = {
 }
 
 
+def results(found: Any) -> tuple[np.ndarray, ...]:
+    """Returns the results of a program, of one or several."""
+    return found if isinstance(found, tuple) else (found,)
+
+
 @pytest.mark.parametrize("body", PROGRAMS.values(), ids=PROGRAMS.keys())
 def test_views_are_as_copies(body: str) -> None:
     text = f"def @main(%x: Tensor[(?, 4), float32]) {{ let %y = negative(%x); {body} }}"
@@ -26,18 +33,17 @@ def test_views_are_as_copies(body: str) -> None:
     for rows in (1, 3, 0, 5):
         x = np.random.default_rng(rows).standard_normal((rows, 4)).astype("float32")
         if rows == 0 and "min" in body:
-            continue
+            continue  # There is no least element.
         given = x.copy()
-        found, wanted = native(x), meaning(x)
-        pairs = zip(found, wanted, strict=True) if isinstance(found, tuple) else [(found, wanted)]
-        kept = [(got.copy(), want) for got, want in pairs]
+        found, wanted = results(native(x)), results(meaning(x))
+        kept = [(got.copy(), want) for got, want in zip(found, wanted, strict=True)]
         # Neither a later call nor writing to the argument changes results.
         native(np.full((rows + 1, 4), 7, "float32"))
         x[...] = -1
-        for (got, want), now in zip(kept, found if isinstance(found, tuple) else (found,), strict=True):
+        for (got, want), now in zip(kept, found, strict=True):
             np.testing.assert_allclose(got, want, rtol=1e-6)
             np.testing.assert_array_equal(now, got)
-        np.testing.assert_array_equal(native(given)[0] if isinstance(found, tuple) else native(given), kept[0][0])
+        np.testing.assert_array_equal(results(native(given))[0], kept[0][0])
 
 
 def test_rows_that_a_loop_reshapes() -> None:

@@ -223,10 +223,9 @@ def _te_pool(rank: int, is_max: bool) -> Any:
         sizes = dict(inputs)
         for n, axis in enumerate(axes):
             reach = attrs.dilation[n] * (attrs.pool_size[n] - 1) + 1
-            free = inputs[axis] + (before[n] + after[n] - reach + (attrs.strides[n] - 1 if attrs.ceil_mode else 0))
-            sizes[axis] = (
-                free // attrs.strides[n] if isinstance(free, int) else te.floordiv(free, attrs.strides[n])
-            ) + 1
+            step = attrs.strides[n]
+            free = inputs[axis] + (before[n] + after[n] - reach + (step - 1 if attrs.ceil_mode else 0))
+            sizes[axis] = (free // step if isinstance(free, int) else te.floordiv(free, step)) + 1
 
         in_rows = source.dims == target.dims and source.dims[-1] == (axes[-1], None)
         if is_max and rank > 1 and in_rows and _separates(attrs, x, sizes, inputs, axes, before):
@@ -325,7 +324,9 @@ def _output_size(attrs: Attrs, rank: int, sizes: Sequence[Any]) -> Sequence[Any]
     if "output_size" not in attrs:
         return (1,) * rank
     wanted = attrs.output_size
-    return sizes if not wanted else tuple(wanted) * rank if len(wanted) == 1 else wanted
+    if not wanted:
+        return sizes
+    return tuple(wanted) * rank if len(wanted) == 1 else wanted
 
 
 def _numpy_adaptive(rank: int, is_max: bool) -> Any:
@@ -369,20 +370,18 @@ def _te_adaptive(rank: int, is_max: bool) -> Any:
             size, parts = inputs[axis], sizes[axis]
             return te.floordiv(place * size, parts), te.floordiv((place + 1) * size + (parts - 1), parts)
 
-        # The widest part of each axis; shorter ones leave its last elements out.
-        one = {a: isinstance(sizes[a], int) and sizes[a] == 1 for a in axes}
-        even = {
-            a: one[a] or (isinstance(inputs[a], int) and isinstance(sizes[a], int) and inputs[a] % sizes[a] == 0)
-            for a in axes
-        }
-        width = {
-            a: inputs[a]
-            if one[a]
-            else inputs[a] // sizes[a]
-            if even[a]
-            else te.floordiv(inputs[a] + (sizes[a] - 1), sizes[a]) + 1
-            for a in axes
-        }
+        # Of each axis: whether it is one part, whether its parts are equal, and the widest part, whose last elements shorter ones leave out.
+        one, even, width = (dict[str, Any]() for _ in range(3))
+        for a in axes:
+            size, parts = inputs[a], sizes[a]
+            one[a] = isinstance(parts, int) and parts == 1
+            even[a] = one[a] or (isinstance(size, int) and isinstance(parts, int) and size % parts == 0)
+            if one[a]:
+                width[a] = size
+            elif even[a]:
+                width[a] = size // parts
+            else:
+                width[a] = te.floordiv(size + (parts - 1), parts) + 1
         extents = {a: te.reduce_axis((0, width[a]), name=f"r{a.lower()}") for a in axes}
 
         def body(*i: Any) -> Any:
@@ -394,8 +393,10 @@ def _te_adaptive(rank: int, is_max: bool) -> Any:
                 if one[a]:
                     # The whole axis: it is then seen to be contiguous with other axes.
                     where[a] = extents[a]
+                elif even[a]:
+                    where[a] = places[a] * width[a] + extents[a]
                 else:
-                    where[a] = places[a] * width[a] + extents[a] if even[a] else low + extents[a]
+                    where[a] = low + extents[a]
                 inside += [] if even[a] else [where[a] < high]
             element = x(*source.indices(where))
             value = te.if_then_else(te.all(*inside), element, outside) if inside else element

@@ -71,6 +71,10 @@ class Executable(ABC):
     exporter: Exporter | None = None
     """Compiles the program again for files, where it was compiled here."""
 
+    def __repr__(self) -> str:
+        params = ", ".join(f"{param.name}: {param.dtype}{list(param.shape)}".replace("'", "") for param in self.params)
+        return f"Executable({self.name}({params}))"
+
     @abstractmethod
     def __call__(self, *args: Any, **named: Any) -> Any: ...
 

@@ -47,7 +47,7 @@ def test_a_package_computes_what_the_program_does(tmp_path: Path):
     exe = mirstack.compile(mirstack.parse(NET), specialize=False)
     exe.export(tmp_path / "net.mirpkg")
     loaded = mirstack.Executable.load(tmp_path / "net.mirpkg")
-    assert [param.name for param in loaded.params] == ["x", "pair.0", "pair.1"]
+    assert repr(loaded) == "Executable(main(x: float32[?, 16], pair.0: float32[8, 16], pair.1: float32[8]))"
     for size in (5, 0, 40):
         for got, wanted in zip(loaded(*arguments(size)), exe(*arguments(size)), strict=True):
             np.testing.assert_array_equal(got, wanted)

@@ -20,8 +20,8 @@ def argument_parser() -> argparse.ArgumentParser:
         "mir-build",
         "Compile the entry of a .mir, .mlir, .onnx or .pt2 file to a file. Its ending says what is made: .mirpkg a package that mir-run "
         "and Python run without compiling; .so a shared library with a header for C; .o an object file with a header; .ll, .s LLVM IR "
-        "and assembly of the library.",
-        "FILE -o net.mirpkg|net.so|net.o|net.ll|net.s [--mcpu CPU,CPU…]",
+        "and assembly of the library; .wasm a module of WebAssembly with JavaScript; .html a page with it, to draw what it takes.",
+        "FILE -o net.mirpkg|net.so|net.o|net.ll|net.s|net.wasm|net.html [--mcpu CPU,CPU…]",
     )
     parser.add_argument("file", metavar="FILE", help="the module to compile, - for standard input")
     parser.add_argument("-o", dest="output", metavar="OUT", required=True, help="the file to write")

@@ -13,7 +13,7 @@ from typing import Literal
 from .diagnostics import Diagnostic, MirError
 from .text import counted
 
-Arch = Literal["x86_64", "aarch64"]
+Arch = Literal["x86_64", "aarch64", "wasm32"]
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -79,6 +79,9 @@ FAMILIES = (
     Family("sandybridge|corei7-avx", "x86_64", 16, 32 * KIB, 256 * KIB, 4 * MIB, AVX),
     Family("ivybridge|core-avx-i", "x86_64", 16, 32 * KIB, 256 * KIB, 4 * MIB, AVX | {"f16c"}),
     Family("btver2", "x86_64", 16, 32 * KIB, 256 * KIB, 4 * MIB, AVX | {"abm", "bmi1", "f16c", "movbe", "sse4a"}),
+    # WebAssembly: vectors of 16 bytes, in the registers of the machine that the browser runs on.
+    Family("wasm32", "wasm32", 16, 32 * KIB, 256 * KIB, 4 * MIB),
+    Family("wasm32-relaxed", "wasm32", 16, 32 * KIB, 256 * KIB, 4 * MIB, frozenset({"relaxed-simd"})),
     # Arm
     Family("apple-m1|apple-a14", "aarch64", 16, 128 * KIB, 3 * MIB, 8 * MIB, DOT | {"fp16"}),
     Family("apple-m[2-9].*|apple-a1[5-9].*", "aarch64", 16, 128 * KIB, 4 * MIB, 8 * MIB, DOT_I8MM_BF16 | {"fp16"}),
@@ -190,6 +193,9 @@ def _known(cpu: str, cores: int) -> Target:
 
 
 def _registers(arch: Arch, vector_bytes: int) -> int:
+    if arch == "wasm32":
+        # Of the 16 of x86-64 engines keep some for themselves.
+        return 14
     return 32 if arch == "aarch64" or vector_bytes == 64 else 16
 
 
@@ -235,6 +241,8 @@ def foreign_triple(cpu: str | None) -> str | None:
     target = named(cpu or "")
     if target.arch == _arch():
         return None
+    if target.arch == "wasm32":
+        return "wasm32-unknown-unknown"
     return f"{target.arch}-apple-macosx" if (cpu or "").startswith("apple-") else f"{target.arch}-unknown-linux-gnu"
 
 

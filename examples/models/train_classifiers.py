@@ -178,7 +178,7 @@ def _one_hot(labels: Array) -> Array:
 
 
 def _store_statistics(model: Model, architecture: Classifier, weights: Mapping[str, Array], digits: Digits) -> None:
-    """Stores the means and variances of batches, averaged over the training images, as `nn.batch_norm` takes them."""
+    """Stores the means and variances of batches, averaged over the training images."""
     shapes = {key: value.shape for key, value in weights.items()}
     program = mirstack.compile(mirstack.parse(_text(architecture, shapes, statistics=True)))
     names = [key for key in model.weights if key not in weights]

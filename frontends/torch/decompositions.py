@@ -32,7 +32,10 @@ def _own() -> Mapping[Any, Callable[..., Any]]:
 
 
 def _name(op: Any) -> str:
-    """Returns the name of an ATen operator without its overload; "" for others, and for overloads that write to `out`."""
+    """Returns the name of an ATen operator without its overload.
+
+    "" for others, and for overloads that write to `out`.
+    """
     return op._opname if getattr(op, "namespace", "") == "aten" and op._overloadname != "out" else ""
 
 

@@ -120,7 +120,7 @@ def convolution(node: HloNode) -> SSAValue:
 
 
 def _convolution(node: HloNode, rank: int) -> _Convolution:
-    """Reads the attributes of a convolution over `rank` axes. Raises Refused for one that Relay does not have."""
+    """Reads the attributes of a convolution over `rank` axes. Raises Refused for others than Relay's."""
     numbers = node.attribute("dimension_numbers")
     assert isinstance(numbers, ConvAttr)
     if not 1 <= rank <= 3:

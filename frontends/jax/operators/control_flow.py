@@ -171,7 +171,7 @@ class Written:
 
 @dataclass
 class Roles:
-    """What a counted loop does with the values that it carries besides its number, by their places."""
+    """The roles of the values that a counted loop carries besides its number, by their places."""
 
     sequences: dict[int, bool] = field(default_factory=dict[int, bool])
     """Read by rows alone: whether backward."""
@@ -225,7 +225,7 @@ class CountedLoop:
         return [finals.get(place, states[place]) for place in range(len(states))]
 
     def _tried(self) -> tuple[Roles, bool] | None:
-        """Converts an iteration that is not kept; returns the roles, and whether it computes with the loop's number.
+        """Converts an iteration that is not kept; returns the roles, and whether the number is used.
 
         None where the number does not grow by 1.
         """

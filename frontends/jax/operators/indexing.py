@@ -285,7 +285,7 @@ def scatter(node: HloNode) -> SSAValue:
     for axis in indexed:
         start = starts.get(axis, node.constant(0, dtype))
         if valid is not None and not places:
-            # A slice that is not inside is left out by a place behind the end.
+            # A slice that is not inside is left out by a place after the end.
             start = node.call("where", valid, start, node.constant(own[axis], dtype))
         places.append(_span(node, start, lengths[axis]) if axis in lengths else start)
     places = _aligned(node, places, [axis in windows for axis in indexed], batch_rank)
@@ -299,7 +299,7 @@ def scatter(node: HloNode) -> SSAValue:
 
 
 def _all_inside(node: HloNode, starts: Mapping[int, SSAValue], last: Mapping[int, int]) -> SSAValue | None:
-    """Returns which slices are inside: those whose places are from 0 to the last of their axis; None without places."""
+    """Returns which slices are inside, from 0 to the last of their axis; None without places."""
     found: SSAValue | None = None
     for axis, start in starts.items():
         dtype = node.builder.dtype(start)

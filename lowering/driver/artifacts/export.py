@@ -7,6 +7,7 @@ net.ll, net.s the library as LLVM IR or assembly
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -18,9 +19,11 @@ from .levels import Wanted, library_levels, package_levels
 from .library_ir import Library, Weights
 from .link import link_shared
 from .package import ENDING, write_package
+from .page import page_of
+from .wasm_library import wasm_library
 
-LIBRARIES = (".so", ".o", ".ll", ".s")
-ENDINGS = (ENDING, *LIBRARIES)
+BROWSERS = (".wasm", ".html")
+ENDINGS = (ENDING, ".so", ".o", ".ll", ".s", *BROWSERS)
 
 
 def export(wanted: Wanted, path: Path, weights: Path | None = None) -> list[Path]:
@@ -54,6 +57,8 @@ def _export_library(wanted: Wanted, path: Path, weights: Path | None) -> list[Pa
             )
         )
 
+    if path.suffix in BROWSERS:
+        wanted = _for_browsers(wanted, path, weights)
     levels = library_levels(wanted, refuse)
     name = identifier(path.stem)
     targets = [target_of(options) for options, _ in wanted.each()]
@@ -77,6 +82,15 @@ def _export_library(wanted: Wanted, path: Path, weights: Path | None) -> list[Pa
     written = [path]
     # Of another kind of processor, and so that no process is needed to keep this one alive, LLVM runs apart.
     match path.suffix:
+        case ".wasm":
+            module, script = wasm_library(library, codegen.emit_object(modules[0], target))
+            _write(path, module)
+            _write(path.with_suffix(".mjs"), script.encode())
+            return [path, path.with_suffix(".mjs")]
+        case ".html":
+            module, script = wasm_library(library, codegen.emit_object(modules[0], target))
+            _write(path, page_of(library.interface, module, script).encode())
+            return [path]
         case ".ll":
             _write(path, modules[0].encode())
         case ".s":
@@ -106,6 +120,23 @@ def _export_library(wanted: Wanted, path: Path, weights: Path | None) -> list[Pa
         _write(weights, library.weights.data)
         written.append(weights)
     return written
+
+
+def _for_browsers(wanted: Wanted, path: Path, weights: Path | None) -> Wanted:
+    """Returns what is built for WebAssembly, by default with vectors.
+
+    Raises MirError for what a module does not have.
+    """
+    if weights is not None:
+        raise MirError(Diagnostic(f"{path}: a module of WebAssembly holds its weights").with_note("leave the file out"))
+    cpus = {None: "wasm32", "wasm32": "wasm32", "relaxed": "wasm32-relaxed", "wasm32-relaxed": "wasm32-relaxed"}
+    if len(wanted.cpus) != 1 or wanted.cpus[0] not in cpus:
+        raise MirError(
+            Diagnostic(f"{path}: '{','.join(map(str, wanted.cpus))}' is not a processor of WebAssembly").with_note(
+                "leave --mcpu out, or name `relaxed` for relaxed SIMD"
+            )
+        )
+    return replace(wanted, cpus=(cpus[wanted.cpus[0]],), options=replace(wanted.options, threads=1))
 
 
 def _write(path: Path, data: bytes) -> None:

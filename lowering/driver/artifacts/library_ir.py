@@ -95,6 +95,19 @@ class Library:
     external: bool = False
     """Whether the weights are in a file that `net_load` maps."""
 
+    @property
+    def is_wasm(self) -> bool:
+        """Returns whether the library is a module of WebAssembly, which one thread runs."""
+        return self.triple.startswith("wasm32")
+
+    @property
+    def entry_type(self) -> str:
+        """Returns the type of an entry of a table of addresses, of which each has 8 bytes."""
+        return "{ ptr, i32 }" if self.is_wasm else "ptr"
+
+    def _entry(self, address: str) -> str:
+        return f"{{ ptr, i32 }} {{ ptr {address}, i32 0 }}" if self.is_wasm else f"ptr {address}"
+
     @cached_property
     def is_parallel(self) -> bool:
         """Returns whether the code shares loops out to threads."""
@@ -127,6 +140,8 @@ class Library:
             parts.append(self._sizes())
         if self.is_parallel:
             parts.append(self._threads())
+        if self.is_wasm:
+            return [re.sub(r"^.*@pthread_mutex_.*$", "", part, flags=re.M) for part in parts]
         least = "x86-64" if self.levels[0].target.arch == "x86_64" else "generic"
         attributes = f'"target-cpu"="{least}" "target-features"=""'
         return [re.sub(r"^(define .*\)) ?([^(){]*)\{$", rf"\1 {attributes} \2{{", part, flags=re.M) for part in parts]
@@ -151,8 +166,8 @@ class Library:
                 lines.append(f"@constants.{number} = internal global [{max(len(places), 1)} x ptr] zeroinitializer")
                 lines.append(_PLACE.replace("LEVEL", str(number)).replace("COUNT", str(len(places))))
             else:
-                listed = ", ".join(f"ptr getelementptr (i8, ptr @weights, i64 {place})" for place in places)
-                kind = f"[{max(len(places), 1)} x ptr]"
+                listed = ", ".join(self._entry(f"getelementptr (i8, ptr @weights, i64 {place})") for place in places)
+                kind = f"[{max(len(places), 1)} x {self.entry_type}]"
                 lines.append(
                     f"@constants.{number} = internal constant {kind} {f'[{listed}]' if places else 'zeroinitializer'}"
                 )
@@ -207,7 +222,9 @@ class Library:
         for number, level in enumerate(self.levels):
             prepared = level.program.prepared
             starts = list(accumulate(map(align, prepared), initial=0))
-            lines.append(f"@prepared.{number} = internal global [{max(len(prepared), 1)} x ptr] zeroinitializer")
+            lines.append(
+                f"@prepared.{number} = internal global [{max(len(prepared), 1)} x {self.entry_type}] zeroinitializer"
+            )
             lines.append(f"define internal i32 @prepare.{number}() nounwind {{")
             if not prepared:
                 lines += ["  ret i32 0", "}"]

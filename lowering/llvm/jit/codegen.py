@@ -97,7 +97,9 @@ def target_machine(triple: str, cpu: str, features: str, level: int, jit: bool) 
     except RuntimeError as error:
         raise Refused(f"LLVM knows no target '{triple}': {error}") from None
     codemodel = "jitdefault" if jit else "default"
-    return found.create_target_machine(cpu=cpu, features=features, opt=level, reloc="pic", codemodel=codemodel, jit=jit)
+    # A module of WebAssembly has memory of its own, so that its addresses are known.
+    reloc = "static" if triple.startswith("wasm") else "pic"
+    return found.create_target_machine(cpu=cpu, features=features, opt=level, reloc=reloc, codemodel=codemodel, jit=jit)
 
 
 class _Machines(threading.local):

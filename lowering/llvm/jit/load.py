@@ -60,6 +60,8 @@ def _resolved(target: Target) -> tuple[str, str, str]:
     _initialize(not target.is_host)
     triple = target.triple or llvm.get_process_triple()
     cpu, features = target.cpu, target.features
+    if triple.startswith("wasm32"):
+        return triple, "generic", WASM_FEATURES + (",+relaxed-simd" if cpu == "wasm32-relaxed" else "")
     if target.is_host and cpu in (None, "native"):
         cpu = llvm.get_host_cpu_name()
         features = llvm.get_host_cpu_features().flatten() if features is None else features
@@ -67,6 +69,8 @@ def _resolved(target: Target) -> tuple[str, str, str]:
     return triple, cpu or "", ",".join(part for part in (features, tuning) if part)
 
 
+WASM_FEATURES = "+simd128,+bulk-memory,+bulk-memory-opt,+nontrapping-fptoint,+sign-ext,+mutable-globals,+multivalue"
+"""What all browsers of today have (https://webassembly.org/features)."""
 SLOW_GATHERS = "+prefer-no-gather,+prefer-no-scatter"
 """LLVM makes no gathers and scatters of loops by itself: on most processors they take longer than as many loads (GCC's tuning avoids
 them on all of AMD's for the same reason, and Intel's first ones, Haswell's, are microcode)."""

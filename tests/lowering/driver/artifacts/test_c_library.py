@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import re
 import shutil
 import subprocess
@@ -14,16 +13,15 @@ from pathlib import Path
 import mirstack
 import numpy as np
 import pytest
-from extras import library
+from extras import absent, library
 from mirstack.lowering.driver.artifacts.c_interface import Status, identifier
 from mirstack.lowering.driver.artifacts.library_ir import checksum
 from mirstack.lowering.driver.artifacts.link import link_shared, linker
 from mirstack.support.target import named
 
 if linker() is None:
-    if os.environ.get("MIRSTACK_EXTRAS") == "required":
-        pytest.fail("there is neither a C compiler nor the wheel ziglang")
-    pytest.skip("shared libraries need a linker", allow_module_level=True)
+    absent("ziglang", "link")
+pytestmark = pytest.mark.extra
 
 COMPILERS = [[name] for name in ("cc", "gcc", "clang") if shutil.which(name)]
 X86 = named("").arch == "x86_64"
@@ -363,7 +361,6 @@ int main(void) {
 """
 
 
-@pytest.mark.extra
 @pytest.mark.skipif(not X86, reason="code for Arm is foreign on x86-64")
 def test_another_kind_of_processor_computes_the_same(tmp_path: Path):
     library("ziglang", "link")

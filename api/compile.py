@@ -85,6 +85,7 @@ def compile(
     shapes: Mapping[str, Sequence[int | str | None]] | None = None,
     specialize: bool = True,
     custom: Files = (),
+    profile: bool = False,
 ) -> Executable:
     """Compiles an entry of a file or a module to an executable.
 
@@ -99,7 +100,8 @@ def compile(
     the cache on disk, or stored there (`lowering.driver.cache`). `shapes` fixes open dimensions of parameters, `{"x": (1, 3, 224, 224)}`;
     `None` or `"?"` leaves one open. With `specialize`, sizes of open dimensions that calls often have get code of their own, which a process
     beside compiles (docs/compile-time.md, "Open sizes"). `custom` are files of TE and TIR functions for an ONNX file's own operators, as
-    `from_onnx` takes them. Raises MirError for a program that cannot be compiled, or
+    `from_onnx` takes them. With `profile` the program records when its kernels run, for `Executable.profile` (docs/see-inside.md); sizes of
+    open dimensions then get no code of their own. Raises MirError for a program that cannot be compiled, or
     would not run here.
     """
     if target not in ("cpu", "interp"):
@@ -115,6 +117,7 @@ def compile(
     check(strict_math, "strict_math", "True or False", bool)
     check(cache, "cache", "True or False", bool)
     check(specialize, "specialize", "True or False", bool)
+    check(profile, "profile", "True or False", bool)
     fixed = _shapes(shapes)
     observers = tuple(items(observers, "observers", "functions of a pass and a module", cast("type", Callable)))
 
@@ -128,6 +131,7 @@ def compile(
         caches=caches,
         allow_extern=_extern_names(allow_extern),
         strict_math=strict_math,
+        profile=profile,
     )
     if isinstance(source, str | PathLike):
         read: ProgramSource | ModuleOp | IRModule = _source(source, fixed, custom)

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 # How many elements of a result are shown.
 SHOWN = 6
 
+PROFILED = 10
+"""Calls of a profile, if --repeat does not say."""
+
 
 class Executable(Protocol):
     """The part of `mirstack.compile`'s result that is used here.
@@ -157,8 +160,23 @@ def argument_parser() -> argparse.ArgumentParser:
         "--clear-cache", action=CacheAction, nargs=0, help="delete all compiled code that is kept, and exit"
     )
     parser.add_argument("--timing", action="store_true", help="show where the time went, to standard error")
+    parser.add_argument(
+        "--profile",
+        action="store_true",
+        help="run again, as often as --repeat says (10 times), and show the time, work and source lines of each kernel",
+    )
+    parser.add_argument(
+        "--profile-out",
+        metavar="FILE.json",
+        help="write when kernels and threads ran, in Chrome's format of traces: Perfetto shows it",
+    )
     parser.add_argument("--repeat", type=_positive, default=1, metavar="N", help="run N times, showing best and median")
     return parser
+
+
+def is_profiled(args: argparse.Namespace) -> bool:
+    """Returns whether the command line asks for a profile."""
+    return args.profile or args.profile_out is not None
 
 
 def compile_entry(args: argparse.Namespace) -> Executable:
@@ -177,6 +195,7 @@ def compile_entry(args: argparse.Namespace) -> Executable:
         caches=args.caches,
         allow_extern=names_of(args.allow_extern),
         strict_math=args.strict_math,
+        profile=is_profiled(args),
     )
     program, shapes = program_source(args.file, args.frontend, args.shape, args.custom, parse=args.target != "cpu")
     # One run has no use for what would be ready after it.
@@ -215,8 +234,11 @@ def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:
 
     if args.output is not None and args.output.endswith(".npy"):
         raise UsageError(f"{args.output}: results are written by name, into a .npz file")
-    if args.output is not None:
-        _check_writable(Path(args.output))
+    if is_profiled(args) and args.target == "interp":
+        raise UsageError("--profile shows kernels, which the interpreter does not run: leave --target interp out")
+    for path in (args.output, args.profile_out):
+        if path is not None:
+            _check_writable(Path(path))
     expected: Arrays | None = None
     if args.expect is not None:
         expected = run_inputs.load_npz(args.expect, "save the results by name, as --output writes them: numpy.savez")
@@ -253,6 +275,8 @@ def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:
     else:
         best, median = min(seconds), statistics.median(seconds)
         print(f"ran {args.repeat} times, best {_milliseconds(best)}, median {_milliseconds(median)}")
+    if is_profiled(args):
+        _profile(args, executable, inputs)
     if args.output is not None or args.expect is not None:
         for name, value in results.items():
             if not hasattr(value, "dtype"):
@@ -260,6 +284,23 @@ def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:
     if args.output is not None:
         _write(args.output, results)
     return OK if expected is None else _compare(args, expected, results)
+
+
+def _profile(args: argparse.Namespace, executable: Executable, inputs: Arrays) -> None:
+    """Prints a profile of the entry, and writes its trace."""
+    from ..lowering.driver.loading.executable import Executable as Compiled
+
+    assert isinstance(executable, Compiled)
+    fresh = {name: array.copy() for name, array in inputs.items()}
+    with timed("profile"):
+        profile = executable.profile_run(fresh, calls=args.repeat if args.repeat > 1 else PROFILED)
+    if args.profile:
+        print(profile)
+    if args.profile_out is not None:
+        try:
+            profile.write_trace(args.profile_out)
+        except OSError as error:
+            raise UsageError(f"{args.profile_out}: cannot be written: {error.strerror}") from None
 
 
 def _timed_runs(executable: Executable, inputs: Arrays, repeat: int) -> tuple[Arrays, list[float]]:

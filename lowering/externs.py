@@ -34,8 +34,10 @@ _ADDRESSES = frozenset(
 MATH = OF_NUMBERS | _ADDRESSES
 """All of C's mathematics on floats."""
 
-RUNTIME = frozenset(["mirstack_parallel_for", "aligned_alloc", "free"])
-"""What lowering itself calls: the loop on several threads (`runtime/runtime.ll`), memory. A program's own call of one is refused."""
+RUNTIME = frozenset(
+    ["mirstack_parallel_for", "mirstack_profile_now", "mirstack_profile_record", "aligned_alloc", "free"]
+)
+"""What lowering itself calls: the loop on several threads (`runtime/runtime.ll`), the log of profiles, memory. A program's own call of one is refused."""
 
 ALLOWED = OF_NUMBERS | OF_INTEGERS
 """What every program may call."""

@@ -18,7 +18,7 @@ class Options:
     `cpu` is LLVM's `-mcpu`, None for this machine; `triple` likewise. `caches` are the sizes of the data caches where they differ from
     the known ones (`support.target.named`). `allow_extern` are C functions that the program may call besides those that every program
     may (`externs.py`). With `strict_math` floats are computed as the interpreter computes them, except for the order of sums
-    (docs/rules.md).
+    (docs/rules.md). With `profile` functions record when each kernel runs (docs/see-inside.md); kernels are the same.
     """
 
     entry: str = "main"
@@ -29,6 +29,7 @@ class Options:
     caches: str = ""
     allow_extern: tuple[str, ...] = ()
     strict_math: bool = False
+    profile: bool = False
 
 
 DEFAULT = Options()

@@ -141,7 +141,7 @@ def kernel_passes(options: Options) -> Iterator[ModulePass]:
 
 def program_passes(options: Options) -> Iterator[ModulePass]:
     """Yields the pass from Relay's functions to LLVM functions that call the kernels over one arena."""
-    yield make("lower-relay-to-llvm", entry=linked_name(options.entry))
+    yield make("lower-relay-to-llvm", entry=linked_name(options.entry), profile=options.profile)
 
 
 def make(name: str, **options: object) -> ModulePass:

@@ -13,7 +13,7 @@ from typing import cast
 from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, FusedLoc, LocationAttr, NoneAttr, UnknownLoc
 from xdsl.ir import Attribute
 
-from .diagnostics import Sources, file_loc, source_position
+from .diagnostics import Sources, file_loc, place_of_node, source_position
 
 MOST_PLACES = 16
 """An op that replaces more keeps the first ones: otherwise a chain of ops that collapses into one, step by step, costs the square
@@ -39,6 +39,21 @@ def fuse_locations(locations: Iterable[LocationAttr]) -> LocationAttr:
     if len(parts) == 1 and isinstance(first, LocationAttr):
         return first
     return FusedLoc(ArrayAttr(list(parts)[:MOST_PLACES]), NoneAttr())
+
+
+def places_of(location: LocationAttr) -> list[str]:
+    """Returns the places in a location as text, in order and each once.
+
+    `net.mir:3:7`, or `net.onnx: node 'Conv_12'`
+    """
+    parts = location.locations if isinstance(location, FusedLoc) else None
+    places: dict[str, None] = {}
+    for part in parts.data if isinstance(parts, ArrayAttr) else (location,):
+        position = source_position(part)
+        place = place_of_node(part) or (None if position is None else ":".join(map(str, position)))
+        if place is not None:
+            places[place] = None
+    return list(places)
 
 
 # Strings and comments are skipped as a whole.

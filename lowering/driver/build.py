@@ -26,6 +26,7 @@ from .units import Unit, split
 if TYPE_CHECKING:
     from ..llvm.jit.object_pool import ObjectPool
     from .cache.kernels import Candidate, KernelCache
+    from .kernel_work import KernelWork
     from .lowered_unit import LoweredUnit
     from .lowering_process import LoweringProcess
     from .workers import Answer
@@ -53,21 +54,22 @@ class Passes:
 
 
 def lower(
-    module: ModuleOp, options: Options, passes: Passes, apart: Callable[[Sequence[Unit]], None] | None = None
+    module: ModuleOp, options: Options, passes: Passes, kernels: Callable[[Sequence[Unit] | None], None] | None = None
 ) -> None:
     """Lowers a module of any level to the LLVM dialect, in place.
 
-    `apart` gets the kernels of a Relay program, each in a module of its own; it lowers them by `unit_passes` and joins them to the
-    program. Without it, and for any other module, kernels are lowered where they are. Raises MirError for what cannot be compiled.
+    `kernels` lowers those of a Relay program, which it gets each in a module of its own, by `unit_passes` and joins them to the
+    program; of any other module it gets None, and lowers them by `kernel_passes` where they are, as is done without it. Raises MirError
+    for what cannot be compiled.
     """
     with timed("graph"):
         passes.run(graph_passes(options), module)
-    units = None if apart is None else split(module)
+    units = None if kernels is None else split(module)
     with timed("kernels"):
-        if apart is None or units is None:
+        if kernels is None:
             passes.run(kernel_passes(options), module)
         else:
-            apart(units)
+            kernels(units)
     with timed("program"):
         passes.run(program_passes(options), module)
 
@@ -107,6 +109,8 @@ class Built:
     messages: dict[int, str]
     """What the statuses mean that its functions may return."""
     objects: tuple[bytes, ...] = ()
+    work: dict[str, KernelWork] = field(default_factory=dict[str, "KernelWork"])
+    """Of a program that is profiled: the work of its kernels by name."""
 
 
 @dataclass
@@ -143,6 +147,15 @@ class _Build:
     messages: dict[int, str] = field(default_factory=dict[int, str])
     declared: set[str] = field(default_factory=set[str])
     """The kernels' functions that the program has declared."""
+    work: dict[str, KernelWork] = field(default_factory=dict[str, "KernelWork"])
+
+    def note_work(self, module: ModuleOp) -> None:
+        """Notes the work of the kernels in a module, if the program is profiled."""
+        if self.options.profile:
+            from .kernel_work import work_of_kernels
+
+            with timed("work"):
+                self.work |= work_of_kernels(module, self.options)
 
     def emit(self, module: ModuleOp) -> Future[bytes]:
         """Submits a module of the LLVM dialect to LLVM; returns the future object file."""
@@ -171,14 +184,14 @@ def build(
 
     with no_collection(), ObjectPool(target_of(options), min(processors(), MOST_THREADS)) as pool:
         work = _Build(options, Passes(observers), pool)
-        lower(module, options, work.passes, lambda units: _build_units(work, units, module, kernels))
+        lower(module, options, work.passes, lambda units: _build_kernels(work, units, module, kernels))
         work.add(work.emit(module), messages_of(module))
         pool.hurry()
         with timed("wait for LLVM"):
             objects = tuple(future.result() for future in work.objects)
     if kernels is not None:
         kernels.write()
-    return Built(module, work.messages, objects)
+    return Built(module, work.messages, objects, work.work)
 
 
 @dataclass
@@ -253,9 +266,18 @@ class _Job:
                 raise AssertionError("a unit was lowered to nothing")
 
 
-def _build_units(work: _Build, units: Sequence[Unit], program: ModuleOp, kernels: KernelCache | None) -> None:
-    """Compiles units, or takes them from the cache, and joins them to the program."""
+def _build_kernels(work: _Build, units: Sequence[Unit] | None, program: ModuleOp, kernels: KernelCache | None) -> None:
+    """Compiles units, or takes them from the cache, and joins them to the program.
+
+    Without units, lowers the program as a whole.
+    """
+    if units is None:
+        work.note_work(program)
+        work.passes.run(kernel_passes(work.options), program)
+        return
     jobs = [_Job.of(unit, kernels) for unit in units]
+    for job in jobs:
+        work.note_work(job.unit.module)
     if kernels is not None:
         _build_apart(work, jobs, kernels.process)
     for job in jobs:

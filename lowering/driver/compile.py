@@ -124,7 +124,8 @@ def _native(
         if side is not None:
             side.join()
         known = None if place is None else place.load()
-    specialize = specialize and not observers and options.opt_level > 1
+    # A profile is that of one program, whose call sites are known.
+    specialize = specialize and not observers and options.opt_level > 1 and not options.profile
     if known is not None:
         return _specializing(load_program(known, options), source, entry, options, shapes, specialize, cache, place)
 
@@ -144,7 +145,9 @@ def _native(
     if not observers:
         from .cache.kernels import KernelCache
 
-        kernels = KernelCache(None if context is None else store, context or b"", process)
+        # Programs that are profiled have the same kernels.
+        same = None if context is None else context_key(replace(options, profile=False))
+        kernels = KernelCache(None if context is None else store, same or b"", process)
     try:
         program, options, weights = compiled_program(source, entry, options, observers, kernels, shapes)
     finally:

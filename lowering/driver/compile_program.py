@@ -12,12 +12,14 @@ from xdsl.passes import ModulePass
 from ...dialects import relay, te, tir
 from ...dialects.array import ArrayValueAttr
 from ...support.diagnostics import source_position
+from ...support.locations import places_of as places_in
 from ..mangle_symbols import linked_name
 from ..pipeline import Observer, Options
 from ..tir.signature import KernelSignature
 from .build import Built, build
 from .entry import places_of, relay_params, relay_result, result_names
 from .loading.executable import Kind
+from .profile_facts import CallSite, ProfileFacts
 from .program import KernelProgram, Program, RelayProgram, Tree
 
 if TYPE_CHECKING:
@@ -64,7 +66,11 @@ def compile_program(
     signature = signature if names is None else signature.named(names)
     if position is not None:
         places = {param.name: ":".join(map(str, position)) for param in signature.params} | places
-    return KernelProgram(options.entry, kind, signature, built.messages, built.objects, results, places)
+    facts = None
+    if options.profile:
+        site = CallSite(linked_name(options.entry), tuple(places_in(entry.location)), signature.symbols)
+        facts = ProfileFacts((site,), built.work)
+    return KernelProgram(options.entry, kind, signature, built.messages, built.objects, results, places, facts)
 
 
 def _signature(module: ModuleOp, name: str) -> KernelSignature:
@@ -105,8 +111,10 @@ def _with_facts(
 ) -> RelayProgram:
     from ..relay.functions.lower_relay_to_llvm import CONSTANTS, MEMORY
     from ..relay.functions.prepare_constants import PREPARE_ONLY, PREPARED
+    from ..relay.functions.profile_hooks import SITES
 
     attributes = built.module.attributes
+    sites = attributes.get(SITES)
     constants, memory, prepared = (attributes.get(key) for key in (CONSTANTS, MEMORY, PREPARED))
     assert isinstance(constants, ArrayAttr) and isinstance(memory, DictionaryAttr)
     # The module is used up, but is a cycle that only the collector frees.
@@ -123,7 +131,25 @@ def _with_facts(
         _number(attributes[PREPARE_ONLY]) if PREPARE_ONLY in attributes else 0,
         built.objects,
         names,
+        ProfileFacts(_call_sites(sites), built.work) if isinstance(sites, ArrayAttr) else None,
     )
+
+
+def _call_sites(listed: ArrayAttr[Attribute]) -> tuple[CallSite, ...]:
+    """Returns the call sites that a module's attribute lists."""
+    found: list[CallSite] = []
+    for entry in listed.data:
+        assert isinstance(entry, ArrayAttr)
+        match entry.data:
+            case (StringAttr(data=kernel), ArrayAttr(data=places), ArrayAttr(data=names)):
+                found.append(CallSite(kernel, _texts(places), _texts(names)))
+            case _:
+                raise AssertionError(f"{entry} is not a call site")
+    return tuple(found)
+
+
+def _texts(attributes: Sequence[Attribute]) -> tuple[str, ...]:
+    return tuple(each.data for each in attributes if isinstance(each, StringAttr))
 
 
 def _number(attr: Attribute) -> int:

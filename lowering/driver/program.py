@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from ...dialects.array_box import ArrayBox
+from .profile_facts import ProfileFacts, size_of_json
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
-    from ..tir.signature import KernelSignature, Param, Size
+    from ..tir.signature import KernelSignature, Param
 
 DYNAMIC = -(1 << 63)
 """An extent that is known at run time: xDSL's `DYNAMIC_INDEX`, which a program from the cache does without."""
@@ -66,6 +67,8 @@ class RelayProgram:
     prepare_only: int
     objects: tuple[bytes, ...]
     result_names: tuple[str, ...] = ()
+    profile: ProfileFacts | None = None
+    """What is known of its kernels, if it is profiled."""
 
     def to_json(self) -> dict[str, Any]:
         """Everything but objects and constants."""
@@ -76,6 +79,7 @@ class RelayProgram:
             "result_names": list(self.result_names),
             "messages": list(self.messages.items()),
             "memory": [self.arena, self.lower_bound, self.prepare_only, list(self.prepared)],
+            **_profile_json(self.profile),
         }
 
     @staticmethod
@@ -94,6 +98,7 @@ class RelayProgram:
             int(prepare_only),
             tuple(objects),
             tuple(map(str, data["result_names"])),
+            _profile_of_json(data),
         )
 
 
@@ -113,6 +118,8 @@ class KernelProgram:
     results: int = 0
     places: Mapping[str, str] = field(default_factory=dict[str, str])
     """Where parameters are declared, `file:line:column` by name (`places_of`)."""
+    profile: ProfileFacts | None = None
+    """What is known of it, if it is profiled."""
 
     def to_json(self) -> dict[str, Any]:
         """Everything but objects."""
@@ -125,6 +132,7 @@ class KernelProgram:
             "results": self.results,
             "messages": list(self.messages.items()),
             "places": dict(self.places),
+            **_profile_json(self.profile),
         }
 
     @staticmethod
@@ -143,6 +151,7 @@ class KernelProgram:
             tuple(objects),
             int(data["results"]),
             {str(name): str(place) for name, place in data["places"].items()},
+            _profile_of_json(data),
         )
 
 
@@ -172,9 +181,9 @@ def _param_of_json(data: Mapping[str, Any]) -> Param:
         return BufferParam(
             name,
             str(data["dtype"]),
-            tuple(map(_size, data["shape"])),
-            None if strides is None else tuple(map(_size, strides)),
-            _size(data["elem_offset"]),
+            tuple(map(size_of_json, data["shape"])),
+            None if strides is None else tuple(map(size_of_json, strides)),
+            size_of_json(data["elem_offset"]),
             str(data["scope"]),
             bool(data["writes"]),
             bool(data["forward"]),
@@ -182,8 +191,9 @@ def _param_of_json(data: Mapping[str, Any]) -> Param:
     return ScalarParam(name, str(data["dtype"])) if "dtype" in data else HandleParam(name)
 
 
-def _size(data: Any) -> Size:
-    if isinstance(data, int | str):
-        return data
-    operator, left, right = data
-    return str(operator), _size(left), _size(right)
+def _profile_json(facts: ProfileFacts | None) -> dict[str, Any]:
+    return {} if facts is None else {"profile": facts.to_json()}
+
+
+def _profile_of_json(data: Mapping[str, Any]) -> ProfileFacts | None:
+    return ProfileFacts.of_json(data["profile"]) if "profile" in data else None

@@ -9,7 +9,7 @@ becomes
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -53,6 +53,8 @@ class Parameters:
     types: list[Attribute]
     symbols: dict[SSAValue, bool]
     """Symbolic variables, in the order in which they are passed; whether one is an extent, and so not negative."""
+    size_of: Callable[[SSAValue], Size]
+    """Returns a value as a caller computes it. Raises MirError for one that it cannot compute."""
 
 
 _SIZE_OPERATORS = {op: text for op, row in BINARY_ROWS.items() if (text := row.symbol or row.printed) in OPERATORS}
@@ -60,10 +62,10 @@ _SIZE_OPERATORS = {op: text for op, row in BINARY_ROWS.items() if (text := row.s
 
 def signature_of(function: tir.PrimFuncOp) -> KernelSignature:
     """Returns the lowered function's signature. Raises MirError for a size that a caller cannot compute."""
-    return _analyze(function).signature
+    return parameters_of(function).signature
 
 
-def _analyze(function: tir.PrimFuncOp) -> Parameters:
+def parameters_of(function: tir.PrimFuncOp) -> Parameters:
     """Returns the signature of a prim_func; raises MirError for a size that a caller cannot compute."""
     matches: dict[SSAValue, tir.MatchBufferOp] = {}
     for op in function.body.block.ops:
@@ -137,7 +139,12 @@ def _analyze(function: tir.PrimFuncOp) -> Parameters:
     types += [INDEX] * len(symbols)
     returned = _returned_type(function)
     returns = None if returned is None else type_to_dtype(returned)
-    return Parameters(KernelSignature(tuple(params), tuple(names[s] for s in symbols), returns), types, symbols)
+    return Parameters(
+        KernelSignature(tuple(params), tuple(names[s] for s in symbols), returns),
+        types,
+        symbols,
+        lambda value: size_of(value, False),
+    )
 
 
 def _is_written(buffers: Iterable[SSAValue]) -> bool:
@@ -245,7 +252,7 @@ def lower_tir_to_scf(module: ModuleOp, strict_math: bool = False, entry: str = "
     globals_ = ModuleGlobals(taken, strict_math)
     analyzed: list[Parameters] = []
     for function in functions:
-        parameters = _analyze(function)
+        parameters = parameters_of(function)
         analyzed.append(parameters)
         returned = _returned_type(function)
         globals_.functions[function.sym_name.data] = Callee(

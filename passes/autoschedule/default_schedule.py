@@ -36,7 +36,7 @@ from .loop_nests import block_of
 from .open_windows import schedule_open_window
 from .packed_weights import find_packed_products, schedule_packed_product
 from .reduction import few_rows, schedule_reduction, schedule_rows, shared_rows
-from .refusals import tolerating
+from .refusals import CURRENT_RULE, tolerating
 from .sliding_windows.sliding_windows import pays as windows_pay
 from .sliding_windows.sliding_windows import rows_of, schedule_windows
 from .sliding_windows.window_match import Window, match_window
@@ -203,6 +203,19 @@ def schedule_block(sch: Schedule, block: BlockRV, target: Target) -> None:
         schedule_reduction(sch, block, target)
     else:
         schedule_elementwise(sch, block, target)
+
+
+def rules_applied(function: tir.PrimFuncOp, target: Target, strict_math: bool = False) -> list[str]:
+    """Returns the names of the rules that would change a function, in order; the function stays as it is."""
+    copy = function.clone()
+    sch = Schedule(ModuleOp([copy]))
+    sch.state.focus = function.sym_name.data
+    names: dict[str, None] = {}
+    with remembering_shapes(sch):
+        sch.before_change.append(lambda: names.setdefault(CURRENT_RULE.get()))
+        schedule_function(sch, copy, target, strict_math)
+    names.pop("", None)
+    return list(names)
 
 
 def print_schedules(module: ModuleOp, target: Target, strict_math: bool = False) -> None:

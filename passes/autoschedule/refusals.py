@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from ...dialects import tir
 from ...support.trace import tracer
@@ -12,6 +13,9 @@ from ..schedule import ScheduleError
 from ..schedule.analysis.structure import function_of
 
 PASS = "default-schedule"
+
+CURRENT_RULE: ContextVar[str] = ContextVar("rule", default="")
+"""The name of the rule that is applied now."""
 
 
 @contextmanager
@@ -24,6 +28,7 @@ def tolerating(rule: str, block: tir.BlockOp | None) -> Generator[None]:
     if block is not None:
         called = f" at block '{block.block_name.data}' of function '{function_of(block).sym_name.data}'"
         location = block.location
+    token = CURRENT_RULE.set(rule)
     try:
         yield
     except ScheduleError as refusal:
@@ -36,3 +41,5 @@ def tolerating(rule: str, block: tir.BlockOp | None) -> Generator[None]:
                 f"the rule of {rule} stops{called}: {each.message}",
                 *((note.message, note.location) for note in each.notes),
             )
+    finally:
+        CURRENT_RULE.reset(token)

@@ -49,6 +49,9 @@ def context_key(options: Options) -> bytes | None:
     facts = {**vars(machine), "features": sorted(machine.features)}
     # The entry is a part of the key by itself, where it is given.
     stated = {field.name: getattr(options, field.name) for field in fields(options) if field.name != "entry"}
+    if not options.profile:
+        # The key of kernels, which are the same in programs that are profiled.
+        del stated["profile"]
     return digest(known, json.dumps([stated, threads, target_of(options).describe(), facts]))
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from ....dialects.array_box import laid_out, numpy_dtype, storage_of
+from ....support.arguments import integer
 from ....support.text import counted, did_you_mean
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from ..profile_facts import ProfileFacts
     from .arguments import Arguments
+    from .profile import Profile
 
     Exporter: TypeAlias = "Callable[[Path, tuple[str, ...], Path | None], list[Path]]"
 
@@ -67,6 +70,11 @@ class Executable(ABC):
     """The names of a Relay entry's results, tuples flattened depth first, where the entry names them."""
     _arguments: Arguments | None = None
     """How tensors make up the arguments of a call, where some are tuples."""
+    _threads: int | None = None
+    """How many threads run its parallel loops; None for none."""
+    _profile_facts: ProfileFacts | None = None
+    """What is known of the kernels, if they record when they run."""
+    _why_no_profile = "does not record when its kernels run; compile it with profile=True"
 
     exporter: Exporter | None = None
     """Compiles the program again for files, where it was compiled here."""
@@ -138,8 +146,21 @@ class Executable(ABC):
         returns as `out0`, … Buffers with strides are laid out so. Raises ValueError for a missing or an unknown name, and
         where a symbolic size is not determined.
         """
+        values, arguments = self._by_name(inputs)
+        result = self(*arguments)
+        if self.kind == "relay":
+            flat = flatten(result)
+            names = self.result_names or tuple(f"out{k}" for k in range(len(flat)))
+            return dict(zip(names, flat, strict=True))
         import numpy as np
 
+        outputs = {param.name: values[param.name] for param in self.params if param.is_output}
+        scalars = zip(self.returns, flatten(result) if self.returns else (), strict=True)
+        outputs |= {f"out{k}": np.asarray(scalar, numpy_dtype(dtype)) for k, (dtype, scalar) in enumerate(scalars)}
+        return outputs
+
+    def _by_name(self, inputs: Mapping[str, Any]) -> tuple[dict[str, Any], Sequence[Any]]:
+        """Returns the tensors of a call by name, and its arguments in order; see `run`."""
         names = [param.name for param in self.params]
         inputs = {name: storage_of(value) for name, value in inputs.items()}
         for name in inputs:
@@ -149,22 +170,33 @@ class Executable(ABC):
         if self.kind == "relay":
             if missing:
                 raise ValueError(f"{self.name} needs a value for {', '.join(missing)}")
-            values = [inputs[name] for name in names]
-            result = self(*(values if self._arguments is None else self._arguments.nested(values)))
-            flat = flatten(result)
-            names = self.result_names or tuple(f"out{k}" for k in range(len(flat)))
-            return dict(zip(names, flat, strict=True))
+            tensors = [inputs[name] for name in names]
+            return inputs, tensors if self._arguments is None else self._arguments.nested(tensors)
         values = {**self._zeros(missing, inputs), **inputs}
         for param in self.params:
             if param.strides:
                 array = as_array(values[param.name], param)
                 check_array(array, replace(param, strides=()))
                 values[param.name] = laid_out(array, param.strides)
-        result = self(*(values[name] for name in names))
-        outputs = {param.name: values[param.name] for param in self.params if param.is_output}
-        scalars = zip(self.returns, flatten(result) if self.returns else (), strict=True)
-        outputs |= {f"out{k}": np.asarray(scalar, numpy_dtype(dtype)) for k, (dtype, scalar) in enumerate(scalars)}
-        return outputs
+        return values, [values[name] for name in names]
+
+    def profile(self, *args: Any, calls: int = 10, **named: Any) -> Profile:
+        """Reports the time of each kernel over so many calls, after two uncounted ones (docs/see-inside.md).
+
+        The arguments are those of a call. Raises ValueError unless the entry was compiled with `profile=True`.
+        """
+        from .profile import profile_calls
+
+        calls = integer(calls, "calls", 1)
+        if self._profile_facts is None:
+            raise ValueError(f"{self.name} {self._why_no_profile}")
+        if named:
+            args = self._in_order(args, named)
+        return profile_calls(self.name, lambda: self(*args), self._profile_facts, calls, self._threads)
+
+    def profile_run(self, inputs: Mapping[str, Any], *, calls: int = 10) -> Profile:
+        """As `profile`, on arrays by parameter name as `run` takes them."""
+        return self.profile(*self._by_name(inputs)[1], calls=calls)
 
     def _zeros(self, missing: Sequence[str], inputs: Mapping[str, Any]) -> dict[str, Array]:
         import numpy as np

@@ -24,6 +24,8 @@ from .kernel_executable import C_TYPES, bind_sizes, check_overlap, param_of, unp
 class InterpretedExecutable(Executable):
     """An entry of any level, run by its interpreter over numpy."""
 
+    _why_no_profile = "is interpreted, which runs no kernels; compile it with target='cpu' and profile=True"
+
     def __init__(self, module: ModuleOp, entry: Operation):
         self.name = name_of(entry)
         self.kind = entry_kind(entry)

@@ -48,6 +48,11 @@ class KernelExecutable(Executable):
         symbols = [ctypes.c_int64] * len(signature.symbols)
         self._call = ctypes.CFUNCTYPE(ctypes.c_int32, *types, *symbols)(code.address(linked_name(self.name)))
         self._static = not signature.symbols
+        self._profile_facts = program.profile
+        if program.profile is not None:
+            from ...runtime.profile import recorded
+
+            self._call = recorded(self._call, len(signature.symbols))
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         if named:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from ....support.memory import keep_freed_memory
@@ -14,12 +15,21 @@ if TYPE_CHECKING:
     from ...options import Options
 
 
+def _runtime_of(program: Program) -> Callable[[], Mapping[str, int]]:
+    """Returns what finds the runtime's functions for a program: those that record, if it is profiled."""
+    if program.profile is None:
+        return runtime_symbols
+    from ...runtime.profile import profiled_symbols
+
+    return profiled_symbols
+
+
 def load_program(program: Program, options: Options) -> Executable:
     """Links the program's code into this process; returns it ready to be called."""
     from ...llvm.jit.load import link_objects
 
     with timed("link"):
-        code = link_objects(program.objects, runtime=runtime_symbols)
+        code = link_objects(program.objects, runtime=_runtime_of(program))
     if "aligned_alloc" in code.imports:
         keep_freed_memory()
     threads = thread_count(code, options.threads)

@@ -49,6 +49,7 @@ class RelayExecutable(Executable):
 
     def __init__(self, program: RelayProgram, code: CompiledModule, threads: int | None):
         self.name, self.result_names = program.entry, program.result_names
+        self._profile_facts = program.profile
         arguments = Arguments(program.entry, program.params)
         self.params = arguments.tensors
         self._arguments = arguments if arguments.has_tuples else None

@@ -14,6 +14,12 @@ FINISH = "mirstack_finish"
 PREPARE = "mirstack_prepare"
 """The function that Python calls once: as the entry, but it takes the context and the results' addresses only."""
 
+NOW = "mirstack_profile_now"
+"""The runtime's function that a program that is profiled calls before each kernel: returns the time, or 0 where nobody records."""
+
+RECORD = "mirstack_profile_record"
+"""The one that it calls after each kernel: takes the call site's number, that time, the address and the number of sizes."""
+
 WORD = 8
 """Bytes of a pointer and of an extent."""
 

@@ -30,7 +30,8 @@ from .emitter import PTR, RelayEmitter, function
 from .flat_values import BoxLeaf, TensorLeaf, leaves_of, on_heap
 from .kernel_call import Kernel, call_kernel, is_view
 from .match_cast import MatchCastOp
-from .prepare_constants import PreparedOp
+from .prepare_constants import PREPARE_BODY, PreparedOp
+from .profile_hooks import ProfileHooks
 from .run_time_extents import Sizing
 from .tail_calls import framed
 
@@ -54,6 +55,8 @@ class LoweredModule:
     functions: list[llvm.FuncOp] = field(default_factory=list[llvm.FuncOp])
     thunks: dict[tuple[str, ...], str] = field(default_factory=dict[tuple[str, ...], str])
     frames: dict[str, Frame] = field(default_factory=dict[str, Frame])
+    hooks: ProfileHooks | None = None
+    """How kernels are recorded, of a program that is profiled."""
 
     def constant_index(self, value: ArrayValueAttr) -> int:
         """Returns the constant's place in the table that the context points to."""
@@ -67,6 +70,8 @@ class RelayFunctionLowering:
         self, unit: LoweredModule, name: str, source: relay.FuncOp | relay.FnOp, captured: Sequence[SSAValue] = ()
     ):
         self.unit, self.name, self.source, self.captured = unit, name, source, captured
+        # Nobody profiles what runs when the program is loaded.
+        self.hooks = None if name == PREPARE_BODY else unit.hooks
         body = source.body.block
         self.result_type = returned(body).type
         self.frame, self.jumps = framed(name, source, refs=unit.refs)

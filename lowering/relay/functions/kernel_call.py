@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, i32, i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ....dialects.relay import ir as relay
 from ....dialects.relay.text import global_text
@@ -53,7 +53,7 @@ def call_kernel(f: RelayFunctionLowering, op: relay.CallTirOp) -> None:
     leaves = leaves_of(op.result.type, op.result)
     if kernel.signature is None:
         targets = [f.place(op, k) for k in range(len(leaves))]
-        _call(f, kernel, [*(t.data for t in inputs), *targets])
+        _call(f, kernel, [*(t.data for t in inputs), *targets], op)
         f.values[op.result] = targets
         return
     params = [p for p in kernel.signature.params if isinstance(p, BufferParam)]
@@ -95,9 +95,9 @@ def call_kernel(f: RelayFunctionLowering, op: relay.CallTirOp) -> None:
     sizes = [sizing.value(symbols[name]) for name in kernel.signature.symbols]
     arguments = [*(t.data for t in inputs), *data, *sizes]
     if variant is None:
-        _call(f, kernel, arguments)
+        _call(f, kernel, arguments, op)
     else:
-        _choose(f, kernel, variant, sizing.value(symbols[variant.symbol]), arguments)
+        _choose(f, kernel, variant, sizing.value(symbols[variant.symbol]), arguments, op)
 
 
 def is_view(kernel: Kernel, op: relay.CallTirOp) -> bool:
@@ -126,7 +126,12 @@ def _bind_compact_strides(
 
 
 def _choose(
-    f: RelayFunctionLowering, kernel: Kernel, variant: Variant, size: SSAValue, arguments: Sequence[SSAValue]
+    f: RelayFunctionLowering,
+    kernel: Kernel,
+    variant: Variant,
+    size: SSAValue,
+    arguments: Sequence[SSAValue],
+    op: relay.CallTirOp,
 ) -> None:
     """Calls the kernel, or its variant for large sizes."""
     emit = f.emit
@@ -134,7 +139,7 @@ def _choose(
     emit.branch_if(emit.compare(size, emit.int(variant.least), Predicate("uge")), large, small)
     for start, chosen in ((large, f.unit.kernels[variant.name]), (small, kernel)):
         emit.block = start
-        _call(f, chosen, arguments)
+        _call(f, chosen, arguments, op)
         emit.branch(done)
     emit.block = done
 
@@ -178,7 +183,7 @@ def _computed(
     if shape.name is None:
         numbers = [sizing.number(each, symbols) for each in shape.numbers]
     else:
-        numbers = _called(f, sizing, shape.name, inputs, symbols)
+        numbers = _called(f, sizing, shape.name, inputs, symbols, op)
     count = len(numbers) - 2 * len(shape.checks)
     sides = iter(numbers[count:])
     for check in shape.checks:
@@ -187,7 +192,12 @@ def _computed(
 
 
 def _called(
-    f: RelayFunctionLowering, sizing: Sizing, name: str, inputs: Sequence[_Tensor], symbols: Mapping[str, Extent]
+    f: RelayFunctionLowering,
+    sizing: Sizing,
+    name: str,
+    inputs: Sequence[_Tensor],
+    symbols: Mapping[str, Extent],
+    op: relay.CallTirOp,
 ) -> list[Extent]:
     """Calls a shape function; returns its numbers."""
     kernel = f.unit.kernels[name]
@@ -197,11 +207,19 @@ def _called(
     table = f.emit.slot(count)
     addresses = [f.emit.offset(table, WORD * k) for k in range(count)]
     sizes = [sizing.value(symbols[name]) for name in symbolic]
-    _call(f, kernel, [*(t.data for t in inputs), *addresses, *sizes])
+    _call(f, kernel, [*(t.data for t in inputs), *addresses, *sizes], op)
     return [f.emit.load(address, i64) for address in addresses]
 
 
-def _call(f: RelayFunctionLowering, kernel: Kernel, arguments: Sequence[SSAValue]) -> None:
-    call = f.emit.call(kernel.name, arguments, i32 if kernel.status else None)
+def _call(f: RelayFunctionLowering, kernel: Kernel, arguments: Sequence[SSAValue], op: relay.CallTirOp) -> None:
+    def emit_call() -> Operation:
+        return f.emit.call(kernel.name, arguments, i32 if kernel.status else None)
+
+    if f.hooks is None:
+        call = emit_call()
+    else:
+        symbols = () if kernel.signature is None else kernel.signature.symbols
+        sizes = list(zip(symbols, arguments[len(arguments) - len(symbols) :], strict=True))
+        call = f.hooks.around(f.emit, kernel.name, op, sizes, emit_call)
     if kernel.fails:
         f.check(call.results[0])

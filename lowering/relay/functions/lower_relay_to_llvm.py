@@ -45,6 +45,7 @@ from .prepare_constants import (  # fmt: skip
     pure_kernels,
     strides_of,
 )
+from .profile_hooks import ProfileHooks
 
 CONSTANTS = "mirstack.constants"
 """Module attribute: the arrays that the context's table of constants must hold, in order."""
@@ -61,6 +62,8 @@ class LowerRelayToLLVM(ModulePass):
 
     entry: str = "main"
     """The function that Python calls."""
+    profile: bool = False
+    """Record when kernels run."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         functions = {f.sym_name.data: f for f in op.ops if isinstance(f, relay.FuncOp)}
@@ -83,6 +86,7 @@ class LowerRelayToLLVM(ModulePass):
             recursive_functions({name: functions[name] for name in reachable}),
             any(isinstance(inner, relay.RefOp) for name in reachable for inner in walk_ops(functions[name])),
             lambda message, where: _status(messages, message, where),
+            hooks=ProfileHooks() if self.profile else None,
         )
         preparation = Preparation(_preparable(op, kernels).__contains__)
         for name in reachable:
@@ -104,6 +108,8 @@ class LowerRelayToLLVM(ModulePass):
                 erase_op(function)
         op.body.block.add_ops([*unit.functions, *entries, *([_finish()] if on_heap(ret_type) else [])])
         heap.add_heap(op)
+        if unit.hooks is not None:
+            unit.hooks.add_to(op)
         op.attributes[CONSTANTS] = ArrayAttr(list(unit.constants))
         op.attributes[MEMORY] = _memory_report(unit, self.entry, {n: called_by(functions[n]) for n in reachable})
         known = op.attributes.get(MESSAGES)

@@ -37,6 +37,7 @@ from ....dialects.relay.operator import OperatorOp, OpPattern, is_operator
 from ....dialects.relay.text import global_text
 from ....dialects.relay.types import FuncType
 from ....support.edit import erase_op, insert_op_before
+from ....support.locations import fuse_locations
 from ....support.trace import Tracer, tracer
 from ...option_range import require_range
 from ...pass_info import explanation
@@ -432,7 +433,9 @@ def outline(ops: list[Operation]) -> CallOp:
         attrs={"Primitive": IntegerAttr(1, 64)},
     )
     call = CallOp(function, inputs, root.results[0].type)
-    function.location = call.location = root.location
+    function.location = root.location
+    # The root's place comes first: errors are shown there.
+    call.location = fuse_locations(op.location for op in reversed(ops))
     Rewriter.insert_op([function, call], InsertPoint.before(root))
     root.results[0].replace_all_uses_with(call.result)
     params = dict(zip(inputs, body.args, strict=True))

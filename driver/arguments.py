@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 
 from ..support.text import natural, visible
 from .errors import did_you_mean
+from .timing_out import add_timing_out
 
 
 class ShowVersion(argparse.Action):
@@ -178,6 +179,7 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print seconds, ops and bytes of text after each stage and pass, to standard error",
     )
+    add_timing_out(parser)
 
 
 def add_custom(parser: argparse.ArgumentParser) -> None:

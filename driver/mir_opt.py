@@ -37,6 +37,7 @@ from .modules import FORMATS, format_of, model_source, parse_chunk, register_dia
 from .pipeline import read_pipeline, run_passes, verify_result
 from .sources import PACKAGE, Chunk, Source, check_file, extension, read_source
 from .targets import TARGETS, MlirStyle, has_mir_text, print_mir, print_mlir
+from .timing_out import timing_out
 
 if TYPE_CHECKING:
     from ..lowering.pipeline import Options
@@ -370,7 +371,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def compile_all() -> int:
         driver = MirOptMain(args=arguments)
-        driver.run()
+        with timing_out(driver.args.timing_out, "mir-opt"):
+            driver.run()
         return driver.exit_code
 
     def body() -> int:

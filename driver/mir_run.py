@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 from ..frontends.model_file import MODEL_FORMATS
 from ..support.diagnostics import Sources, render_all
-from ..support.stopwatch import process_start, timed, timing
+from ..support.stopwatch import process_start, timed
 from .arguments import add_allow_extern, add_custom, add_shape, add_strict_math, whole_number
 from .command import command_parser, run_command
 from .errors import INVALID, OK, UsageError
 from .sources import PACKAGE, extension
+from .timing_out import add_timing_out, check_writable, timing_out
 
 if TYPE_CHECKING:
     import numpy as np
@@ -160,6 +161,7 @@ def argument_parser() -> argparse.ArgumentParser:
         "--clear-cache", action=CacheAction, nargs=0, help="delete all compiled code that is kept, and exit"
     )
     parser.add_argument("--timing", action="store_true", help="show where the time went, to standard error")
+    add_timing_out(parser)
     parser.add_argument(
         "--profile",
         action="store_true",
@@ -238,7 +240,7 @@ def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:
         raise UsageError("--profile shows kernels, which the interpreter does not run: leave --target interp out")
     for path in (args.output, args.profile_out):
         if path is not None:
-            _check_writable(Path(path))
+            check_writable(Path(path))
     expected: Arrays | None = None
     if args.expect is not None:
         expected = run_inputs.load_npz(args.expect, "save the results by name, as --output writes them: numpy.savez")
@@ -374,14 +376,6 @@ def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
-def _check_writable(path: Path) -> None:
-    """Raises UsageError where a file cannot be made, before there are results to lose."""
-    if path.is_dir():
-        raise UsageError(f"{path}: cannot be written: Is a directory")
-    if not path.parent.is_dir():
-        raise UsageError(f"{path}: cannot be written: No such file or directory")
-
-
 def _write(path: str, results: Arrays) -> None:
     # Not by numpy.savez, in which an array cannot be called `file`.
     import zipfile
@@ -418,7 +412,7 @@ def _compare(args: argparse.Namespace, expected: Arrays, results: Arrays) -> int
 
 def _run_timed(args: argparse.Namespace) -> int:
     """Runs the file; prints where the time went with `--timing`."""
-    with timing() as times:
+    with timing_out(args.timing_out, "mir-run") as times:
         times.child("start").seconds = time.time() - process_start() if args.timing else 0.0
         try:
             return run(args)

@@ -21,6 +21,7 @@ from ..passes.instruments import Instrument, run_watched
 from ..passes.pass_info import camel_case, pass_info
 from ..passes.registry import pass_options
 from ..support.diagnostics import Diagnostic, MirError
+from ..support.stopwatch import timed
 from ..support.verify import find_errors
 from .errors import InternalError, UsageError, did_you_mean
 
@@ -149,7 +150,7 @@ def run_passes(
 
 def _apply(module_pass: ModulePass, context: Context, module: ModuleOp) -> None:
     try:
-        with telling_changes(module_pass, module):
+        with timed(str(module_pass)), telling_changes(module_pass, module):
             module_pass.apply(context, module)
     except (MirError, ShrinkException, MemoryError):
         raise

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from ..support.diagnostics import MirError
 from ..support.garbage import no_collection
 from ..support.source_text import text_bytes
+from ..support.stopwatch import timed
 from ..support.verify import find_errors
 from ..support.walk import walk_ops
 from .pass_info import PassInfo
@@ -98,7 +99,8 @@ class Timing(Instrument):
         stage = Stage(name, 0.0)
         inside, measured, start = len(self.stages), self.measured, time.perf_counter()
         try:
-            yield stage
+            with timed(name):
+                yield stage
         finally:
             elsewhere = sum(inner.seconds for inner in self.stages[inside:]) + self.measured - measured
             stage.seconds = time.perf_counter() - start - elsewhere

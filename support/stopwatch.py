@@ -16,7 +16,18 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from threading import get_ident
 from typing import Any
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A run of a span: when it began, by `time.perf_counter`, how long it took, and on which thread."""
+
+    name: str
+    start: float
+    seconds: float
+    thread: int
 
 
 @dataclass
@@ -31,10 +42,12 @@ class Span:
     count: int = 0
     children: dict[str, Span] = field(default_factory=dict[str, "Span"])
     background: bool = False
+    log: list[Interval] | None = field(default=None, repr=False, compare=False)
+    """The runs of this span and of all others under the same `timing`, if they are kept."""
 
     def child(self, name: str) -> Span:
         """Returns the span of this name inside."""
-        return self.children.setdefault(name, Span(name))
+        return self.children.setdefault(name, Span(name, log=self.log))
 
     def find(self, *path: str) -> Span | None:
         """Returns the span inside under these names, outer ones first; None where there is none."""
@@ -83,9 +96,12 @@ _CURRENT: ContextVar[Span | None] = ContextVar("span", default=None)
 
 
 @contextmanager
-def timing() -> Generator[Span]:
-    """While inside, measures the spans that `timed` marks, also in threads started with this context."""
-    span = Span("")
+def timing(log: bool = False) -> Generator[Span]:
+    """While inside, measures the spans that `timed` marks, also in threads started with this context.
+
+    With `log` each run of a span is kept.
+    """
+    span = Span("", log=[] if log else None)
     token = _CURRENT.set(span)
     try:
         yield span
@@ -106,8 +122,11 @@ def timed(name: str) -> Generator[None]:
     try:
         yield
     finally:
-        span.seconds += time.perf_counter() - start
+        seconds = time.perf_counter() - start
+        span.seconds += seconds
         span.count += 1
+        if span.log is not None:
+            span.log.append(Interval(name, start, seconds, get_ident()))
         _CURRENT.reset(token)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
@@ -113,22 +114,43 @@ class _Log:
         self._begin = begin(_module().address("mirstack_profile_begin"))
         self._end = ctypes.CFUNCTYPE(ctypes.c_int64)(_module().address("mirstack_profile_end"))
 
-    def call(self, run: Callable[[], object]) -> CallRecord | None:
-        """Records one call of `run`; returns None where the log had no room for it, and makes it larger."""
+    @property
+    def room(self) -> int:
+        """Returns the words that the log has room for."""
+        return len(self._memory[-1])
+
+    def reserve(self, words: int) -> None:
+        """Makes room for so many words, but no more than `MOST_ROOM`."""
+        words = min(words, MOST_ROOM)
+        if words > self.room:
+            self._memory.append((ctypes.c_int64 * words)())
+
+    def record(self, run: Callable[[], object], calls: int) -> tuple[list[CallRecord], int]:
+        """Records so many calls of `run`, and returns them with the number of words recorded.
+
+        Returns no calls where the words have no room. Nothing happens between two calls, so that caches stay as they are.
+        """
         words = self._memory[-1]
+        times: list[tuple[int, int]] = []
         self._begin(ctypes.addressof(words), len(words))
         try:
-            start = perf_counter_ns()
-            run()
-            end = perf_counter_ns()
+            for _ in range(calls):
+                start = perf_counter_ns()
+                run()
+                times.append((start, perf_counter_ns()))
         finally:
             used: int = self._end()
-        if used <= len(words):
-            return CallRecord(start, end, tuple(_events(words, used)))
-        if used > MOST_ROOM:
-            raise LogFullError
-        self._memory.append((ctypes.c_int64 * (2 * used))())
-        return None
+        if used > len(words):
+            return [], used
+        # A record is written when its work ends.
+        events = deque(sorted(_events(words, used), key=lambda event: event.end))
+        found: list[CallRecord] = []
+        for start, end in times:
+            own: list[Event] = []
+            while events and events[0].end <= end:
+                own.append(events.popleft())
+            found.append(CallRecord(start, end, tuple(own)))
+        return found, used
 
 
 @lru_cache(maxsize=1)
@@ -145,16 +167,29 @@ def _events(words: ctypes.Array[ctypes.c_int64], used: int) -> Iterator[Event]:
         at += count
 
 
-def record_calls(run: Callable[[], object], calls: int) -> list[CallRecord]:
-    """Runs so many times and returns what was recorded.
+def record_calls(run: Callable[[], object], uncounted: int, calls: int) -> list[CallRecord]:
+    """Runs so many times, after some calls that do not count, and returns what was recorded.
 
     Raises LogFullError where one call is too much for a log.
     """
     found: list[CallRecord] = []
     with _LOCK:
         log = _log()
+        most = 0
+        for _ in range(uncounted):
+            _, used = log.record(run, 1)
+            most = max(most, used)
+        at_once = calls
         while len(found) < calls:
-            record = log.call(run)
-            if record is not None:
-                found.append(record)
+            at_once = min(at_once, calls - len(found))
+            # Calls may differ.
+            log.reserve(2 * most * at_once)
+            records, used = log.record(run, at_once)
+            found += records
+            if not records:
+                if log.room >= MOST_ROOM:
+                    if at_once == 1:
+                        raise LogFullError
+                    at_once //= 2
+                most = max(most, -(-used // at_once))
     return found

@@ -20,6 +20,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 from ....support.diagnostics import Diagnostic, MirError
+from ....support.settings import setting
 from ....support.target import assumed_cpu
 from . import codegen
 
@@ -215,7 +216,12 @@ def link_objects(
             tracker = builder.link(_ENGINES.next(), f"mirstack.{next(_LIBRARY_NUMBERS)}")
         except RuntimeError as error:
             raise MirError(Diagnostic(f"the compiled code cannot be loaded: {error}")) from None
-    return CompiledModule(tracker, tuple(objects), frozenset(defined), frozenset(imports), keep_alive)
+    module = CompiledModule(tracker, tuple(objects), frozenset(defined), frozenset(imports), keep_alive)
+    if setting("MIRSTACK_PERF") is not None:
+        from .perf_map import add_to_map
+
+        add_to_map(module)
+    return module
 
 
 def _resolve(names: Iterable[str], runtime: Callable[[], Mapping[str, int]]) -> dict[str, int]:

@@ -6,11 +6,12 @@ Formats: ELF of 64 bits ("System V ABI", chapter 4) and Mach-O of 64 bits (Apple
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ....support.diagnostics import Diagnostic, MirError
 
-_ELF_SYMTAB, _ELF_LOCAL, _ELF_UNDEFINED = 2, 0, 0
+_ELF_SYMTAB, _ELF_LOCAL, _ELF_UNDEFINED, _ELF_FUNCTION = 2, 0, 0, 2
 _LINKER_TABLE = "_GLOBAL_OFFSET_TABLE_"  # made by the linker itself
 _MACHO_MAGIC, _MACHO_SYMTAB, _MACHO_EXTERNAL, _MACHO_TYPE_MASK = 0xFEEDFACF, 2, 0x01, 0x0E
 
@@ -21,6 +22,28 @@ class Symbol:
 
     name: str
     defined: bool
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of an object file: its place in a section, by number and in bytes, and its size."""
+
+    name: str
+    section: int
+    offset: int
+    size: int
+    is_global: bool
+
+
+def functions_of(data: bytes) -> list[Function]:
+    """Returns the functions that an ELF object file defines, local ones too; none of other formats."""
+    if data[:5] != b"\x7fELF\x02":
+        return []
+    return [
+        Function(name, section, value, size, kind >> 4 != _ELF_LOCAL)
+        for name, kind, section, value, size in _elf_entries(data)
+        if kind & 0xF == _ELF_FUNCTION and section != _ELF_UNDEFINED
+    ]
 
 
 def symbols_of(data: bytes) -> list[Symbol]:
@@ -37,20 +60,27 @@ def _text(data: bytes, start: int) -> str:
 
 
 def _elf_symbols(data: bytes) -> list[Symbol]:
+    return [
+        Symbol(name, section != _ELF_UNDEFINED)
+        for name, kind, section, _, _ in _elf_entries(data)
+        if kind >> 4 != _ELF_LOCAL and name != _LINKER_TABLE
+    ]
+
+
+def _elf_entries(data: bytes) -> Iterator[tuple[str, int, int, int, int]]:
+    """Yields name, binding and type, section, value and size of each symbol that has a name."""
     (table,) = struct.unpack_from("<Q", data, 0x28)
     entry_size, count = struct.unpack_from("<HH", data, 0x3A)
     sections = [struct.unpack_from("<IIQQQQIIQQ", data, table + i * entry_size) for i in range(count)]
-    out: list[Symbol] = []
     for section in sections:
         _, kind, _, _, offset, size, link, _, _, each = section
         if kind != _ELF_SYMTAB:
             continue
         names = sections[link][4]
         for position in range(offset, offset + size, each):
-            name, info, _, index = struct.unpack_from("<IBBH", data, position)
-            if name and info >> 4 != _ELF_LOCAL and (text := _text(data, names + name)) != _LINKER_TABLE:
-                out.append(Symbol(text, index != _ELF_UNDEFINED))
-    return out
+            name, info, _, index, value, length = struct.unpack_from("<IBBHQQ", data, position)
+            if name:
+                yield _text(data, names + name), info, index, value, length
 
 
 def _macho_symbols(data: bytes) -> list[Symbol]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -146,7 +147,8 @@ def compile(
         from ..lowering.driver.artifacts.levels import Wanted
 
         taken = read if isinstance(read, ProgramSource) else _copied(read)
-        wanted = Wanted(taken, entry, options, fixed, cpus or (cpu,))
+        # What records kernels is a part of this process.
+        wanted = Wanted(taken, entry, replace(options, profile=False), fixed, cpus or (cpu,))
         return in_deep_stack(lambda: export(wanted, path, weights))
 
     def compiled() -> Executable:

@@ -223,6 +223,10 @@ def _load_package(args: argparse.Namespace) -> Executable:
     defaults = argument_parser()
     if args.target != "cpu":
         raise UsageError(f"{args.file}: a package holds native code, which --target {args.target} does not run")
+    if is_profiled(args):
+        raise UsageError(
+            f"--profile: the kernels of {args.file} do not record when they run: profile what it was built from"
+        )
     for name in (*FIXED, "opt_level"):
         if getattr(args, name) != defaults.get_default(name) and getattr(args, name):
             option = {"opt_level": "-O"}.get(name, f"--{name.replace('_', '-')}")

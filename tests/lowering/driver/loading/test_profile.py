@@ -291,6 +291,18 @@ def test_limits_are_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert machine_limits(1) == found
 
 
+def test_packages_do_not_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path, plain, exported = tmp_path / "net.mir", tmp_path / "plain.mirpkg", tmp_path / "net.mirpkg"
+    path.write_text(NET)
+    mirstack.compile(path).export(plain)
+    mirstack.compile(path, profile=True).export(exported)
+    assert exported.read_bytes() == plain.read_bytes()
+    with pytest.raises(ValueError, match="main does not record when its kernels run"):
+        mirstack.Executable.load(exported).profile(ones(2, 8), ones(4, 8))
+    assert mir_run([str(exported), "--random", "1", "--profile"]) == 2
+    assert f"--profile: the kernels of {exported} do not record when they run" in capsys.readouterr().err
+
+
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     path, trace = tmp_path / "net.mir", tmp_path / "t.json"
     path.write_text(NET)

@@ -1,7 +1,7 @@
 """Measures the time of each kernel of a compiled Relay model, called alone on random data.
 
 `python -m mirstack.benchmarks.kernels MODEL.mir [--threads 1] [--cpu …] [--top 20]` prints for each kernel how often the model calls it, its
-median time, its share of all of them, and what it reaches: GFLOP/s of its multiply-adds, GB/s of what goes in and out.
+median time, its share of all of them, and what it reaches: GFLOP/s of its operations, GB/s of what goes in and out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mirstack.dialects.array import numpy_dtype
 from mirstack.dialects.relay.ir import CallTirOp, ConstantOp, FuncOp, ReturnOp
 from mirstack.dialects.tir.types import type_to_dtype
 from mirstack.lowering.driver.loading.executable import Executable
-from mirstack.passes.schedule.analysis.structure import const_int
+from mirstack.passes.tir.estimate_flops import estimate_flops
 from mirstack.support.walk import walk_ops
 from xdsl.dialects.builtin import ModuleOp, TensorType, TupleType
 from xdsl.ir import Attribute, SSAValue
@@ -41,7 +41,7 @@ class Kernel:
     """How many places of the model call it."""
     seconds: float
     flops: int
-    """Two for each multiply-add of its contractions."""
+    """Its operations, two for each multiply-add."""
     size: int
     """Bytes of its inputs and outputs."""
 
@@ -59,7 +59,7 @@ def profile(model: str | Path | ModuleOp, *, threads: int | None = None, cpu: st
             programs.append(module.clone())
         elif step.name == "lower-te-to-tir":
             # Of the whole program, or of one kernel after the other.
-            flops.update((f.sym_name.data, multiply_adds(f)) for f in module.ops if isinstance(f, tir.PrimFuncOp))
+            flops.update((f.sym_name.data, flops_of(f)) for f in module.ops if isinstance(f, tir.PrimFuncOp))
 
     mirstack.compile(model, threads=threads, cpu=cpu, observers=(keep,))
     (module,) = programs
@@ -122,17 +122,10 @@ def sizes_of(type_: Attribute) -> list[int]:
     return list(type_.get_shape()) if isinstance(type_, TensorType) else []
 
 
-def multiply_adds(function: tir.PrimFuncOp) -> int:
-    """Counts two FLOPs for each point of a block that adds up products."""
-    total = 0
-    for block in walk_ops(function):
-        if not isinstance(block, tir.BlockOp) or not any(kind.data == "R" for kind in block.iter_types.data):
-            continue
-        adds = any(isinstance(op, tir.MulOp) for op in walk_ops(block)) and any(
-            isinstance(op, tir.AddOp) for op in walk_ops(block)
-        )
-        total += 2 * prod(const_int(e) or 1 for e in block.dom_extents) if adds else 0
-    return total
+def flops_of(function: tir.PrimFuncOp) -> int:
+    """Returns the operations of a function, as profiles count them; 0 where they depend on data or on open sizes."""
+    work = estimate_flops(function)
+    return 0 if work is None else sum(terms.get((), 0) for terms in work.operations.values())
 
 
 def random_arguments(run: Executable) -> list[np.ndarray[Any, Any]]:

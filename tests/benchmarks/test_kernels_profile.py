@@ -19,7 +19,7 @@ def test_profile(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
     monkeypatch.setattr(kernels, "SECONDS", 0.0)
     found = {kernel.name: kernel for kernel in kernels.profile(mirstack.parse(TEXT), threads=1)}
     dense = found["fused_nn_dense_nn_relu"]
-    assert (dense.calls, dense.flops, dense.size) == (2, 2 * 4 * 8 * 8, 4 * (4 * 8 + 8 * 8 + 4 * 8))
+    assert (dense.calls, dense.flops, dense.size) == (2, 2 * 4 * 8 * 8 + 4 * 8, 4 * (4 * 8 + 8 * 8 + 4 * 8))
     assert all(kernel.seconds > 0 for kernel in found.values()) and "fused_split" in found
     kernels.show(list(found.values()), 10)
     shown = capsys.readouterr().out

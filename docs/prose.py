@@ -24,6 +24,7 @@ FOLDERS = (
     "benchmarks",
     "dialects",
     "driver",
+    "editor",
     "examples",
     "frontends",
     "fuzz",

@@ -25,7 +25,7 @@ from .items import FORMATS, Item, ParseContext, in_order, split_items, symbol_of
 if TYPE_CHECKING:
     from .items import Format
 
-__all__ = ["parse_mir", "print_mir"]
+__all__ = ["parse_items", "parse_mir", "print_mir"]
 
 
 def parse_mir(
@@ -60,6 +60,18 @@ def _parse(
     items = split_items(text, name, first_line, context.report)
     if indent:
         items = [replace(item, indent=indent) for item in items]
+    ops_of = parse_items(items, context)
+    if context.errors:
+        raise MirError(in_order(context.errors))
+    module.body.block.add_ops([op for ops in ops_of for op in ops])
+    return module
+
+
+def parse_items(items: Sequence[Item], context: ParseContext) -> list[list[Operation]]:
+    """Parses the items of a file, each by its format, and returns the ops of each.
+
+    Errors are reported to the context, in the order of the formats; the ops of what was read all the same are returned.
+    """
     by_format: dict[str, list[int]] = {}
     for index, item in enumerate(items):
         by_format.setdefault(item.format, []).append(index)
@@ -75,10 +87,7 @@ def _parse(
             ops_of[index] = ops
             for op in ops:
                 _add_symbol(op, context)
-    if context.errors:
-        raise MirError(in_order(context.errors))
-    module.body.block.add_ops([op for ops in ops_of for op in ops])
-    return module
+    return ops_of
 
 
 def _rank(format: str) -> int:

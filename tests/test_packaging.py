@@ -11,7 +11,7 @@ import mirstack
 import pytest
 
 ROOT = Path(__file__).parent.parent
-CODE = ("api", "dialects", "driver", "frontends", "fuzz", "lowering", "parser", "passes", "support")
+CODE = ("api", "dialects", "driver", "editor", "frontends", "fuzz", "lowering", "parser", "passes", "support")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 

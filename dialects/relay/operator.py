@@ -85,6 +85,16 @@ class AttrSpec:
     printed: bool = False
     doc: str = ""
 
+    @property
+    def text(self) -> str:
+        """Returns the attribute with its default: `axis=-1`, or `axis=…` where it must be given."""
+        return f"{self.name}={'…' if isinstance(self.default, _Required) else _written(self.default)}"
+
+    @property
+    def values(self) -> str:
+        """Returns the kind of its values in words: "a list of integers or None"."""
+        return _KIND_WORDS[self.kind] + (" or None" if self.nullable else "")
+
     def convert(self, value: AttrValue) -> AttrValue:
         """Converts a value to the form in which this attribute stores it; another kind stays as it is.
 
@@ -127,6 +137,16 @@ def attr(
         kinds: list[Kind] = [] if isinstance(default, _Required) else [k for k in _KINDS if _KINDS[k](default)]
         kind = kinds[0] if kinds else "any"
     return AttrSpec(name, default, kind, nullable or default is None, printed, doc)
+
+
+def _written(value: AttrValue) -> str:
+    match value:
+        case str():
+            return f'"{value}"'
+        case tuple() | list():
+            return f"[{', '.join(map(_written, value))}]"
+        case _:
+            return str(value)
 
 
 def _frozen(value: AttrValue) -> AttrValue:
@@ -298,6 +318,11 @@ class Operator:
         """The attributes by name."""
         return {spec.name: spec for spec in self.attributes}
 
+    @property
+    def signature(self) -> str:
+        """Returns the form of a use: `nn.dense(data, weight, units=None, out_dtype=None)`."""
+        return f"{self.name}({', '.join((*self.arguments, *(spec.text for spec in self.attributes)))})"
+
     def attrs(self, given: Mapping[str, AttrValue]) -> Attrs:
         """Completes given attributes by defaults; a missing required one stays out (`problem` reports it)."""
         values = {spec.name: spec.default for spec in self.attributes if not isinstance(spec.default, _Required)}
@@ -332,8 +357,7 @@ class Operator:
             if spec is None:
                 return f"{self.name} has no attribute '{name}'{nearest_or_all(name, sorted(self.specs))}"
             if not spec.accepts(spec.convert(value)):
-                wanted = _KIND_WORDS[spec.kind] + (" or None" if spec.nullable else "")
-                return f"{self.name}: the attribute '{name}' must be {wanted}, not {value!r}"
+                return f"{self.name}: the attribute '{name}' must be {spec.values}, not {value!r}"
         for spec in self.attributes:
             if isinstance(spec.default, _Required) and spec.name not in given:
                 return f"{self.name} needs the attribute '{spec.name}', {_KIND_WORDS[spec.kind]}"

@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = (
-    "api", "benchmarks", "dialects", "driver", "examples", "frontends", "fuzz", "lowering", "parser", "passes", "support",
+    "api", "benchmarks", "dialects", "driver", "editor", "examples", "frontends", "fuzz", "lowering", "parser", "passes", "support",
 )  # fmt: skip
 EVERYWHERE = (*FOLDERS, "docs", "filecheck", "tests")
 NAMED = re.compile(r"`((?:[\w.]+/)*\w+\.(?:py|lark|ll))`")

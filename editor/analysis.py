@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,12 +16,12 @@ from ..support.deep_stack import in_deep_stack
 from ..support.diagnostics import Diagnostic, MirError, Severity, source_position
 from ..support.source_text import refuse_surrogates, source_text
 from ..support.text import visible
-from .parts import NAME, Part, groups, laid_out, read_part
+from .parts import NAME, Part, defined_by, groups, laid_out, read_part
 from .positions import Lines
 
 _WHOLE = "<file>"
 # What a message is about begins at its place: a name with its sign, a number, a string, or one character.
-_TOKEN = re.compile(r'[%@$]?"(?:[^"\\\n]|\\.)*+"|[%@$]?[\w.]*\w|->|=>|[^\n]')
+_TOKEN = re.compile(r"""[%@$]?"(?:[^"\\\n]|\\.)*+"|'(?:[^'\\\n]|\\.)*+'|[%@$]?[\w.]*\w|->|=>|[^\n]""")
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ class Place:
     item: Item
     part: Part
     index: int
+    earlier: Place | None = None
+    """The item of these names when it was last read without an error: its types are shown while one types."""
 
     @property
     def ops(self) -> list[Operation]:
@@ -67,11 +69,23 @@ class Place:
 class Analysis:
     """A text with its items, and what was found of each."""
 
-    def __init__(self, text: str, items: list[Item], parts: list[tuple[Part, list[int]]], outside: list[Diagnostic]):
+    def __init__(
+        self,
+        text: str,
+        items: list[Item],
+        parts: list[tuple[Part, list[int]]],
+        outside: list[Diagnostic],
+        earlier: Mapping[frozenset[str], Place] | None = None,
+    ):
         self.text, self.items, self.outside = text, items, outside
         self.parts = parts
         self.lines = Lines(text)
-        places = {index: Place(items[index], part, k) for part, of in parts for k, index in enumerate(of)}
+        known = earlier or {}
+        places = {
+            index: Place(items[index], part, k, known.get(defined_by(items[index])) if part.has_errors else None)
+            for part, of in parts
+            for k, index in enumerate(of)
+        }
         self.places = [places[index] for index in range(len(items))]
 
     def start(self, item: Item) -> int:
@@ -120,15 +134,18 @@ class Analysis:
         if part is not None:
             k = max(bisect_right(part.items, line, key=lambda item: item.line) - 1, 0)
             line += self.items[indices[k]].line - part.items[k].line
-        start = self.lines.place(line, column)
-        token = _TOKEN.match(self.text, start)
-        return start, token.end() if token else start
+        return self._token(self.lines.place(line, column))
 
     def _span_of_part(self, indices: list[int]) -> tuple[int, int]:
         """Returns the first word of a part, for a message without a place."""
-        start = self._begins[indices[0]] if indices else 0
+        return self._token(self._begins[indices[0]] if indices else 0)
+
+    def _token(self, start: int) -> tuple[int, int]:
+        """Returns where the token at an offset is; at a line's end the character before, which can be seen."""
         token = _TOKEN.match(self.text, start)
-        return start, token.end() if token else start
+        if token is not None:
+            return token.span()
+        return (start - 1 if start and self.text[start - 1] != "\n" else start), start
 
 
 class Analyzer:
@@ -137,6 +154,7 @@ class Analyzer:
     def __init__(self, directory: Path | None = None):
         self.directory = directory
         self._known: dict[tuple[tuple[str, str], ...], Part] = {}
+        self._earlier: dict[frozenset[str], Place] = {}
 
     def analyse(self, text: str) -> Analysis:
         """Returns what is found in a text; parts that are as they were in the one before are not read again."""
@@ -162,4 +180,8 @@ class Analyzer:
             known[key] = part
             parts.append((part, indices))
         self._known = known
-        return Analysis(text, items, parts, outside)
+        analysis = Analysis(text, items, parts, outside, self._earlier)
+        for place in analysis.places:
+            if not place.part.has_errors:
+                self._earlier[defined_by(place.item)] = place
+        return analysis

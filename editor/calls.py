@@ -1,11 +1,16 @@
-"""Finds the call around a place in an item's tokens."""
+"""Finds the call around a place, and the parameter that an argument is for."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ..parser.lalr import Tokens
+
+if TYPE_CHECKING:
+    from ..dialects.schedule import Signature
 
 _OPEN = frozenset(["LPAR", "BLOCK_PAREN", "LSQB", "LBRACE"])
 _CLOSE = frozenset(["RPAR", "RSQB", "RBRACE"])
@@ -62,3 +67,36 @@ def _keywords(tokens: Tokens, opening: int) -> frozenset[str]:
         elif depth == 1 and kind == "EQUAL":
             found.add(tokens.texts[index - 1])
     return frozenset(found)
+
+
+def primitive(word: str, te: bool = False) -> Signature | None:
+    """Returns the signature of the primitive that a word such as `sch.split` or `.split` ends with."""
+    from ..dialects.schedule import signatures
+    from ..dialects.schedule.signature_table import te_signatures
+
+    name = word.rpartition(".")[2]
+    if not te:
+        return signatures().get(name)
+    return next((each for each in te_signatures().values() if each.name == name), None)
+
+
+_CALL = re.compile(r"\.(\w+)\(([^()]*(?:\([^()]*\)[^()]*)*)$")
+_NESTED = re.compile(r"\([^()]*\)|\[[^\]]*\]")
+
+
+def kind_of_argument(before: str) -> str | None:
+    """Returns the kind of the parameter that an argument of a primitive is for, by the line before it.
+
+    `sch.cache_read(b, ` → "int | str", as the table of signatures has it.
+    """
+    call = _CALL.search(before)
+    signature = None if call is None else primitive(call[1])
+    if call is None or signature is None:
+        return None
+    keyword = re.search(r"(\w+)\s*=\s*$", before)
+    if keyword is not None:
+        parameter = signature.by_name.get(keyword[1])
+    else:
+        number = _NESTED.sub("", call[2]).count(",")
+        parameter = signature.parameters[number] if number < len(signature.parameters) else None
+    return None if parameter is None else parameter.kind

@@ -9,7 +9,7 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING
 
 from .analysis import Analysis, Place
-from .calls import call_around
+from .calls import call_around, primitive
 from .names import Occurrence, names_in, plain, tokens_of
 from .values import signature_at, type_words, value_of
 
@@ -138,17 +138,6 @@ def _attribute_text(operator_name: str, name: str) -> str | None:
         return None
     meaning = spec.doc or f"An attribute of {operator_name}."
     return f"{_code(spec.text)}\n\n{meaning} It is {spec.values}."
-
-
-def primitive(word: str, te: bool = False) -> Signature | None:
-    """Returns the signature of the primitive that a word such as `sch.split` or `.split` ends with."""
-    from ..dialects.schedule import signatures
-    from ..dialects.schedule.signature_table import te_signatures
-
-    name = word.rpartition(".")[2]
-    if not te:
-        return signatures().get(name)
-    return next((each for each in te_signatures().values() if each.name == name), None)
 
 
 def primitive_text(signature: Signature) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from ..parser.items import Item
@@ -58,12 +59,21 @@ class Names:
 
 
 def tokens_of(item: Item) -> Tokens:
-    """Returns the tokens of an item; where none can begin, a character is skipped."""
-    return _tolerant(item.text, _tokenizer(item))
+    """Returns the tokens of an item; what cannot be read is left out up to the end of its line."""
+    return _tokens(item.format, item.text)
 
 
-def _tokenizer(item: Item) -> Callable[[str], Tokens]:
-    match item.format:
+_KEPT = 1024
+"""The items whose tokens and names are kept: those of the texts that are open."""
+
+
+@lru_cache(maxsize=_KEPT)
+def _tokens(format: str, text: str) -> Tokens:
+    return _tolerant(text, _tokenizer(format))
+
+
+def _tokenizer(format: str) -> Callable[[str], Tokens]:
+    match format:
         case "relay":
             from ..parser.relay.lexer import tokenize as relay
 
@@ -75,7 +85,7 @@ def _tokenizer(item: Item) -> Callable[[str], Tokens]:
         case _:
             from ..parser.python.lexer import tokenize as python
 
-            language = _language(item.format)
+            language = _language(format)
             return lambda text: python(text, language)[0]
 
 
@@ -113,10 +123,12 @@ def _tolerant(text: str, tokenize: Callable[[str], Tokens]) -> Tokens:
 
 def names_in(item: Item, until: int | None = None) -> Names:
     """Resolves the names of an item; those at its offset `until`, or its end, are visible."""
-    if item.format in ("relay", "rules"):
-        scan: _Scan = _BracedScan(item, until)
-    else:
-        scan = _PythonScan(item, until)
+    return _names(item.format, item.text, until)
+
+
+@lru_cache(maxsize=_KEPT)
+def _names(format: str, text: str, until: int | None) -> Names:
+    scan = (_BracedScan if format in ("relay", "rules") else _PythonScan)(format, text, until)
     scan.run()
     visible: dict[str, Symbol] = {}
     for scope in scan.seen if scan.seen is not None else scan.scopes:
@@ -127,9 +139,9 @@ def names_in(item: Item, until: int | None = None) -> Names:
 class _Scan:
     """A pass over the tokens with a stack of scopes."""
 
-    def __init__(self, item: Item, until: int | None):
-        self.item = item
-        self.tokens = tokens_of(item)
+    def __init__(self, format: str, text: str, until: int | None):
+        self.format, self.text = format, text
+        self.tokens = _tokens(format, text)
         self.kinds, self.texts, self.starts = self.tokens.kinds, self.tokens.texts, self.tokens.starts
         self.until = until
         self.occurrences: list[Occurrence] = []
@@ -194,7 +206,7 @@ class _BracedScan(_Scan):
         in_head = in_pattern = False
         head_depth = pattern_depth = 0
         kinds, texts, starts = self.kinds, self.texts, self.starts
-        rules = self.item.format == "rules"
+        rules = self.format == "rules"
         for index, kind in enumerate(kinds):
             self.passing(index)
             text, start = texts[index], starts[index]
@@ -293,7 +305,7 @@ class _BracedScan(_Scan):
             depth += (kind in ("LPAR", "LSQB", "LBRACE")) - (kind in ("RPAR", "RSQB", "RBRACE"))
             if depth < 0 or (depth == 0 and kind == "COMMA"):
                 return self.starts[at]
-        return len(self.item.text)
+        return len(self.text)
 
 
 class _PythonScan(_Scan):
@@ -301,7 +313,7 @@ class _PythonScan(_Scan):
 
     def run(self) -> None:
         """Scans all tokens, statement by statement."""
-        self.blocks = self.item.format == "tvmscript"
+        self.blocks = self.format == "tvmscript"
         self.lambdas: list[tuple[int, int]] = []
         waiting: dict[str, Symbol] | None = None
         index, count = 0, len(self.kinds)
@@ -412,7 +424,7 @@ class _PythonScan(_Scan):
         return scope
 
     def _offset(self, end: int) -> int:
-        return self.starts[end] if end < len(self.starts) else len(self.item.text)
+        return self.starts[end] if end < len(self.starts) else len(self.text)
 
     def _assignment(self, index: int, end: int) -> None:
         depth = 0
@@ -496,7 +508,7 @@ class _PythonScan(_Scan):
         text, start = self.texts[at], self.starts[at]
         base = text.partition(".")[0]
         symbol = (scope or {}).get(base) or self.find(base)
-        if symbol is not None or base == text:
+        if symbol is not None or base == text or (self.format == "te" and base not in _LIBRARIES):
             self.note(base, start, symbol)
         elif base not in _LIBRARIES:
             # `Module.f`: a function of a class by its last name.

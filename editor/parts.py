@@ -62,6 +62,11 @@ def mentions_of(format: str, kind: str, text: str) -> Mentions:
     return Mentions(frozenset(_DEFINED.findall(text)), words, unsure)
 
 
+def defined_by(item: Item) -> frozenset[str]:
+    """Returns the names that an item defines."""
+    return mentions_of(item.format, item.kind, item.text).defined
+
+
 def groups(items: Sequence[Item]) -> list[list[int]]:
     """Returns the indices of the items of each part, in the order of the file."""
     names = [mentions_of(item.format, item.kind, item.text) for item in items]
@@ -116,6 +121,11 @@ class Part:
     """For the items that were asked for: their ops by where they begin."""
     failure: Exception | None = None
     """What no rule of the input explains: a bug, which is logged."""
+
+    @property
+    def has_errors(self) -> bool:
+        """Returns whether the part is not well-formed, so that its types may be missing."""
+        return self.failure is not None or any(each.severity == "error" for each in self.diagnostics)
 
     @property
     def lasts(self) -> bool:

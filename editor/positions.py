@@ -47,9 +47,13 @@ class Lines:
         """Returns the offset of a line's end, before its `\\n`."""
         return self.starts[line + 1] - 1 if line + 1 < len(self.starts) else len(self.text)
 
+    def line(self, offset: int) -> int:
+        """Returns the line of an offset."""
+        return bisect_right(self.starts, offset) - 1
+
     def position(self, offset: int) -> tuple[int, int]:
         """Returns the line of an offset, and the units before it in that line."""
-        line = bisect_right(self.starts, offset) - 1
+        line = self.line(offset)
         return line, units(self.text[self.starts[line] : offset], self.encoding)
 
 

@@ -8,19 +8,28 @@ from __future__ import annotations
 import asyncio
 import functools
 import gc
+import logging
+import os
+import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 
 from lsprotocol import types
 from pygls import uris
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
 from .analysis import Analysis, Analyzer, Finding
+from .colors import KINDS, MODIFIERS, colors
+from .complete import Completion, completions, described
+from .fixes import Edit, fixes
 from .hover import hover
-from .positions import Encoding, Lines
+from .navigation import CannotRename, definitions, references, rename, renameable
+from .outline import folds
+from .positions import Encoding, Lines, units
 
 Params = TypeVar("Params")
 Result = TypeVar("Result")
@@ -112,6 +121,9 @@ def logged(
     def wrapped(server: MirServer, params: Params) -> Result | None:
         try:
             return answer(server, params)
+        except JsonRpcException:
+            # A refusal, which the editor shows.
+            raise
         except Exception as error:
             server.log(f"{answer.__name__.replace('_', ' ')} failed", error)
             return None
@@ -186,6 +198,127 @@ def show_hover(server: MirServer, params: types.HoverParams) -> types.Hover | No
     return types.Hover(content, range_of(text.lines, found.start, found.end))
 
 
+@logged
+def complete(server: MirServer, params: types.CompletionParams) -> types.CompletionList:
+    """Returns what may be written at the cursor."""
+    text, offset = _asked(server, params)
+    items = [_completion(each, text.lines, offset) for each in completions(text.analysis, offset)]
+    return types.CompletionList(is_incomplete=False, items=items)
+
+
+_COMPLETION_KINDS = {
+    "function": types.CompletionItemKind.Function,
+    "property": types.CompletionItemKind.Property,
+    "keyword": types.CompletionItemKind.Keyword,
+    "variable": types.CompletionItemKind.Variable,
+    "method": types.CompletionItemKind.Method,
+    "value": types.CompletionItemKind.Value,
+    "snippet": types.CompletionItemKind.Snippet,
+}
+
+
+def _completion(completion: Completion, lines: Lines, offset: int) -> types.CompletionItem:
+    return types.CompletionItem(
+        completion.label,
+        kind=_COMPLETION_KINDS[completion.kind],
+        detail=completion.detail or None,
+        text_edit=types.TextEdit(range_of(lines, completion.start, offset), completion.insert),
+        data=None if completion.about is None else list(completion.about),
+    )
+
+
+@logged
+def describe_completion(server: MirServer, item: types.CompletionItem) -> types.CompletionItem:
+    """Adds the description of a completion that the editor shows."""
+    if isinstance(item.data, list) and len(item.data) == 2:
+        kind, name = item.data
+        item.documentation = types.MarkupContent(types.MarkupKind.Markdown, described((str(kind), str(name))))
+    return item
+
+
+@logged
+def go_to_definition(server: MirServer, params: types.DefinitionParams) -> list[types.Location]:
+    """Returns where the name under the cursor is defined."""
+    text, offset = _asked(server, params)
+    uri = params.text_document.uri
+    return [types.Location(uri, range_of(text.lines, s.start, s.end)) for s in definitions(text.analysis, offset)]
+
+
+@logged
+def find_references(server: MirServer, params: types.ReferenceParams) -> list[types.Location]:
+    """Returns all places of the name under the cursor."""
+    text, offset = _asked(server, params)
+    return [
+        types.Location(params.text_document.uri, range_of(text.lines, span.start, span.end))
+        for span in references(text.analysis, offset)
+        if params.context.include_declaration or not span.defines
+    ]
+
+
+@logged
+def prepare_rename(server: MirServer, params: types.PrepareRenameParams) -> types.Range | None:
+    """Returns the name under the cursor, where it can be renamed."""
+    text, offset = _asked(server, params)
+    span = renameable(text.analysis, offset)
+    return None if span is None else range_of(text.lines, span.start, span.end)
+
+
+@logged
+def rename_all(server: MirServer, params: types.RenameParams) -> types.WorkspaceEdit:
+    """Returns the edits that rename what is under the cursor. Raises JsonRpcInvalidParams."""
+    text, offset = _asked(server, params)
+    try:
+        edits = rename(text.analysis, text.analyzer, offset, params.new_name)
+    except CannotRename as error:
+        raise JsonRpcInvalidParams(str(error)) from None
+    return types.WorkspaceEdit({params.text_document.uri: _edits(text.lines, edits)})
+
+
+def _edits(lines: Lines, edits: Sequence[Edit]) -> list[types.TextEdit]:
+    return [types.TextEdit(range_of(lines, edit.start, edit.end), edit.text) for edit in edits]
+
+
+@logged
+def fix(server: MirServer, params: types.CodeActionParams) -> list[types.CodeAction]:
+    """Returns the fixes of what is wrong in a range."""
+    uri = params.text_document.uri
+    text = server.text(uri)
+    start = text.lines.offset(params.range.start.line, params.range.start.character)
+    end = text.lines.offset(params.range.end.line, params.range.end.character)
+    return [
+        types.CodeAction(
+            each.title,
+            kind=types.CodeActionKind.QuickFix,
+            diagnostics=[_diagnostic(each.finding, text.lines, uri)],
+            edit=types.WorkspaceEdit({uri: _edits(text.lines, each.edits)}),
+        )
+        for each in fixes(text.analysis, start, end)
+    ]
+
+
+@logged
+def fold(server: MirServer, params: types.FoldingRangeParams) -> list[types.FoldingRange]:
+    """Returns what can be folded."""
+    found = folds(server.text(params.text_document.uri).analysis)
+    kinds = {"region": types.FoldingRangeKind.Region, "comment": types.FoldingRangeKind.Comment}
+    return [types.FoldingRange(each.first, each.last, kind=kinds[each.kind]) for each in found]
+
+
+@logged
+def color(server: MirServer, params: types.SemanticTokensParams) -> types.SemanticTokens:
+    """Returns the kinds of all tokens, each by its distance from the one before."""
+    text = server.text(params.text_document.uri)
+    data: list[int] = []
+    line = column = 0
+    for each in colors(text.analysis):
+        next_line, next_column = text.lines.position(each.start)
+        width = units(text.analysis.text[each.start : each.end], text.lines.encoding)
+        from_column = column if next_line == line else 0
+        data += [next_line - line, next_column - from_column, width, KINDS.index(each.kind), int(each.declares)]
+        line, column = next_line, next_column
+    return types.SemanticTokens(data)
+
+
 def make_server() -> MirServer:
     """Returns a server with all its features."""
     server = MirServer()
@@ -194,6 +327,18 @@ def make_server() -> MirServer:
     server.feature(types.TEXT_DOCUMENT_DID_SAVE)(save_text)
     server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(close_text)
     server.feature(types.TEXT_DOCUMENT_HOVER)(show_hover)
+    options = types.CompletionOptions(trigger_characters=[".", "%", "@", '"'], resolve_provider=True)
+    server.feature(types.TEXT_DOCUMENT_COMPLETION, options)(complete)
+    server.feature(types.COMPLETION_ITEM_RESOLVE)(describe_completion)
+    server.feature(types.TEXT_DOCUMENT_DEFINITION)(go_to_definition)
+    server.feature(types.TEXT_DOCUMENT_REFERENCES)(find_references)
+    server.feature(types.TEXT_DOCUMENT_PREPARE_RENAME)(prepare_rename)
+    server.feature(types.TEXT_DOCUMENT_RENAME, types.RenameOptions(prepare_provider=True))(rename_all)
+    kinds = types.CodeActionOptions(code_action_kinds=[types.CodeActionKind.QuickFix])
+    server.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)(fix)
+    server.feature(types.TEXT_DOCUMENT_FOLDING_RANGE)(fold)
+    legend = types.SemanticTokensLegend(token_types=list(KINDS), token_modifiers=list(MODIFIERS))
+    server.feature(types.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, legend)(color)
     return server
 
 
@@ -201,4 +346,9 @@ def serve() -> None:
     """Serves one editor on standard input and output, until it says `exit` or goes away."""
     # IR is made of many small objects, which a collection would visit again and again.
     gc.set_threshold(200_000, 20, 100)
-    make_server().start_io()
+    # What pygls logs are refusals, which the editor shows, and failures, which `MirServer.log` reports.
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)
+    # The server closes its streams in the end; and what is printed by mistake must not get between messages.
+    requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    sys.stdout = sys.stderr
+    make_server().start_io(requests, answers)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
 
+from ..dialects.relay.text import is_known
 from ..support.diagnostics import source_position
 from ..support.walk import walk_ops
 from .analysis import Place
@@ -66,7 +67,22 @@ def _is_around(ops: set[Operation], op: Operation) -> bool:
 
 
 def value_of(place: Place, symbol: Symbol) -> SSAValue | None:
-    """Returns the value that a name means; None where the item has none for it."""
+    """Returns the value that a name means; None where the item has none for it.
+
+    While the item has an error, it is that of the name when the item had none.
+    """
+    value = _value(place, symbol)
+    if place.earlier is None or (value is not None and is_known(value.type)):
+        return value
+    before = next((each for each in _definitions(place.earlier) if each.name == symbol.name), None)
+    return value if before is None else _value(place.earlier, before)
+
+
+def _definitions(place: Place) -> Iterator[Symbol]:
+    return (each.symbol for each in names_in(place.item).occurrences if each.defines and each.symbol is not None)
+
+
+def _value(place: Place, symbol: Symbol) -> SSAValue | None:
     for _ in range(_ALIASES):
         argument = ops_by_offset(place).arguments.get(symbol.definition.start)
         if argument is not None:

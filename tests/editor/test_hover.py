@@ -135,6 +135,17 @@ def test_types_are_known_in_functions_beside_one_with_errors() -> None:
     assert text[found.start : found.end] == "%0"
 
 
+def test_types_are_those_from_before_an_error_while_one_types() -> None:
+    text = "def @f(%x: Tensor[(4), float32]) {\n  %0 = nn.relu(%x);\n  %0\n}\n"
+    analyzer = Analyzer()
+    analyzer.analyse(text)
+    broken = text.replace("  %0\n", "  add(%0, \n")
+    analysis = analyzer.analyse(broken)
+    assert analysis.findings
+    found = hover(analysis, broken.index("%0, "))
+    assert found is not None and "%0: Tensor[(4), float32]" in found.text
+
+
 def test_operators_are_described_in_a_function_with_errors() -> None:
     text = "def @f(%x: Tensor[(4), float32]) {\n  nn.relu(%y)\n}\n"
     found = hover(Analyzer().analyse(text), text.index("relu"))

@@ -34,7 +34,9 @@ from .positions import Encoding, Lines, units
 Params = TypeVar("Params")
 Result = TypeVar("Result")
 
-DELAY = 0.03
+IDLE = 1.0
+"""The seconds after the start in which the first texts are read, before all operators are imported."""
+DELAY = 0.01
 """The seconds after a change without another one before the text is read."""
 
 _SEVERITIES = {
@@ -158,6 +160,14 @@ def _asked(server: MirServer, params: types.TextDocumentPositionParams) -> tuple
     """Returns the text that a request is about, and the offset of its position."""
     text = server.text(params.text_document.uri)
     return text, text.lines.offset(params.position.line, params.position.character)
+
+
+@logged
+def prepare(server: MirServer, params: types.InitializedParams) -> None:
+    """Imports soon what the first completion would wait for: the table of operators."""
+    from ..dialects.relay.operator import all_operators
+
+    asyncio.get_running_loop().call_later(IDLE, all_operators)
 
 
 @logged
@@ -322,6 +332,7 @@ def color(server: MirServer, params: types.SemanticTokensParams) -> types.Semant
 def make_server() -> MirServer:
     """Returns a server with all its features."""
     server = MirServer()
+    server.feature(types.INITIALIZED)(prepare)
     server.feature(types.TEXT_DOCUMENT_DID_OPEN)(open_text)
     server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(change_text)
     server.feature(types.TEXT_DOCUMENT_DID_SAVE)(save_text)

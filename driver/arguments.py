@@ -77,6 +77,11 @@ def _add_input_and_output(parser: argparse.ArgumentParser, targets: list[str], d
         help="what to print: mir (default for .mir, until it is lowered below TIR), mlir, llvm (the LLVM IR that runs), asm",
     )
     parser.add_argument(
+        "--dot",
+        action="store_true",
+        help="print the graph of the Relay functions for Graphviz instead of the module: kernels that -p fuse-ops makes are clusters",
+    )
+    parser.add_argument(
         "-O", dest="opt_level", type=int, choices=range(4), default=3, help="optimization level of -t llvm and asm (3)"
     )
     parser.add_argument("--mcpu", "-mcpu", metavar="CPU", help="the CPU of -t llvm and asm; this machine's by default")

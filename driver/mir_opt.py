@@ -95,6 +95,8 @@ class MirOptMain(xDSLOptMain):
             return OK
         if extension(self.args.input_file) == PACKAGE:
             return self._describe_package(self.args.input_file)
+        if self.args.dot and self.args.target != AS_INPUT:
+            raise UsageError(f"--dot prints the graph instead of the module: leave out -t {self.args.target}")
         self.front_end = format_of(self.args.input_file, self.args.frontend)
         if self.front_end in MODEL_FORMATS:
             model_source(self.args.input_file, self.front_end, {})
@@ -152,6 +154,10 @@ class MirOptMain(xDSLOptMain):
         `elide`: in MLIR's form, large arrays are named instead of written out.
         """
         match target or self._target(module):
+            case "dot":
+                from .view.dot import dot_text
+
+                return dot_text(module)
             case "mir":
                 return print_mir(module)
             case "mlir":
@@ -194,6 +200,8 @@ class MirOptMain(xDSLOptMain):
 
         That is the given one; otherwise the input's as long as it can express the module; otherwise MLIR's form.
         """
+        if self.args.dot:
+            return "dot"
         if self.args.target != AS_INPUT:
             return self.args.target
         wants_mlir = self.args.print_op_generic or self.args.print_debuginfo or self.args.print_no_properties
@@ -270,7 +278,8 @@ class MirOptMain(xDSLOptMain):
 
     def _show(self, module: ModuleOp, elide: bool = True) -> str:
         """Prints the module between passes: as `.mir` where that was asked for, otherwise in MLIR's form."""
-        return self.print_module(module, "mir" if self._target(module) == "mir" else "mlir", elide=elide)
+        is_mir = self._target(module) == "mir" or (self.args.dot and has_mir_text(module))
+        return self.print_module(module, "mir" if is_mir else "mlir", elide=elide)
 
     def _instruments(self, timing: Timing) -> list[Instrument]:
         instruments: list[Instrument] = []

@@ -8,9 +8,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, ArrayAttr, FusedLoc, LocationAttr, NoneAttr, UnknownLoc
+from xdsl.dialects.builtin import (
+    UNKNOWN_LOC,
+    ArrayAttr,
+    CallSiteLoc,
+    FileLineColLoc,
+    FusedLoc,
+    LocationAttr,
+    NameLoc,
+    NoneAttr,
+    UnknownLoc,
+)
 from xdsl.ir import Attribute
 
 from .diagnostics import Sources, file_loc, place_of_node, source_position
@@ -123,3 +134,38 @@ def _pieces(start: LocationAttr) -> Iterator[tuple[re.Match[str], LocationAttr]]
         if not piece[0].startswith(('"', "/")):
             before = text[: piece.start()]
             yield piece, file_loc(file, line + before.count("\n"), piece.start() - before.rfind("\n"))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in a source: a line and a column of a file, from 1, or a node of a model, whose line is 0."""
+
+    file: str
+    line: int
+    column: int
+    node: str = ""
+
+    def __str__(self) -> str:
+        if self.line:
+            return f"{self.file}:{self.line}:{self.column}"
+        return f"{self.file}: node '{self.node}'" if self.node else self.file
+
+
+def all_places(location: Attribute | None) -> list[Place]:
+    """Returns all places in a location, in order and without repeats."""
+    found: dict[Place, None] = {}
+    pending: list[tuple[Attribute | None, str]] = [(location, "")]
+    while pending:
+        each, node = pending.pop()
+        match each:
+            case FileLineColLoc():
+                found[Place(each.filename.data, each.line.data, each.column.data, node)] = None
+            case NameLoc():
+                pending.append((each.location, each.desc.data))
+            case CallSiteLoc():
+                pending += [(each.caller, node), (each.callee, node)]
+            case FusedLoc(locations=ArrayAttr(data=parts)):
+                pending += [(part, node) for part in reversed(parts)]
+            case _:
+                pass
+    return list(found)

@@ -105,6 +105,14 @@ def mir_run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
     return lambda *arguments: _run(main, arguments, capsys)
 
 
+@pytest.fixture
+def mir_view(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Runs `mir-view ARGUMENTS…` in this process."""
+    from mirstack.driver.mir_view import main
+
+    return lambda *arguments: _run(main, arguments, capsys)
+
+
 def _run(main: Callable[[list[str]], int], arguments: tuple[object, ...], capsys: pytest.CaptureFixture[str]) -> Ran:
     try:
         code = main([str(argument) for argument in arguments])

@@ -48,16 +48,7 @@ def compile_program(
         return _relay_program(module, entry, options, observers, kernels, build)
     places, position = places_of(entry), source_position(entry.location)
     names = entry.param_names() if isinstance(entry, te.FuncOp) else None
-    # A private function is seen by no one outside of its module; the entry must be.
-    entry.properties.pop("sym_visibility", None)
-    results = 0
-    if entry.name == "func.func":
-        from xdsl.dialects import func
-
-        from ..func_entry import expose
-
-        assert isinstance(entry, func.FuncOp)
-        results = expose(entry)
+    results = make_callable(entry, kind)
     taken = len(entry.params) if isinstance(entry, tir.PrimFuncOp) else None
     built = build(module, options, observers, None)
     signature = _signature(built.module, linked_name(options.entry))
@@ -71,6 +62,22 @@ def compile_program(
         site = CallSite(linked_name(options.entry), tuple(places_in(entry.location)), signature.symbols)
         facts = ProfileFacts((site,), built.work)
     return KernelProgram(options.entry, kind, signature, built.messages, built.objects, results, places, facts)
+
+
+def make_callable(entry: Operation, kind: Kind) -> int:
+    """Makes a function callable by Python, in place; returns how many results became parameters."""
+    if kind == "relay":
+        return 0
+    # A private function is seen by no one outside of its module; the entry must be.
+    entry.properties.pop("sym_visibility", None)
+    if kind != "func":
+        return 0
+    from xdsl.dialects import func
+
+    from ..func_entry import expose
+
+    assert isinstance(entry, func.FuncOp)
+    return expose(entry)
 
 
 def _signature(module: ModuleOp, name: str) -> KernelSignature:

@@ -74,6 +74,16 @@ def expression_text(function: ir.FuncOp, *, is_function: bool, header: bool = Fa
     return printer.framed(printer.expression(function, is_function), header, metadata)
 
 
+def marked_items(module: ModuleOp) -> Iterator[tuple[Operation, str, dict[Operation, int]]]:
+    """Yields each function and data type with its text, and the line, from 0, at which each op begins."""
+    printer = _ModulePrinter(module, True)
+    ops = [op for op in module.ops if isinstance(op, ir.FuncOp | ir.TypeDataOp)]
+    for op in ops:
+        printer.prepare(op)
+    for op in ops:
+        yield op, *printer.marked_item(op)
+
+
 class _ModulePrinter:
     def __init__(self, module: ModuleOp, types: bool):
         self.constants = ConstantTexts(module, types)
@@ -95,11 +105,16 @@ class _ModulePrinter:
 
     def item(self, op: Operation) -> str:
         """A top-level op's text."""
+        return self.marked_item(op)[0]
+
+    def marked_item(self, op: Operation) -> tuple[str, dict[Operation, int]]:
+        """A top-level op's text, and the line, from 0, at which each op begins."""
         self._number()
         if isinstance(op, ir.TypeDataOp):
-            return _data_type_text(op)
+            return _data_type_text(op), {op: 0}
         assert isinstance(op, ir.FuncOp)
-        return _FunctionPrinter(self.numbering, self.constants, self.types).function(op)
+        printer = _FunctionPrinter(self.numbering, self.constants, self.types)
+        return printer.function(op), printer.lines_of()
 
     def expression(self, op: ir.FuncOp, is_function: bool) -> str:
         """A function without a name, or its body alone."""
@@ -264,9 +279,22 @@ class _FunctionPrinter:
         self.names = ScopeNames()
         self.texts: dict[SSAValue, str] = {}
         self.out: list[str] = []
+        # The ops that were written, each with the number of pieces before it.
+        self.marks: list[tuple[Operation, int]] = []
+
+    def lines_of(self) -> dict[Operation, int]:
+        """The line, from 0, at which each op that was written begins."""
+        found: dict[Operation, int] = {}
+        line = piece = 0
+        for op, start in self.marks:
+            line += sum(self.out[k].count("\n") for k in range(piece, start))
+            piece = start
+            found.setdefault(op, line)
+        return found
 
     def function(self, op: ir.FuncOp) -> str:
         """A top-level function."""
+        self.marks.append((op, 0))
         self._function(f"def {global_text(op.sym_name.data)}", op, 0)
         return "".join(self.out)
 
@@ -324,6 +352,7 @@ class _FunctionPrinter:
         out.append(f"{'  ' * depth}}}")
 
     def _statement(self, op: Operation, depth: int) -> None:
+        self.marks.append((op, len(self.out)))
         if isinstance(op, ir.ReturnOp):
             self._value_here(op.value, depth)
             return
@@ -357,6 +386,7 @@ class _FunctionPrinter:
 
     def _expression_here(self, op: Operation, depth: int) -> None:
         """Writes an op as an expression; only here may one span lines."""
+        self.marks.append((op, len(self.out)))
         match op:
             case ir.FnOp():
                 self._function("fn ", op, depth)

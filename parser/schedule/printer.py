@@ -29,9 +29,17 @@ _TAB = "    "
 
 def print_script(script: ScriptOp) -> str:
     """Prints a script: `@T.schedule(target) def name(sch): …`."""
+    return marked_script(script)[0]
+
+
+def marked_script(script: ScriptOp) -> tuple[str, dict[Operation, int]]:
+    """Prints a script; returns also the line, from 0, of each call that is a statement."""
     target = "" if script.target is None else f"({script.target.root_reference.data})"
-    lines = ScriptPrinter().lines(script)
-    return "\n".join([f"@T.schedule{target}", f"def {script.sym_name.data}(sch):", *(_TAB + line for line in lines)])
+    printer = ScriptPrinter()
+    lines = printer.lines(script)
+    head = [f"@T.schedule{target}", f"def {script.sym_name.data}(sch):"]
+    lines_of: dict[Operation, int] = {op: line + len(head) for op, line in printer.lines_of.items()}
+    return "\n".join([*head, *(_TAB + line for line in lines)]), {script: 1, **lines_of}
 
 
 class ScriptPrinter:
@@ -44,6 +52,8 @@ class ScriptPrinter:
         self.pending: list[PrimitiveOp] = []
         self.text_of: dict[SSAValue, str] = {}
         self.out: list[str] = []
+        # The line of each statement, from 0.
+        self.lines_of: dict[Operation, int] = {}
 
     def lines(self, script: ScriptOp) -> list[str]:
         """Returns the statements of the body; `pass` where there is none."""
@@ -97,6 +107,7 @@ class ScriptPrinter:
     def statement(self, op: PrimitiveOp) -> None:
         """Prints the statement `results = sch.primitive(arguments)`."""
         text = self.call_text(op)
+        self.lines_of[op] = len(self.out)
         targets: list[str] = []
         element = op.SIGNATURE.element
         for result in op.outs:

@@ -30,6 +30,12 @@ def print_function(op: Operation) -> str:
     return _FunctionPrinter(op).print()
 
 
+def marked_function(function: te.FuncOp) -> tuple[str, dict[Operation, int]]:
+    """The text of a `te.func`, and the line, from 0, at which each of its definitions begins."""
+    printer = _FunctionPrinter(function)
+    return printer.print(), printer.lines_of
+
+
 def print_schedule_of(op: te.ScheduleOp, function: te.FuncOp) -> str:
     """The text of a `te.schedule` item, whose function is `function`, without a final newline."""
     return _FunctionPrinter(function).scheduled(op)
@@ -44,6 +50,8 @@ class _FunctionPrinter:
         self.names: dict[SSAValue, str] = {}
         self.exprs = ExprPrinter(self.names)
         self.lines: list[str] = []
+        # The line, from 0, at which each definition begins.
+        self.lines_of: dict[Operation, int] = {function: 1}
         # What the schedule that the function holds is called.
         self.schedule = ""
 
@@ -106,6 +114,7 @@ class _FunctionPrinter:
     # Definitions -----------------------------------------------------------------------------------------------------
 
     def _definition(self, op: Operation, shared: set[SSAValue]) -> None:
+        self.lines_of[op] = len(self.lines)
         match op:
             case tir.VarOp():
                 kind = "size_var" if op.size_var is not None else "var"

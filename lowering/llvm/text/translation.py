@@ -61,6 +61,8 @@ class ModuleWriter:
     metadata: list[str] = field(default_factory=list[str])
     functions: dict[str, llvm.FuncOp] = field(default_factory=dict[str, llvm.FuncOp])
     files: dict[str, int] = field(default_factory=dict[str, int])
+    units: list[str] = field(default_factory=list[str])
+    """The debug information's compile units: one a function."""
 
     def write(self, module: ModuleOp) -> str:
         """Writes the whole module."""
@@ -92,6 +94,8 @@ class ModuleWriter:
         if self.debug and self.files:
             flag = self.node('!{i32 2, !"Debug Info Version", i32 3}')
             lines.append(f"!llvm.module.flags = !{{{flag}}}")
+            # LLVM drops all debug locations of a module that does not list its units.
+            lines.append(f"!llvm.dbg.cu = !{{{', '.join(self.units)}}}")
         lines += [f"!{number} = {text}" for number, text in enumerate(self.metadata)]
         return "\n".join(lines) + "\n"
 
@@ -137,6 +141,7 @@ class ModuleWriter:
             f'distinct !DICompileUnit(language: DW_LANG_C, file: {file}, producer: "mirstack", isOptimized: true, '
             "runtimeVersion: 0, emissionKind: LineTablesOnly)"
         )
+        self.units.append(unit)
         kind = self.node("!DISubroutineType(types: !{null})")
         return self.node(
             f'distinct !DISubprogram(name: "{escaped(op.sym_name.data)}", scope: {file}, file: {file}, line: {line}, '
@@ -164,7 +169,7 @@ class ModuleWriter:
         """Writes a declaration, or a definition with its blocks."""
         type_ = op.function_type
         attrs = op.arg_attrs.data if op.arg_attrs is not None else ()
-        writer = FunctionWriter(self, lines)
+        writer = self.function_writer(lines)
         parameters: list[str] = []
         first = op.body.blocks.first
         for position, input_ in enumerate(type_.inputs):
@@ -193,6 +198,10 @@ class ModuleWriter:
         lines.append(text + (f" !dbg {writer.scope}" if writer.scope else "") + " {")
         writer.blocks(op)
         lines.append("}")
+
+    def function_writer(self, lines: list[str]) -> FunctionWriter:
+        """Returns the writer of one function, which adds to `lines`."""
+        return FunctionWriter(self, lines)
 
     def intrinsic(self, name: str, operands: Sequence[SSAValue], result: Attribute | None) -> str:
         """Returns the mangled name of an intrinsic, which is declared if it was not."""

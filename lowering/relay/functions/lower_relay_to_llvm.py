@@ -7,6 +7,9 @@ the kernels are LLVM functions, called with the addresses of their tensors.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -93,6 +96,9 @@ class LowerRelayToLLVM(ModulePass):
             preparation.take_from(functions[name])
         for name in reachable:
             RelayFunctionLowering(unit, name, functions[name]).run()
+        watched = _WATCHED.get()
+        if watched is not None:
+            watched |= unit.frames
         entries, ret_type = [_entry(functions[self.entry], self.entry, ENTRY)], functions[self.entry].ret_type
         prepare = preparation.function()
         if prepare is not None:
@@ -115,6 +121,20 @@ class LowerRelayToLLVM(ModulePass):
         known = op.attributes.get(MESSAGES)
         table = dict(known.data) if isinstance(known, DictionaryAttr) else {}
         op.attributes[MESSAGES] = DictionaryAttr({**table, **messages})
+
+
+_WATCHED: ContextVar[dict[str, Frame] | None] = ContextVar("watched frames", default=None)
+
+
+@contextmanager
+def watching_frames() -> Generator[dict[str, Frame]]:
+    """While inside, the frames of functions that are lowered are kept, by name."""
+    frames: dict[str, Frame] = {}
+    token = _WATCHED.set(frames)
+    try:
+        yield frames
+    finally:
+        _WATCHED.reset(token)
 
 
 def _reachable(functions: dict[str, relay.FuncOp], entry: str) -> list[str]:

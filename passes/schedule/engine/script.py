@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, cast
 
-from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects.schedule import Argument, ItemOp, Lambda, ListType, PrimitiveOp, Ref, ScriptOp, SliceOp, Splat
@@ -13,6 +15,7 @@ from ....support.diagnostics import MirError, error_at
 from ....support.text import counted
 from .errors import located
 from .index_maps import LambdaMap
+from .primitive import find
 from .random_variables import Handle
 from .schedule import Schedule
 
@@ -24,6 +27,21 @@ def run_script(script: ScriptOp, schedule: Schedule) -> None:
     a caret, and what would be legal. The calls before have been applied by then.
     """
     _Runner(script, schedule).run()
+
+
+Watch = Callable[[PrimitiveOp, ModuleOp], None]
+"""Sees a call that changed something, and the module after it."""
+_WATCH: ContextVar[Watch | None] = ContextVar("watch of scripts", default=None)
+
+
+@contextmanager
+def watching_calls(watch: Watch) -> Generator[None]:
+    """While inside, `watch` sees the module after each call of a script that may change it."""
+    token = _WATCH.set(watch)
+    try:
+        yield
+    finally:
+        _WATCH.reset(token)
 
 
 class _Runner:
@@ -68,6 +86,9 @@ class _Runner:
             raise located(error, self.place(op)) from None
         self.bind(op, cast("list[Any]", result) if isinstance(result, list) else [result])
         self.name(op)
+        watch, primitive = _WATCH.get(), find(op.SIGNATURE.name)
+        if watch is not None and primitive is not None and not primitive.only_looks:
+            watch(op, self.schedule.module)
 
     def argument(self, value: Argument) -> Any:
         """Returns an argument as the schedule takes it."""

@@ -1,0 +1,106 @@
+"""`mir-view`: writes a page for a browser that shows what compiling a program does, step by step."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from ..frontends.model_file import MODEL_FORMATS
+from ..support.diagnostics import Sources, render_all
+from .arguments import add_allow_extern, add_custom, add_shape, add_strict_math, whole_number
+from .command import command_parser, run_command
+from .errors import OK, UsageError
+from .modules import format_of, model_source, read_module
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    """Returns the options of `mir-view`."""
+    parser = command_parser(
+        "mir-view",
+        "Compile the entry of a .mir, .mlir, .onnx or .pt2 file and write a page that shows each step.",
+        "FILE -o PAGE.html",
+    )
+    parser.add_argument("file", metavar="FILE", help="the program to look into")
+    parser.add_argument("-o", "--output", required=True, metavar="PAGE.html", help="the page to write: one file")
+    parser.add_argument(
+        "-f",
+        "--frontend",
+        choices=("mir", "mlir", *MODEL_FORMATS),
+        help="the file's format, when its name does not tell",
+    )
+    parser.add_argument("--entry", metavar="NAME", help="the function to compile; by default the only one, or main")
+    parser.add_argument("-O", dest="opt_level", type=int, choices=range(4), default=3, help="optimization level (3)")
+    parser.add_argument("--mcpu", "-mcpu", metavar="CPU", help="the CPU to compile for; this machine's by default")
+    parser.add_argument(
+        "--threads", type=_positive, metavar="N", help="threads for parallel loops; all cores by default"
+    )
+    parser.add_argument(
+        "--caches",
+        default="",
+        metavar="SIZES",
+        help="sizes of the CPU's data caches, such as 32K,1M,16M, for schedules",
+    )
+    add_shape(parser)
+    add_custom(parser)
+    add_strict_math(parser)
+    add_allow_extern(parser)
+    return parser
+
+
+def _positive(text: str) -> int:
+    return whole_number(text, 1)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compiles and writes the page; returns the exit code."""
+    path = Path(args.output)
+    if path.is_dir():
+        raise UsageError(f"{path}: cannot be written: Is a directory")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: cannot be written: No such file or directory")
+    from ..lowering.externs import names_of
+    from ..lowering.pipeline import Options
+    from ..support.target import named
+    from .view.make_view import make_view
+    from .view.page import page
+
+    options = Options(
+        opt_level=args.opt_level,
+        cpu=args.mcpu,
+        threads=args.threads,
+        caches=args.caches,
+        allow_extern=names_of(args.allow_extern),
+        strict_math=args.strict_math,
+    )
+    named(args.mcpu or "", args.threads, args.caches)
+    text_format = format_of(args.file, args.frontend)
+    shapes: dict[str, tuple[int, ...]] = args.shape
+    if text_format in MODEL_FORMATS:
+        module, shapes = model_source(args.file, text_format, shapes, args.custom).parse(), {}
+    else:
+        module = read_module(args.file, args.frontend)
+    view = make_view(Path(args.file).name, module, args.entry, options, shapes)
+    sources = Sources.current()
+    if sources.warnings:
+        print(render_all(sources.warnings, sources), file=sys.stderr)
+    text = page(view)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+    steps = view.recording.steps
+    changed = 1 + sum(before.parts != after.parts for before, after in pairwise(steps))
+    print(f"{path}: {len(text) / 1e3:.0f} kB, {changed} of {len(steps)} steps change the program")
+    return OK
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs the command; returns the exit code: 0, 1 for diagnostics, 2 for a wrong command line."""
+    return run_command("mir-view", argument_parser, run, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+// Each kernel's arithmetic and bytes; where they were measured, its time against what the machine can do.
+
+const roofline = {
+  chosen: null,
+  draw(main) {
+    this.aside = el("div", { class: "aside", id: "details" });
+    this.drawing = el("div", { class: "drawing" });
+    main.append(el("div", { class: "columns" }, el("div", { class: "wide" }, this.drawing), this.aside));
+    this.paint();
+  },
+  paint() {
+    if (!data.kernels.length) return this.drawing.replaceChildren(el("p", { class: "hint" }, "The program has no kernels of known sizes."));
+    const measured = data.kernels.some((kernel) => kernel.seconds);
+    const whole = data.kernels.reduce((sum, kernel) => sum + (kernel.seconds || 0) * kernel.calls, 0);
+    const weight = (kernel) => (measured ? (kernel.seconds || 0) * kernel.calls : kernel.flops * kernel.calls + kernel.bytes * kernel.calls * 1e-6);
+    const sorted = [...data.kernels].sort((a, b) => weight(b) - weight(a));
+    const rows = sorted.map((kernel) => el("tr", { class: kernel.name === this.chosen ? "chosen" : null, "data-kernel": kernel.name, click: () => { this.chosen = kernel.name; this.paint(); } },
+      el("td", {}, kernel.name), el("td", {}, kernel.calls),
+      el("td", {}, kernel.seconds ? `${(kernel.seconds * 1e6).toFixed(1)} µs` : "–"),
+      el("td", {}, kernel.seconds ? `${((100 * kernel.seconds * kernel.calls) / whole).toFixed(1)} %` : "–"),
+      el("td", {}, amount(kernel.flops, "FLOP")), el("td", {}, amount(kernel.bytes, "B")),
+      el("td", {}, kernel.seconds ? (kernel.flops / kernel.seconds / 1e9).toFixed(1) : "–"),
+      el("td", {}, kernel.seconds ? (kernel.bytes / kernel.seconds / 1e9).toFixed(1) : "–")));
+    this.drawing.replaceChildren(this.plot(measured),
+      el("table", {}, el("thead", {}, el("tr", {}, ["kernel", "calls", "a call", "share", "FLOP a call", "bytes a call", "GFLOP/s", "GB/s"].map((head) => el("th", {}, head)))), el("tbody", {}, rows)));
+    this.details(measured);
+  },
+  plot(measured) {
+    const points = data.kernels.filter((kernel) => kernel.flops && kernel.bytes).map((kernel) => {
+      const intensity = kernel.flops / kernel.bytes;
+      const roof = data.limits ? Math.min(data.limits.gflops, data.limits.gbytes * intensity) : null;
+      return { kernel, intensity, rate: kernel.seconds ? kernel.flops / kernel.seconds / 1e9 : roof };
+    }).filter((point) => point.rate);
+    if (!points.length) return el("p", { class: "hint" }, measured ? "No kernel computes with numbers." : "Times were not measured: mir-view --run N measures them.");
+    const width = Math.max(560, this.drawing.clientWidth - 20), height = 300, left = 60, bottom = height - 34, top = 12, right = width - 16;
+    const log = Math.log10;
+    const xs = points.map((p) => log(p.intensity)), ys = points.map((p) => log(p.rate));
+    if (data.limits) { ys.push(log(data.limits.gflops)); xs.push(log(data.limits.gflops / data.limits.gbytes)); }
+    const x0 = Math.floor(Math.min(...xs)), x1 = Math.ceil(Math.max(...xs) + 0.2), y0 = Math.floor(Math.min(...ys)), y1 = Math.ceil(Math.max(...ys) + 0.1);
+    const x = (v) => left + ((log(v) - x0) / (x1 - x0)) * (right - left), y = (v) => bottom - ((log(v) - y0) / (y1 - y0)) * (bottom - top);
+    const drawn = [];
+    for (let k = x0; k <= x1; k++) drawn.push(svg("line", { class: "axis", x1: x(10 ** k), x2: x(10 ** k), y1: top, y2: bottom }), svg("text", { class: "small", x: x(10 ** k) - 8, y: bottom + 14 }, String(10 ** k)));
+    for (let k = y0; k <= y1; k++) drawn.push(svg("line", { class: "axis", x1: left, x2: right, y1: y(10 ** k), y2: y(10 ** k) }), svg("text", { class: "small", x: 6, y: y(10 ** k) + 4 }, String(10 ** k)));
+    if (data.limits) {
+      const { gflops, gbytes } = data.limits, ridge = Math.min(gflops / gbytes, 10 ** x1), low = Math.max(10 ** x0, 10 ** y0 / gbytes);
+      drawn.push(svg("path", { class: "roof", d: `M${x(low)} ${y(low * gbytes)}L${x(ridge)} ${y(ridge * gbytes)}L${x(10 ** x1)} ${y(Math.min(gflops, 10 ** x1 * gbytes))}` }),
+        svg("text", { class: "small", x: right - 260, y: y(gflops) - 6 }, `${gflops.toFixed(0)} GFLOP/s, ${gbytes.toFixed(1)} GB/s of this machine`));
+    }
+    for (const point of points) drawn.push(svg("circle", {
+      class: `dot${point.kernel.seconds ? "" : " hollow"}${point.kernel.name === this.chosen ? " chosen" : ""}`, cx: x(point.intensity), cy: y(point.rate), r: 5,
+      click: () => { this.chosen = point.kernel.name; this.paint(); } }, svg("title", {}, point.kernel.name)));
+    drawn.push(svg("text", { class: "small", x: (left + right) / 2 - 60, y: height - 4 }, "FLOP a byte"), svg("text", { class: "small", x: left + 4, y: top + 10 }, "GFLOP/s"));
+    return svg("svg", { width, height, id: "roofline" }, drawn);
+  },
+  details(measured) {
+    const kernel = data.kernels.find((each) => each.name === this.chosen);
+    if (!kernel) return this.aside.replaceChildren(el("h2", {}, "Click a kernel"), el("p", { class: "hint" },
+      measured ? "The slowest is first. Its source lines and why it is not one with its neighbours are shown here." : "Sorted by arithmetic: times are measured by mir-view --run N."));
+    choose(kernel.set);
+    const why = data.graphs.flatMap((graph) => graph.boxes.filter((box) => box.kernel === kernel.name).flatMap((box) => neighbours(graph, box)));
+    const boxes = data.graphs.flatMap((graph, at) => graph.boxes.filter((box) => box.kernel === kernel.name).map((box) => [at, box]));
+    this.aside.replaceChildren(el("h2", {}, kernel.name), kernelLine(kernel.name), ...sourceLines(kernel.set),
+      el("p", {}, boxes.map(([at, box], k) => [k ? ", " : "", link(k ? `call ${k + 1}` : "in the graph", () => { state.graph = at; graphs.chosen = box; show("graph"); })])),
+      ...why, ...trailList());
+  },
+};
+tabs.set("roofline", { title: "Roofline", draw: (main) => roofline.draw(main) });

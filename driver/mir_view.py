@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..frontends.model_file import MODEL_FORMATS
 from ..support.diagnostics import Sources, render_all
@@ -14,6 +16,13 @@ from .arguments import add_allow_extern, add_custom, add_shape, add_strict_math,
 from .command import command_parser, run_command
 from .errors import OK, UsageError
 from .modules import format_of, model_source, read_module
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from ..lowering.driver.loading.profile import Profile
+    from ..lowering.options import Options
+    from ..passes.relay.functional.bind_shapes import Shapes
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -42,6 +51,19 @@ def argument_parser() -> argparse.ArgumentParser:
         default="",
         metavar="SIZES",
         help="sizes of the CPU's data caches, such as 32K,1M,16M, for schedules",
+    )
+    parser.add_argument(
+        "--run",
+        type=_positive,
+        metavar="N",
+        help="call the program N times with random arguments, to show the time of each kernel",
+    )
+    parser.add_argument(
+        "--size",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="with --run, the value of a symbolic size, or of an open dimension by parameter and axis: x.0=3",
     )
     add_shape(parser)
     add_custom(parser)
@@ -82,7 +104,10 @@ def run(args: argparse.Namespace) -> int:
         module, shapes = model_source(args.file, text_format, shapes, args.custom).parse(), {}
     else:
         module = read_module(args.file, args.frontend)
-    view = make_view(Path(args.file).name, module, args.entry, options, shapes)
+    if args.size and args.run is None:
+        raise UsageError("--size: sizes are those of the arguments that --run N draws")
+    profile = None if args.run is None else _profile(args, module.clone(), options, shapes)
+    view = make_view(Path(args.file).name, module, args.entry, options, shapes, profile)
     sources = Sources.current()
     if sources.warnings:
         print(render_all(sources.warnings, sources), file=sys.stderr)
@@ -95,6 +120,20 @@ def run(args: argparse.Namespace) -> int:
     changed = 1 + sum(before.parts != after.parts for before, after in pairwise(steps))
     print(f"{path}: {len(text) / 1e3:.0f} kB, {changed} of {len(steps)} steps change the program")
     return OK
+
+
+def _profile(args: argparse.Namespace, module: ModuleOp, options: Options, shapes: Shapes) -> Profile:
+    """Runs a program, whose module is used up, and returns the times of its kernels."""
+    from ..lowering.driver.compile import compile_source
+    from . import run_inputs
+
+    profiled = replace(options, profile=True)
+    # What is watched is not taken from the cache, where kernels are called by what they hold: they keep their names.
+    watch = (lambda step, module: None,)
+    executable = compile_source(module, "cpu", args.entry, profiled, watch, shapes=shapes, specialize=False)
+    parameters = run_inputs.named(executable.params)
+    sizes = run_inputs.bind_sizes(parameters, {}, run_inputs.read_sizes(args.size, parameters))
+    return executable.profile_run(run_inputs.draw(parameters, sizes, 0), calls=args.run)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

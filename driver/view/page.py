@@ -20,10 +20,11 @@ from typing import Any
 from xdsl.ir import Operation
 
 from ...dialects import relay
+from ...lowering.driver.machine_limits import MachineLimits
 from ...passes.pass_info import explanation
 from ...passes.relay.fusion.fuse_ops import FuseOps, name_of
 from ...support.diagnostics import Diagnostic, Sources
-from .cost import Cost
+from .cost import Kernel
 from .graph import Box, Graph
 from .layout import place
 from .memory import FrameView
@@ -36,14 +37,6 @@ SCRIPTS = ("core", "steps", "graph", "memory", "roofline", "search", "start")
 """The files of the script, in order."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """Holds the most that the machine can do."""
-
-    gflops: float
-    gbytes: float
-
-
 @dataclass
 class View:
     """All that a page shows."""
@@ -53,8 +46,8 @@ class View:
     sources: Sources
     graphs: list[Graph] = field(default_factory=list[Graph])
     frames: list[FrameView] = field(default_factory=list[FrameView])
-    kernels: list[Cost] = field(default_factory=list[Cost])
-    limits: Limits | None = None
+    kernels: list[Kernel] = field(default_factory=list[Kernel])
+    limits: MachineLimits | None = None
 
 
 def page(view: View) -> str:
@@ -116,13 +109,14 @@ def _remark(remark: Diagnostic, tables: Tables) -> list[Any]:
     return [remark.message, tables.set_at(remark.location), notes]
 
 
-def _kernel(kernel: Cost, tables: Tables) -> dict[str, Any]:
+def _kernel(kernel: Kernel, tables: Tables) -> dict[str, Any]:
     return {
         "name": kernel.name,
         "calls": kernel.calls,
         "flops": kernel.flops,
         "bytes": kernel.bytes,
         "seconds": kernel.seconds,
+        "rule": kernel.rule,
         "set": tables.set_of(kernel.ops),
     }
 

@@ -20,7 +20,7 @@ from ...lowering.driver.lowered_unit import LoweredUnit, unit_passes
 from ...lowering.driver.reachable import apply_ready_schedules, only_reachable
 from ...lowering.driver.source import check_functions
 from ...lowering.driver.units import STUB, Unit
-from ...lowering.pipeline import Options, target_of
+from ...lowering.pipeline import Options, kernel_passes, target_of
 from ...passes.pass_info import EXPLAINED, explanation
 from ...passes.registry import PASSES
 from ...passes.relay.functional.bind_shapes import Shapes, bind_shapes
@@ -142,11 +142,15 @@ class _Lowering:
                 watch(module)
             recording.add(step.name, [*recording.parts_of(module), *kernels])
 
-        def apart(units: Sequence[Unit]) -> None:
-            self.program = recording.parts_of(module)
-            kernels.extend(self._lower_apart(units, module))
+        def lower_kernels(units: Sequence[Unit] | None) -> None:
+            if units is None:
+                passes.run(kernel_passes(options), module)
+            else:
+                self.program = recording.parts_of(module)
+                kernels.extend(self._lower_apart(units, module))
 
-        lower(module, options, Passes([saw]), apart)
+        passes = Passes([saw])
+        lower(module, options, passes, lower_kernels)
         allowed = {*options.allow_extern, *self.declared}
         parts = [*self.units, (f"@{recording.entry}", module)]
         texts = [llvm_ir(name, each, allowed) for name, each in parts]
@@ -187,10 +191,4 @@ class _Lowering:
             self.declared.update(op.sym_name.data for op in lowered.declarations)
         for name, parts in zip(names, texts, strict=True):
             recording.add(name, [*self.program, *parts])
-        for watch in recording.watches.get(JOINED, ()):
-            watch(program)
         return texts[-1]
-
-
-JOINED = "join"
-"""The watched moment at which kernels are lowered and the program that calls them is not."""

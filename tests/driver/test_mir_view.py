@@ -125,6 +125,25 @@ def test_graph(net: dict[str, Any]):
     assert all(not e["reasons"] for e in graph["edges"] if boxes[e["source"]]["kind"] == "param")
 
 
+def test_times(mir_view: Callable[..., Any], tmp_path: Path):
+    """`--run` measures each kernel; open dimensions take the sizes that are given."""
+    (tmp_path / "open.mir").write_text(
+        "def @main(%x: Tensor[(?, 8), float32], %w: Tensor[(4, 8), float32]) { nn.softmax(nn.dense(%x, %w)) }"
+    )
+    ran = mir_view(tmp_path / "open.mir", "-o", tmp_path / "page.html", "--run", "3", "--size", "x.0=5")
+    assert ran.code == 0, ran.err
+    data = data_of(tmp_path / "page.html")
+    assert data["limits"]["gflops"] > 0 and data["limits"]["gbytes"] > 0
+    kernels = {kernel["name"]: kernel for kernel in data["kernels"]}
+    assert set(kernels) == {"fused_nn_dense", "fused_nn_softmax"}
+    assert all(kernel["seconds"] > 0 and kernel["calls"] == 1 for kernel in kernels.values())
+    assert kernels["fused_nn_dense"]["flops"] == 2 * 5 * 8 * 4
+    ran = mir_view(tmp_path / "open.mir", "-o", tmp_path / "page.html", "--size", "x.0=5")
+    assert ran.code == 2 and "--size: sizes are those of the arguments that --run N draws" in ran.err
+    ran = mir_view(tmp_path / "open.mir", "-o", tmp_path / "page.html", "--run", "0")
+    assert ran.code == 2 and "'0' is not a whole number from 1 on" in ran.err
+
+
 def test_kernels(net: dict[str, Any]):
     kernels = {kernel["name"]: kernel for kernel in net["kernels"]}
     conv = kernels["fused_nn_conv2d_nn_relu"]
@@ -170,6 +189,9 @@ def test_schedule_script(mir_view: Callable[..., Any], tmp_path: Path):
     calls = [(name, summary) for name, summary, _ in data["steps"] if name.startswith("sch.")]
     assert calls == [("sch.split", "i0, i1 = sch.split(i, [None, 8])"), ("sch.vectorize", "sch.vectorize(i1)")]
     assert any("for i_0, i_1 in T.grid(8, 8)" in text for text, _ in lines_of(data, "sch.split"))
+    # The multiplication is followed through its vectors to instructions.
+    for step in ("vectorize-loop", "lower-tir-to-scf", "LLVM IR", "assembly"):
+        assert any(6 in places and "mul" in text.replace("*", "mul") for text, places in lines_of(data, step)), step
     assert data["graphs"] == [] and data["memory"] == []
     (kernel,) = data["kernels"]
     assert (kernel["name"], kernel["flops"], kernel["bytes"]) == ("scale", 64, 2 * 64 * 4)

@@ -50,7 +50,7 @@ const graphs = {
     this.aside.replaceChildren(el("h2", {}, chosen.title), el("p", { class: "code" }, chosen.type),
       ...(chosen.kernel ? [kernelLine(chosen.kernel)] : []),
       el("ul", {}, chosen.ops.map(([name, set]) => el("li", {}, name, set ? [" ", link(placeText(data.sets[set][0]), () => { choose(set); show("steps"); steps.showSource(); })] : null))),
-      ...neighbours(graph, chosen), ...trailList());
+      ...neighbours([[graph, chosen]]), ...trailList());
   },
   edgeDetails(graph, edge) {
     const from = graph.boxes[edge.source], to = graph.boxes[edge.target];
@@ -70,11 +70,14 @@ function kernelLine(kernel) {
     data.kernels.some((each) => each.name === kernel) ? [", ", link("its figures", () => { roofline.chosen = kernel; show("roofline"); })] : null);
 }
 
-// What is told of the lines between a box and those around it.
-function neighbours(graph, box) {
-  const at = graph.boxes.indexOf(box);
-  const edges = graph.edges.filter((edge) => (edge.source === at || edge.target === at) && edge.reasons.length);
-  if (!edges.length) return [];
-  return [el("h2", {}, "Why it is not one kernel with its neighbours"), ...edges.flatMap((edge) => reasonList(edge.reasons))];
+// What is said of the lines between boxes, each with its graph, and those around them.
+function neighbours(boxes) {
+  const said = new Map();
+  for (const [graph, box] of boxes) {
+    const at = graph.boxes.indexOf(box);
+    for (const edge of graph.edges)
+      if (edge.source === at || edge.target === at) for (const reason of edge.reasons) said.set(JSON.stringify(reason), reason);
+  }
+  return said.size ? [el("h2", {}, "Why it is not one kernel with its neighbours"), ...reasonList([...said.values()])] : [];
 }
 tabs.set("graph", { title: "Graph", draw: (main) => graphs.draw(main) });

@@ -93,7 +93,7 @@ const steps = {
       : el("span", { class: "same", title: `${each.name} changed nothing` }, each.name)));
     const names = [...new Set(step.parts.map((part) => data.parts[part].name))];
     if (this.only && !names.includes(this.only)) names.push(this.only);
-    this.filter.replaceChildren(el("option", { value: "" }, `all ${names.length} functions`),
+    this.filter.replaceChildren(el("option", { value: "" }, names.length === 1 ? "all functions" : `all ${names.length} functions`),
       ...names.map((name) => el("option", { value: name, selected: name === this.only }, name)));
     const before = new Set();
     if (state.step) for (const part of data.shown[state.step - 1].parts) for (const line of data.parts[part].lines) before.add(line);

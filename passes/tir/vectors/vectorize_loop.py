@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import IntegerAttr, StringAttr
+from xdsl.dialects.builtin import IntegerAttr, LocationAttr, StringAttr, UnknownLoc
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
 from ....dialects import tir
@@ -73,9 +73,11 @@ class _Vectorizer(LoopLanes):
 
     def block(self, ops: Iterable[Operation], builder: PlacedBuilder) -> None:
         """Rebuilds statements in order; pure ops wait until their values are asked for."""
+        around = builder.location
         for op in ops:
             if not _STATEMENTS[type(op)]:
                 continue
+            builder.location = _place(op, around)
             match op:
                 case tir.StoreOp():
                     self.store(op, builder)
@@ -354,7 +356,15 @@ class _Vectorizer(LoopLanes):
         return new
 
     def rebuild(self, op: Operation, builder: PlacedBuilder) -> SSAValue:
-        """Rebuilds one pure op over vectors."""
+        """Rebuilds one pure op over vectors, which keeps its location."""
+        around = builder.location
+        builder.location = _place(op, around)
+        rebuilt = self.in_vectors(op, builder)
+        builder.location = around
+        return rebuilt
+
+    def in_vectors(self, op: Operation, builder: PlacedBuilder) -> SSAValue:
+        """Returns the value of a pure op over vectors."""
         if _SPECIAL[type(op)] or op.regions:
             match op:
                 case tir.IfThenElseOp():
@@ -477,6 +487,11 @@ def vectorize(loop: tir.ForOp) -> bool:
     move_before(holder.ops, loop)
     erase_op(loop)
     return True
+
+
+def _place(op: Operation, around: LocationAttr) -> LocationAttr:
+    """Returns the location of what an op becomes: its own, or `around` where it has none."""
+    return around if isinstance(op.location, UnknownLoc) else op.location
 
 
 def _is_ordered(loop: tir.ForOp, ops: list[Operation]) -> bool:

@@ -24,7 +24,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute
 
-from .diagnostics import Sources, file_loc, place_of_node, source_position
+from .diagnostics import Sources, file_loc, source_position
 
 MOST_PLACES = 16
 """An op that replaces more keeps the first ones: otherwise a chain of ops that collapses into one, step by step, costs the square
@@ -57,14 +57,7 @@ def places_of(location: LocationAttr) -> list[str]:
 
     `net.mir:3:7`, or `net.onnx: node 'Conv_12'`
     """
-    parts = location.locations if isinstance(location, FusedLoc) else None
-    places: dict[str, None] = {}
-    for part in parts.data if isinstance(parts, ArrayAttr) else (location,):
-        position = source_position(part)
-        place = place_of_node(part) or (None if position is None else ":".join(map(str, position)))
-        if place is not None:
-            places[place] = None
-    return list(places)
+    return list(dict.fromkeys(map(str, all_places(location))))
 
 
 # Strings and comments are skipped as a whole.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from ...dialects import relay, te, tir
@@ -14,7 +14,7 @@ from ...lowering.driver.loading.profile import Profile
 from ...lowering.driver.profile_facts import KernelWork
 from ...lowering.mangle_symbols import linked_name
 from ...lowering.options import Options
-from ...lowering.tir.signature import Size
+from ...lowering.tir.signature import SHAPE, Size
 from ...support.walk import walk_ops
 
 
@@ -38,6 +38,12 @@ def kernels_of(module: ModuleOp, options: Options) -> list[Kernel]:
     for op in walk_ops(module):
         if isinstance(op, relay.CallTirOp):
             calls.setdefault(op.callee.root_reference.data, []).append(op)
+    for op in module.ops:
+        # A kernel that takes another's place at large sizes.
+        shape = op.attrs.data.get(SHAPE) if isinstance(op, te.FuncOp) else None
+        variant = shape.data.get("variant") if isinstance(shape, DictionaryAttr) else None
+        if isinstance(op, te.FuncOp) and isinstance(variant, StringAttr) and op.sym_name.data in calls:
+            calls[variant.data] = calls[op.sym_name.data]
     if not any(isinstance(op, relay.FuncOp) for op in module.ops):
         functions = [op for op in module.ops if isinstance(op, tir.PrimFuncOp | te.FuncOp)]
         calls = {op.sym_name.data: [op] for op in functions}
@@ -60,8 +66,8 @@ def add_times(kernels: Iterable[Kernel], profile: Profile) -> None:
     rows = {row.symbol: row for row in profile.rows if row.symbol and row.calls}
     for kernel in kernels:
         row = rows.get(linked_name(kernel.name))
+        kernel.calls = 0 if row is None else row.calls
         if row is not None:
-            kernel.calls = row.calls
             kernel.seconds = row.seconds / row.calls
             kernel.flops = None if row.flops is None else row.flops / row.calls
             kernel.bytes = None if row.bytes is None else row.bytes / row.calls

@@ -19,6 +19,7 @@ from .modules import format_of, model_source, read_module
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.passes import ModulePass
 
     from ..lowering.driver.loading.profile import Profile
     from ..lowering.options import Options
@@ -129,11 +130,14 @@ def _profile(args: argparse.Namespace, module: ModuleOp, options: Options, shape
 
     profiled = replace(options, profile=True)
     # What is watched is not taken from the cache, where kernels are called by what they hold: they keep their names.
-    watch = (lambda step, module: None,)
-    executable = compile_source(module, "cpu", args.entry, profiled, watch, shapes=shapes, specialize=False)
+    executable = compile_source(module, "cpu", args.entry, profiled, (_watch,), shapes=shapes, specialize=False)
     parameters = run_inputs.named(executable.params)
     sizes = run_inputs.bind_sizes(parameters, {}, run_inputs.read_sizes(args.size, parameters))
     return executable.profile_run(run_inputs.draw(parameters, sizes, 0), calls=args.run)
+
+
+def _watch(step: ModulePass, module: ModuleOp) -> None:
+    """Sees a pass, and does nothing."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -123,7 +123,7 @@ def sizes_of(type_: Attribute) -> list[int]:
 
 
 def flops_of(function: tir.PrimFuncOp) -> int:
-    """Returns the operations of a function, as profiles count them; 0 where data or sizes decide."""
+    """Returns the operations of a function, as profiles count them; 0 where sizes or data decide."""
     work = estimate_flops(function)
     return 0 if work is None else sum(terms.get((), 0) for terms in work.operations.values())
 

@@ -3,7 +3,7 @@
     npm install onnxruntime-web
     python -m mirstack.benchmarks.web [--node-modules node_modules] [--calls 25]
 
-builds MobileNet and ResNet-18 as modules and as ONNX files, calls both in turns on one thread, and prints for each
+builds MobileNet and ResNet-18 as modules and as ONNX files, calls them alternately on one thread, and prints for each
 
     program       code kB    theirs ms    ours ms    ratio    difference
 

@@ -55,8 +55,8 @@ def apply_later() -> None:
     """Replaces `dataclasses._create_fn`."""
     if sys.version_info < (3, 13):
         # Private to Python's library, which has no public way.
-        members = vars(dataclasses)
-        members["_create_fn"] = create_later(members["_create_fn"])
+        module: Any = dataclasses
+        module._create_fn = create_later(module._create_fn)
 
 
 PATCH = Patch(

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.resources import files
 from itertools import accumulate
 
 import numpy as np
@@ -151,7 +152,7 @@ class Library:
     def _weights(self) -> str:
         lines: list[str] = []
         if self.external:
-            text = _LOAD.replace("NAME", self.name).replace("LENGTH", str(len(self.weights.data)))
+            text = _text("load_weights.ll").replace("NAME", self.name).replace("LENGTH", str(len(self.weights.data)))
             lines.append(text.replace("CHECKSUM", str(checksum(self.weights.data))))
             lines.append("define internal void @place(ptr %memory) nounwind {")
             lines += [f"  call void @place.{number}(ptr %memory)" for number in range(len(self.levels))]
@@ -164,7 +165,7 @@ class Library:
                 listed = ", ".join(f"i64 {place}" for place in places)
                 lines.append(f"@places.{number} = internal constant [{len(places)} x i64] [{listed}]")
                 lines.append(f"@constants.{number} = internal global [{max(len(places), 1)} x ptr] zeroinitializer")
-                lines.append(_PLACE.replace("LEVEL", str(number)).replace("COUNT", str(len(places))))
+                lines.append(_text("place_weights.ll").replace("LEVEL", str(number)).replace("COUNT", str(len(places))))
             else:
                 listed = ", ".join(self._entry(f"getelementptr (i8, ptr @weights, i64 {place})") for place in places)
                 kind = f"[{max(len(places), 1)} x {self.entry_type}]"
@@ -207,7 +208,7 @@ class Library:
         most = max(words, *(1 + len(level.program.prepared) for level in self.levels))
         start = align(TABLE + WORD * most)
         lines = self._select("%constants", "ptr", [f"@constants.{k}" for k in range(len(self.levels))])
-        text = _CONTEXTS.replace("START", str(start)).replace("TABLE", str(TABLE))
+        text = _text("contexts.ll").replace("START", str(start)).replace("TABLE", str(TABLE))
         for name, place in _PLACES.items():
             text = text.replace(f"<{name}>", str(place))
         arenas = self._select("%arena", "i64", [str(level.program.arena) for level in self.levels])
@@ -267,7 +268,12 @@ class Library:
         begin = ""
         if self.is_parallel:
             begin = f"  call void @mirstack_reset()\n  call void @mirstack_set_spins(i32 {SPINS})\n"
-        ready = _READY.replace("  BEGIN\n", begin).replace("  CALLS", "\n".join(calls)).replace("MADE", made)
+        ready = (
+            _text("preparation.ll")
+            .replace("  BEGIN\n", begin)
+            .replace("  CALLS", "\n".join(calls))
+            .replace("MADE", made)
+        )
         ready = ready.replace("PROCESSOR", str(Status.PROCESSOR.value)).replace("MEMORY", str(Status.MEMORY.value))
         return "\n".join(lines) + ready.replace("  CHECK\n", _LOADED if self.external else "")
 
@@ -409,7 +415,8 @@ class Library:
 
     def _threads(self) -> str:
         return (
-            _THREADS.replace("NAME", self.name)
+            _text("threads.ll")
+            .replace("NAME", self.name)
             .replace("MOST", str(self.threads))
             .replace("READY_CHECK", _THREADS_READY)
             .replace("GENERIC", _GENERIC)
@@ -478,139 +485,6 @@ _PLACES = {
     "MOST_ARENA": MOST_ARENA, "ALIGNMENT": ALIGNMENT,
 }  # fmt: skip
 
-_CONTEXTS = """
-@idle = internal global ptr null                   ; contexts that no call uses, each with the next one
-
-; Memory of a call of a level, with an arena of so many bytes; null where there is none.
-define internal ptr @new_context(i32 %level, i64 %arena) nounwind {
-  %all = add i64 %arena, START
-  %part = add i64 %all, 63
-  %whole = and i64 %part, -64
-  %context = call ptr @aligned_alloc(i64 <ALIGNMENT>, i64 %whole)
-  %none = icmp eq ptr %context, null
-  br i1 %none, label %out, label %fill
-out:
-  ret ptr null
-fill:
-  call void @llvm.memset.p0.i64(ptr %context, i8 0, i64 START, i1 false)
-  SELECT_CONSTANTS
-  %prepared = call ptr @prepared_of(i32 %level)
-  %top = getelementptr i8, ptr %context, i64 START
-  %end = getelementptr i8, ptr %top, i64 %arena
-  %to.top = getelementptr i8, ptr %context, i64 <TOP>
-  store ptr %top, ptr %to.top
-  %to.end = getelementptr i8, ptr %context, i64 <END>
-  store ptr %end, ptr %to.end
-  %to.constants = getelementptr i8, ptr %context, i64 <CONSTANTS>
-  store ptr %constants, ptr %to.constants
-  %to.prepared = getelementptr i8, ptr %context, i64 <PREPARED>
-  store ptr %prepared, ptr %to.prepared
-  %to.arena = getelementptr i8, ptr %context, i64 <ARENA>
-  store i64 %arena, ptr %to.arena
-  %table = getelementptr i8, ptr %context, i64 TABLE
-  store ptr %context, ptr %table
-  ret ptr %context
-}
-
-; A context that no call uses, or a new one. The caller holds the lock.
-define internal ptr @take_context(i32 %level) nounwind {
-  %found = load ptr, ptr @idle
-  %none = icmp eq ptr %found, null
-  br i1 %none, label %new, label %take
-take:
-  %to.next = getelementptr i8, ptr %found, i64 <NEXT>
-  %next = load ptr, ptr %to.next
-  store ptr %next, ptr @idle
-  ret ptr %found
-new:
-  SELECT_ARENA
-  %context = call ptr @new_context(i32 %level, i64 %arena)
-  ret ptr %context
-}
-
-; Ends a call: keeps its context for the next one, with a larger arena where it took more memory than there was.
-define internal void @end(ptr %used, i32 %level) nounwind {
-entry:
-  %to.grown = getelementptr i8, ptr %used, i64 <GROWN>
-  %grown = load i64, ptr %to.grown
-  %to.arena = getelementptr i8, ptr %used, i64 <ARENA>
-  %arena = load i64, ptr %to.arena
-  %wanted = add i64 %arena, %grown
-  %some = icmp ne i64 %grown, 0
-  %fits = icmp ule i64 %wanted, <MOST_ARENA>
-  %grows = and i1 %some, %fits
-  store i64 0, ptr %to.grown
-  br i1 %grows, label %larger, label %keep
-larger:
-  %made = call ptr @new_context(i32 %level, i64 %wanted)
-  %none = icmp eq ptr %made, null
-  br i1 %none, label %keep, label %change
-change:
-  call void @free(ptr %used)
-  br label %keep
-keep:
-  %context = phi ptr [ %used, %entry ], [ %used, %larger ], [ %made, %change ]
-  %to.next = getelementptr i8, ptr %context, i64 <NEXT>
-  call i32 @pthread_mutex_lock(ptr @lock)
-  %first = load ptr, ptr @idle
-  store ptr %first, ptr %to.next
-  store ptr %context, ptr @idle
-  call i32 @pthread_mutex_unlock(ptr @lock)
-  ret void
-}
-"""
-
-_READY = """
-; PTHREAD_MUTEX_INITIALIZER of Linux's C libraries.
-@lock = internal global [128 x i8] zeroinitializer, align 64
-@is_ready = internal global i1 false
-@outcome = internal global i32 0
-
-; Finds the code for this processor and computes what it needs of the weights, once; returns a status. The caller holds the lock.
-define internal i32 @ready() nounwind {
-entry:
-  CHECK
-  %done = load i1, ptr @is_ready
-  br i1 %done, label %known, label %work
-known:
-  %outcome = load i32, ptr @outcome
-  ret i32 %outcome
-work:
-  BEGIN
-  %level = call i32 @level()
-  store i32 %level, ptr @chosen
-  CALLS
-keep:
-  %status = phi i32 MADE[ PROCESSOR, %unknown ]
-  store i32 %status, ptr @outcome
-  store i1 true, ptr @is_ready
-  ret i32 %status
-}
-
-; Begins a call: returns a status, the number of the code for this processor, and a context.
-define internal { i32, i32, ptr } @begin() nounwind {
-entry:
-  call i32 @pthread_mutex_lock(ptr @lock)
-  %status = call i32 @ready()
-  %good = icmp eq i32 %status, 0
-  br i1 %good, label %take, label %out
-take:
-  %level = load i32, ptr @chosen
-  %context = call ptr @take_context(i32 %level)
-  %none = icmp eq ptr %context, null
-  %memory = select i1 %none, i32 MEMORY, i32 0
-  br label %out
-out:
-  %code = phi i32 [ %status, %entry ], [ %memory, %take ]
-  %which = phi i32 [ -1, %entry ], [ %level, %take ]
-  %found = phi ptr [ null, %entry ], [ %context, %take ]
-  call i32 @pthread_mutex_unlock(ptr @lock)
-  %one = insertvalue { i32, i32, ptr } undef, i32 %code, 0
-  %two = insertvalue { i32, i32, ptr } %one, i32 %which, 1
-  %three = insertvalue { i32, i32, ptr } %two, ptr %found, 2
-  ret { i32, i32, ptr } %three
-}
-"""
 
 _LOADED = """  %loaded = load i1, ptr @loaded
   br i1 %loaded, label %whole, label %unloaded
@@ -619,106 +493,6 @@ unloaded:
 whole:
 """
 
-_LOAD = """
-@loaded = internal global i1 false
-
-; Maps the file of weights; returns a status.
-define i32 @NAME_load(ptr %path) nounwind {
-  call i32 @pthread_mutex_lock(ptr @lock)
-  %status = call i32 @load(ptr %path)
-  call i32 @pthread_mutex_unlock(ptr @lock)
-  ret i32 %status
-}
-
-define internal i32 @load(ptr %path) nounwind {
-entry:
-  %none = icmp eq ptr %path, null
-  br i1 %none, label %bad, label %look
-look:
-  %again = load i1, ptr @loaded
-  br i1 %again, label %good, label %opened
-opened:
-  %file = call i32 (ptr, i32, ...) @open(ptr %path, i32 0)
-  %absent = icmp slt i32 %file, 0
-  br i1 %absent, label %bad, label %measure
-measure:
-  %end = call i64 @lseek(i32 %file, i64 0, i32 2)
-  %right = icmp eq i64 %end, LENGTH
-  br i1 %right, label %map, label %shut
-map:
-  %memory = call ptr @mmap(ptr null, i64 LENGTH, i32 1, i32 2, i32 %file, i64 0)
-  %address = ptrtoint ptr %memory to i64
-  %failed = icmp eq i64 %address, -1
-  br i1 %failed, label %shut, label %check
-check:
-  %sum = call i64 @checksum(ptr %memory)
-  %same = icmp eq i64 %sum, CHECKSUM
-  br i1 %same, label %keep, label %unmap
-unmap:
-  call i32 @munmap(ptr %memory, i64 LENGTH)
-  br label %shut
-shut:
-  call i32 @close(i32 %file)
-  br label %bad
-keep:
-  call i32 @close(i32 %file)
-  call void @place(ptr %memory)
-  store i1 true, ptr @loaded
-  br label %good
-good:
-  ret i32 0
-bad:
-  ret i32 -5
-}
-
-define internal i64 @checksum(ptr %memory) nounwind {
-entry:
-  br label %next
-next:
-  %at = phi i64 [ 0, %entry ], [ %following, %next ]
-  %sum = phi i64 [ -3750763034362895579, %entry ], [ %mixed, %next ]
-  %from = getelementptr i8, ptr %memory, i64 %at
-  %word = load i64, ptr %from, align 8
-  %changed = xor i64 %sum, %word
-  %mixed = mul i64 %changed, 1099511628211
-  %following = add i64 %at, 8
-  %more = icmp ult i64 %following, LENGTH
-  br i1 %more, label %next, label %done
-done:
-  ret i64 %mixed
-}
-"""
-
-_PLACE = """
-define internal void @place.LEVEL(ptr %memory) nounwind {
-entry:
-  br label %next
-next:
-  %number = phi i64 [ 0, %entry ], [ %following, %one ]
-  %more = icmp ult i64 %number, COUNT
-  br i1 %more, label %one, label %done
-one:
-  %from = getelementptr i64, ptr @places.LEVEL, i64 %number
-  %offset = load i64, ptr %from
-  %address = getelementptr i8, ptr %memory, i64 %offset
-  %to = getelementptr ptr, ptr @constants.LEVEL, i64 %number
-  store ptr %address, ptr %to
-  %following = add i64 %number, 1
-  br label %next
-done:
-  ret void
-}
-"""
-
-_THREADS = """
-; Parallel loops use up to %count threads from now on, the calling one among them; at most those that the library was built for.
-define i32 @NAME_threads(i32 %count) GENERIC {
-  %few = call i32 @llvm.smin.i32(i32 %count, i32 MOST)
-  READY_CHECK
-}
-
-@llvm.global_dtors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 65535, ptr @mirstack_shutdown, ptr null }]
-"""
 
 _THREADS_READY = """call i32 @pthread_mutex_lock(ptr @lock)
   %ready = call i32 @ready()
@@ -733,6 +507,11 @@ set:
 
 
 # Texts
+
+
+def _text(name: str) -> str:
+    """Returns a text of LLVM IR beside this file."""
+    return f"\n{files(__package__ or '').joinpath(name).read_text(encoding='utf-8')}"
 
 
 def checksum(data: bytes) -> int:

@@ -95,8 +95,8 @@ class Executable(ABC):
     ) -> list[Path]:
         """Compiles the program to a file, by its ending; returns the files that were written.
 
-        `net.mirpkg` is a package (`Executable.load`), `net.so` a shared library with `net.h`, its header for C, `net.o` an object file with
-        a header, `net.ll` and `net.s` LLVM IR and assembly. `cpus` are LLVM's names of the processors to compile for, this one by default;
+        .mirpkg is a package (`Executable.load`), .so a shared library with a header for C, .o an object file with a header, .ll and .s LLVM
+        IR and assembly, .wasm a module of WebAssembly with JavaScript, .html a page with it. `cpus` are LLVM's names of the processors to compile for, this one by default;
         packages and shared libraries hold code for each of them, and choose where they run. `weights` is a file for a library's weights.
         Its source must be what it was when the program was compiled. Raises MirError for what cannot be compiled or written.
         """

@@ -1,0 +1,67 @@
+@loaded = internal global i1 false
+
+; Maps the file of weights; returns a status.
+define i32 @NAME_load(ptr %path) nounwind {
+  call i32 @pthread_mutex_lock(ptr @lock)
+  %status = call i32 @load(ptr %path)
+  call i32 @pthread_mutex_unlock(ptr @lock)
+  ret i32 %status
+}
+
+define internal i32 @load(ptr %path) nounwind {
+entry:
+  %none = icmp eq ptr %path, null
+  br i1 %none, label %bad, label %look
+look:
+  %again = load i1, ptr @loaded
+  br i1 %again, label %good, label %opened
+opened:
+  %file = call i32 (ptr, i32, ...) @open(ptr %path, i32 0)
+  %absent = icmp slt i32 %file, 0
+  br i1 %absent, label %bad, label %measure
+measure:
+  %end = call i64 @lseek(i32 %file, i64 0, i32 2)
+  %right = icmp eq i64 %end, LENGTH
+  br i1 %right, label %map, label %shut
+map:
+  %memory = call ptr @mmap(ptr null, i64 LENGTH, i32 1, i32 2, i32 %file, i64 0)
+  %address = ptrtoint ptr %memory to i64
+  %failed = icmp eq i64 %address, -1
+  br i1 %failed, label %shut, label %check
+check:
+  %sum = call i64 @checksum(ptr %memory)
+  %same = icmp eq i64 %sum, CHECKSUM
+  br i1 %same, label %keep, label %unmap
+unmap:
+  call i32 @munmap(ptr %memory, i64 LENGTH)
+  br label %shut
+shut:
+  call i32 @close(i32 %file)
+  br label %bad
+keep:
+  call i32 @close(i32 %file)
+  call void @place(ptr %memory)
+  store i1 true, ptr @loaded
+  br label %good
+good:
+  ret i32 0
+bad:
+  ret i32 -5
+}
+
+define internal i64 @checksum(ptr %memory) nounwind {
+entry:
+  br label %next
+next:
+  %at = phi i64 [ 0, %entry ], [ %following, %next ]
+  %sum = phi i64 [ -3750763034362895579, %entry ], [ %mixed, %next ]
+  %from = getelementptr i8, ptr %memory, i64 %at
+  %word = load i64, ptr %from, align 8
+  %changed = xor i64 %sum, %word
+  %mixed = mul i64 %changed, 1099511628211
+  %following = add i64 %at, 8
+  %more = icmp ult i64 %following, LENGTH
+  br i1 %more, label %next, label %done
+done:
+  ret i64 %mixed
+}

@@ -76,8 +76,10 @@ def test_models_compute_the_same(name: str, tmp_path: Path):
     exe = mirstack.compile(build(name, 0, **MODELS[name]).write(tmp_path, name))
     exe.export(tmp_path / "net.wasm")
     random = np.random.default_rng(1)
+    shapes = {p.name: [int(extent) for extent in p.shape] for p in exe.params}
     inputs = {
-        p.name: (random.normal(size=p.shape) * (3 if "int" in p.dtype else 1)).astype(p.dtype) for p in exe.params
+        p.name: (random.normal(size=shapes[p.name]) * (3 if "int" in p.dtype else 1)).astype(p.dtype)
+        for p in exe.params
     }
     inputs = {name: np.abs(array) if array.dtype.kind == "i" else array for name, array in inputs.items()}
     for key, array in inputs.items():

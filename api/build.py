@@ -73,6 +73,9 @@ class Module:
         self._functions = functions
         self._entry = entry
 
+    def __repr__(self) -> str:
+        return f"Module({', '.join(self._functions)})"
+
     @property
     def entry_func(self) -> PackedFunc:
         """The function that a call of the module calls. Raises MirError when several could be meant."""

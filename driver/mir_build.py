@@ -11,7 +11,7 @@ from ..frontends.model_file import MODEL_FORMATS
 from ..support.text import counted
 from .arguments import add_allow_extern, add_custom, add_shape, add_strict_math, whole_number
 from .command import command_parser, run_command
-from .errors import OK
+from .errors import OK, UsageError
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -41,6 +41,16 @@ def argument_parser() -> argparse.ArgumentParser:
         default=(None,),
         metavar="CPU,…",
         help="the processors to compile for; what is made chooses among them where it runs; this machine's by default",
+    )
+    parser.add_argument(
+        "--target",
+        choices=("cpu", "wasm32"),
+        help="the kind of machine, where the file's ending does not tell: wasm32 for an .o, .ll or .s file of WebAssembly",
+    )
+    parser.add_argument(
+        "--triple",
+        metavar="TRIPLE",
+        help="LLVM's name of the system that an .o, .ll or .s file is for, with --mcpu: aarch64-apple-macosx",
     )
     parser.add_argument(
         "--threads",
@@ -73,6 +83,18 @@ def _names(text: str) -> tuple[str, ...]:
     return names
 
 
+def _processors(args: argparse.Namespace, path: Path) -> tuple[str | None, ...]:
+    """Returns the processors to compile for. Raises UsageError for options that contradict each other."""
+    cpus: tuple[str | None, ...] = args.mcpu
+    if args.triple is not None and (cpus == (None,) or path.suffix not in (".o", ".ll", ".s")):
+        raise UsageError(f"--triple: {path} must be an .o, .ll or .s file, for a processor that --mcpu names")
+    if args.target is None or (args.target == "wasm32") == (path.suffix in (".wasm", ".html")):
+        return cpus
+    if args.target == "cpu" or path.suffix not in (".o", ".ll", ".s") or cpus != (None,):
+        raise UsageError(f"--target {args.target}: {path} is not written for it")
+    return ("wasm32",)
+
+
 def run(args: argparse.Namespace) -> int:
     """Compiles and writes; prints the files."""
     from ..lowering.driver.artifacts.export import export
@@ -82,8 +104,10 @@ def run(args: argparse.Namespace) -> int:
     from .modules import program_source
 
     path = Path(args.output)
+    cpus = _processors(args, path)
     options = Options(
         opt_level=args.opt_level,
+        triple=args.triple,
         threads=args.threads if path.suffix == ".mirpkg" else args.threads or 1,
         caches=args.caches,
         allow_extern=names_of(args.allow_extern),
@@ -91,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
     )
     program, shapes = program_source(args.file, args.frontend, args.shape, args.custom)
     weights = None if args.weights is None else Path(args.weights)
-    for each in export(Wanted(program, args.entry, options, shapes, args.mcpu), path, weights):
+    for each in export(Wanted(program, args.entry, options, shapes, cpus), path, weights):
         print(f"{each}: {counted(each.stat().st_size, 'byte')}")
     return OK
 

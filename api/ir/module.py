@@ -16,6 +16,7 @@ from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.edit import erase_op
 from ...support.garbage import no_collection
+from ...support.notebook import text_html
 from ...support.source_text import characters
 from ..relay import adt
 from ..relay.export import export_function, export_type
@@ -254,6 +255,9 @@ class IRModule:
     def __repr__(self) -> str:
         names = [f"@{name}" for name in self._function_ops()]
         return f"IRModule({', '.join(names)})"
+
+    def _repr_html_(self) -> str:
+        return text_html(self.script())
 
     def _text(self, *, header: bool, metadata: bool) -> str:
         if not all(isinstance(op, ir.FuncOp | ir.TypeDataOp) for op in self._op.ops):

@@ -8,6 +8,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.tir.stmt import PrimFuncOp
+from ...lowering.driver.entry import functions_of
 from ...passes.schedule import BlockRV, ExprRV, Instruction, LoopRV, ScheduleError, Trace
 from ...passes.schedule.engine.errors import program_notes
 from ...passes.schedule.engine.schedule import Schedule as InPlaceSchedule
@@ -15,6 +16,7 @@ from ...passes.schedule.primitives.transform_layout import AXIS_SEPARATOR
 from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.garbage import no_collection
+from ...support.notebook import text_html
 from ...support.verify import verify
 from ..ir.module import IRModule
 from ..ir.prim_func import PrimFunc
@@ -67,6 +69,12 @@ class Schedule(InPlaceSchedule):
             with no_collection():
                 self._snapshot = IRModule.of_op(in_deep_stack(self.module.clone))
         return self._snapshot
+
+    def __repr__(self) -> str:
+        return f"Schedule({', '.join(functions_of(self.module))})"
+
+    def _repr_html_(self) -> str:
+        return text_html(self.mod.script())
 
     def apply(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Applies a primitive, and keeps it in the trace. Raises ScheduleError where it is refused."""

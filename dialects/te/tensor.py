@@ -53,6 +53,9 @@ class Operation:
         self.outputs: tuple[Tensor, ...] = ()
         self.axis: tuple[IterVar, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
     @property
     def reduce_axis(self) -> tuple[IterVar, ...]:
         """Returns the axes that are reduced over: none, but of a compute that is a reduction."""

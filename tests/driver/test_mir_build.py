@@ -56,6 +56,15 @@ def code_of(arguments: list[str]) -> object:
         return end.code
 
 
+def test_other_machines(net: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["net.mir", "-o", "net.o", "--target", "wasm32"]) == 0
+    assert Path("net.o").read_bytes().startswith(b"\0asm")
+    assert main(["net.mir", "-o", "net.o", "--triple", "arm64-apple-macosx", "--mcpu", "apple-m1"]) == 0
+    # Mach-O of 64 bits.
+    assert Path("net.o").read_bytes().startswith(b"\xcf\xfa\xed\xfe")
+    assert main(["net.mir", "-o", "net.wasm", "--target", "wasm32", "--shape", "x=2,4"]) == 0
+
+
 REFUSED = [
     (["net.mir", "-o", "net.txt"], 1, "net.txt: nothing is written to files that end in '.txt'"),
     (
@@ -68,6 +77,14 @@ REFUSED = [
     (["absent.mir", "-o", "net.mirpkg"], 2, "absent.mir: no such file"),
     (["net.mir"], 2, "the following arguments are required: -o"),
     (["net.mir", "-o", "net.mirpkg", "--weights", "net.bin"], 1, "a package holds its weights"),
+    (["net.mir", "-o", "net.mirpkg", "--target", "wasm32"], 2, "--target wasm32: net.mirpkg is not written for it"),
+    (["net.mir", "-o", "net.wasm", "--target", "cpu"], 2, "--target cpu: net.wasm is not written for it"),
+    (
+        ["net.mir", "-o", "net.o", "--triple", "aarch64-apple-macosx"],
+        2,
+        "--triple: net.o must be an .o, .ll or .s file, for a processor",
+    ),
+    (["net.mir", "-o", "net.o", "--triple", "z80-cpm", "--mcpu", "haswell"], 1, "LLVM knows no target 'z80-cpm'"),
 ]
 
 

@@ -83,6 +83,12 @@ class Executable(ABC):
         params = ", ".join(f"{param.name}: {param.dtype}{list(param.shape)}".replace("'", "") for param in self.params)
         return f"Executable({self.name}({params}))"
 
+    def _repr_html_(self) -> str:
+        from ....support.notebook import table_html
+
+        rows = [(param.name, param.dtype, shape_text(param.shape)) for param in self.params]
+        return table_html(f"{self.name} ({self.kind})", ("parameter", "dtype", "shape"), rows)
+
     @abstractmethod
     def __call__(self, *args: Any, **named: Any) -> Any: ...
 

@@ -90,6 +90,9 @@ class Schedule(ScheduleBase, SchedulePrimitives):
         self.data = data
         self.recorder = Recorder(data)
 
+    def __repr__(self) -> str:
+        return f"Schedule({', '.join(stage.op.name for stage in self.stages)})"
+
     @property
     def stages(self) -> list[Stage]:
         """All stages, producers first."""

@@ -66,11 +66,13 @@ def test_slider_and_back(browser: Browser):
     assert browser.text("#step-name").endswith("lower-te-to-tir")
     # The multiplication of the convolution.
     browser.evaluate("steps.program.to(steps.program.rows.findIndex((row) => row.text.includes('] * ')))")
+    # Rows are drawn when the list has scrolled to them.
+    browser.wait("[...document.querySelectorAll('.wide .row')].some((row) => row.textContent.includes('] * '))")
     number = browser.evaluate(
         "[...document.querySelectorAll('.wide .row')].findIndex((row) => row.textContent.includes('] * '))"
     )
     browser.click(".wide .row", number)
-    assert browser.evaluate("document.querySelectorAll('.source .row.hit').length") >= 1
+    browser.wait("document.querySelectorAll('.source .row.hit').length >= 1")
     assert "net.mir:2" in browser.text("#details")
 
 

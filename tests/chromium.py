@@ -83,6 +83,11 @@ class Browser:
             assert time.monotonic() < end, f"still not: {condition}; {self.problems}"
             time.sleep(0.02)
 
+    def settle(self) -> None:
+        """Waits until what was scrolled is drawn."""
+        frames = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))"
+        self.evaluate(f"{frames}.then(() => true)")
+
     def click(self, selector: str, number: int = 0) -> None:
         """Clicks with the mouse in the middle of an element, or of its beginning where it is wide."""
         at = f"document.querySelectorAll({json.dumps(selector)})[{number}]"

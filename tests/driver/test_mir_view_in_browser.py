@@ -66,7 +66,7 @@ def test_slider_and_back(browser: Browser):
     assert browser.text("#step-name").endswith("lower-te-to-tir")
     # The multiplication of the convolution.
     browser.evaluate("steps.program.to(steps.program.rows.findIndex((row) => row.text.includes('] * ')))")
-    # Rows are drawn when the list has scrolled to them.
+    browser.settle()
     browser.wait("[...document.querySelectorAll('.wide .row')].some((row) => row.textContent.includes('] * '))")
     number = browser.evaluate(
         "[...document.querySelectorAll('.wide .row')].findIndex((row) => row.textContent.includes('] * '))"

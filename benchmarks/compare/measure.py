@@ -19,6 +19,9 @@ SLOW = 8.0
 SETTLED = 0.012
 """Seconds of waiting in which a process does next to nothing once its threads are done: the system counts a running thread's time at each
 tick of its clock, of up to 0.01."""
+QUICK = 0.1
+"""Seconds of a sample under which it is taken twice, and the second one counts: waiting cools caches and puts threads to sleep, for which some
+engines take three times as long for a quick call."""
 LONGEST = 0.1
 """Seconds to wait for them at most: those of onnxruntime spin for 0.03, and slow what runs beside them."""
 
@@ -94,5 +97,8 @@ def interleaved(
         for name, program in every.items():
             if turn < 2 or name not in slow:
                 settle()
-                times[name].append(program.sample(warm[name][0]))
+                calls, seconds = warm[name]
+                if calls * seconds < QUICK:
+                    program.sample(calls)
+                times[name].append(program.sample(calls))
     return {name: statistics.median(each) for name, each in times.items()}

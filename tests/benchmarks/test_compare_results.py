@@ -141,6 +141,13 @@ def test_turns_give_medians_and_slow_programs_few() -> None:
     assert len(slow.calls) == 3
 
 
+def test_quick_programs_are_warm_again_after_the_waiting() -> None:
+    # The cold one of each pair does not count.
+    quick = Clock(2e-3, 0.9, 1e-3, 0.9, 3e-3, 0.9, 5e-3, 0.9, 4e-3, 0.9, 2e-3)
+    assert interleaved({"quick": quick}, 0.0) == {"quick": 3e-3}
+    assert len(quick.calls) == 11
+
+
 def test_limits_take_turns_and_are_not_compared() -> None:
     program, limit = Clock(90.0, 9.0, 10.0, 12.0, 11.0, 13.0), Clock(1.0, 1.0, 3.0, 5.0, 4.0, 2.0)
     assert interleaved({"program": program}, 0.0, {"limit": limit}) == {"limit": 3.0, "program": 11.0}

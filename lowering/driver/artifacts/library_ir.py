@@ -42,6 +42,8 @@ from .processor_check import check_ir
 
 METADATA = 1_000_000
 """Nodes of metadata of a program, fewer than these."""
+LARGE_PAGE, MADV_HUGEPAGE = 2 << 20, 14
+"""Bytes of a large page of memory, and Linux's number of the advice to use them."""
 STACK = 512 << 10
 """Bytes of the stack that a recursive program may use below the call."""
 MOST_ARENA = 1 << 30
@@ -231,12 +233,13 @@ class Library:
                 lines += ["  ret i32 0", "}"]
                 continue
             lines += [
-                f"  %memory = call ptr @aligned_alloc(i64 {ALIGNMENT}, i64 {starts[-1]})",
+                *self._large_memory(starts[-1]),
                 "  %none = icmp eq ptr %memory, null",
                 "  br i1 %none, label %out, label %go",
                 "out:",
                 f"  ret i32 {Status.MEMORY.value}",
                 "go:",
+                *self._advice(starts[-1]),
                 f"  %context = call ptr @new_context(i32 {number}, i64 0)",
                 "  %failed = icmp eq ptr %context, null",
                 "  br i1 %failed, label %out, label %fill",
@@ -276,6 +279,22 @@ class Library:
         )
         ready = ready.replace("PROCESSOR", str(Status.PROCESSOR.value)).replace("MEMORY", str(Status.MEMORY.value))
         return "\n".join(lines) + ready.replace("  CHECK\n", _LOADED if self.external else "")
+
+    def _has_large_pages(self, bytes: int) -> bool:
+        return "linux" in self.triple and bytes >= 2 * LARGE_PAGE
+
+    def _large_memory(self, bytes: int) -> list[str]:
+        """Writes `%memory`, at the start of a large page where it has several."""
+        unit = LARGE_PAGE if self._has_large_pages(bytes) else ALIGNMENT
+        return [f"  %memory = call ptr @aligned_alloc(i64 {unit}, i64 {-(-bytes // unit) * unit})"]
+
+    def _advice(self, bytes: int) -> list[str]:
+        """Writes what asks Linux for large pages: with small ones a large model takes longer."""
+        if not self._has_large_pages(bytes):
+            return []
+        return [
+            f"  %advised = call i32 @madvise(ptr %memory, i64 {-(-bytes // LARGE_PAGE) * LARGE_PAGE}, i32 {MADV_HUGEPAGE})"
+        ]
 
     # A call
 
@@ -550,6 +569,7 @@ _DECLARATIONS = {
     "free": "declare void @free(ptr)",
     "pthread_mutex_lock": "declare i32 @pthread_mutex_lock(ptr)",
     "pthread_mutex_unlock": "declare i32 @pthread_mutex_unlock(ptr)",
+    "madvise": "declare i32 @madvise(ptr, i64, i32)",
     "getauxval": "declare i64 @getauxval(i64)",
     "open": "declare i32 @open(ptr, i32, ...)",
     "lseek": "declare i64 @lseek(i32, i64, i32)",

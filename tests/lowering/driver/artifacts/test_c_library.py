@@ -269,6 +269,16 @@ def test_object_files_text_and_assembly(tmp_path: Path):
     np.testing.assert_array_equal(out, exe(x, w))
 
 
+def test_large_weights_are_in_large_pages(tmp_path: Path):
+    x = mirstack.relay.var("x", shape=(64, 1024))
+    weights = mirstack.relay.const(np.ones((2048, 1024), np.float32))
+    module = mirstack.IRModule.from_expr(mirstack.relay.Function([x], mirstack.relay.nn.dense(x, weights)))
+    mirstack.compile(module).export(tmp_path / "net.ll", weights=tmp_path / "net.bin")
+    text = (tmp_path / "net.ll").read_text()
+    assert "@aligned_alloc(i64 2097152, i64 8388608)" in text
+    assert "@madvise(ptr %memory, i64 8388608, i32 14)" in text
+
+
 def test_recursive_programs_end_in_a_status(tmp_path: Path):
     text = """
 def @steps(%n: int32, %x: float32) -> float32 { if (less_equal(%n, 0)) { %x } else { add(1f, @steps(subtract(%n, 1), %x)) } }

@@ -10,6 +10,7 @@ from typing import NoReturn
 from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.exceptions import ArgSpecParseError
 
+from ..frontends.model_file import MODEL_FORMATS
 from ..support.text import natural, visible
 from .errors import did_you_mean
 from .timing_out import add_timing_out
@@ -85,12 +86,7 @@ def _add_input_and_output(parser: argparse.ArgumentParser, targets: list[str], d
         "-O", dest="opt_level", type=int, choices=range(4), default=3, help="optimization level of -t llvm and asm (3)"
     )
     parser.add_argument("--mcpu", "-mcpu", metavar="CPU", help="the CPU of -t llvm and asm; this machine's by default")
-    parser.add_argument(
-        "--caches",
-        default="",
-        metavar="SIZES",
-        help="sizes of the CPU's data caches, such as 32K,1M,16M, for schedules",
-    )
+    add_caches(parser)
     add_shape(parser)
     add_custom(parser)
     add_strict_math(parser)
@@ -185,6 +181,31 @@ def _add_passes(parser: argparse.ArgumentParser) -> None:
         help="print seconds, ops and bytes of text after each stage and pass, to standard error",
     )
     add_timing_out(parser)
+
+
+def add_frontend(parser: argparse.ArgumentParser) -> None:
+    """Declares `--frontend`, the format of the file."""
+    parser.add_argument(
+        "-f",
+        "--frontend",
+        choices=("mir", "mlir", *MODEL_FORMATS),
+        help="the file's format, when its name does not tell",
+    )
+
+
+def add_level(parser: argparse.ArgumentParser) -> None:
+    """Declares `-O`, the optimization level."""
+    parser.add_argument("-O", dest="opt_level", type=int, choices=range(4), default=3, help="optimization level (3)")
+
+
+def add_caches(parser: argparse.ArgumentParser) -> None:
+    """Declares `--caches`, the sizes of the data caches that schedules count on."""
+    parser.add_argument(
+        "--caches",
+        default="",
+        metavar="SIZES",
+        help="sizes of the CPU's data caches, such as 32K,1M,16M, for schedules",
+    )
 
 
 def add_custom(parser: argparse.ArgumentParser) -> None:

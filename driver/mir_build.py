@@ -7,9 +7,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..frontends.model_file import MODEL_FORMATS
 from ..support.text import counted
-from .arguments import add_allow_extern, add_custom, add_shape, add_strict_math, whole_number
+from .arguments import (
+    add_allow_extern,
+    add_caches,
+    add_custom,
+    add_frontend,
+    add_level,
+    add_shape,
+    add_strict_math,
+    whole_number,
+)
 from .command import command_parser, run_command
 from .errors import OK, UsageError
 
@@ -25,12 +33,7 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("file", metavar="FILE", help="the module to compile, - for standard input")
     parser.add_argument("-o", dest="output", metavar="OUT", required=True, help="the file to write")
-    parser.add_argument(
-        "-f",
-        "--frontend",
-        choices=("mir", "mlir", *MODEL_FORMATS),
-        help="the file's format, when its name does not tell",
-    )
+    add_frontend(parser)
     parser.add_argument(
         "--entry", metavar="NAME", help="the function to compile; by default the only one, otherwise main"
     )
@@ -61,13 +64,8 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--weights", metavar="FILE.bin", help="write a library's weights to this file, which NAME_load(path) maps"
     )
-    parser.add_argument("-O", dest="opt_level", type=int, choices=range(4), default=3, help="optimization level (3)")
-    parser.add_argument(
-        "--caches",
-        default="",
-        metavar="SIZES",
-        help="sizes of the CPU's data caches, such as 32K,1M,16M, for schedules",
-    )
+    add_level(parser)
+    add_caches(parser)
     add_shape(parser)
     add_custom(parser)
     add_strict_math(parser)

@@ -10,10 +10,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from ..frontends.model_file import MODEL_FORMATS
 from ..support.diagnostics import Sources, render_all
 from ..support.stopwatch import process_start, timed
-from .arguments import add_allow_extern, add_custom, add_shape, add_strict_math, whole_number
+from .arguments import (
+    add_allow_extern,
+    add_caches,
+    add_custom,
+    add_frontend,
+    add_level,
+    add_shape,
+    add_strict_math,
+    whole_number,
+)
 from .command import command_parser, run_command
 from .errors import INVALID, OK, UsageError
 from .sources import PACKAGE, extension
@@ -93,12 +101,7 @@ def argument_parser() -> argparse.ArgumentParser:
         "FILE [--input x=x.npy] [--random SEED] [--output out.npz]",
     )
     parser.add_argument("file", metavar="FILE", help="the module to run, - for standard input")
-    parser.add_argument(
-        "-f",
-        "--frontend",
-        choices=("mir", "mlir", *MODEL_FORMATS),
-        help="the file's format, when its name does not tell",
-    )
+    add_frontend(parser)
     parser.add_argument("--entry", metavar="NAME", help="the function to run; by default the only one, otherwise main")
     parser.add_argument(
         "--input",
@@ -132,14 +135,9 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--threads", type=_positive, metavar="N", help="threads for parallel loops; all cores by default"
     )
-    parser.add_argument("-O", dest="opt_level", type=int, choices=range(4), default=3, help="optimization level (3)")
+    add_level(parser)
     parser.add_argument("--mcpu", "-mcpu", metavar="CPU", help="the CPU to compile for; this machine's by default")
-    parser.add_argument(
-        "--caches",
-        default="",
-        metavar="SIZES",
-        help="sizes of the CPU's data caches, such as 32K,1M,16M, for schedules",
-    )
+    add_caches(parser)
     add_strict_math(parser)
     add_allow_extern(parser)
     parser.add_argument(

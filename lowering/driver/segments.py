@@ -27,7 +27,8 @@ class Segments:
 
 
 def segment_of(body: memoryview, place: Sequence[int]) -> memoryview:
+    """Returns the part at (start, length) of a file. Raises ValueError for one that is not inside of it."""
     start, length = place
     if not 0 <= start <= start + length <= len(body):
-        raise ValueError("a part lies outside of its file")
+        raise ValueError("a part is outside of its file")
     return body[start : start + length]

@@ -5,6 +5,7 @@ A name is visible from its definition to the end of the block around it. Functio
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -136,7 +137,7 @@ def _names(format: str, text: str, until: int | None) -> Names:
     return Names(sorted(scan.occurrences, key=lambda each: each.start), visible)
 
 
-class _Scan:
+class _Scan(ABC):
     """A pass over the tokens with a stack of scopes."""
 
     def __init__(self, format: str, text: str, until: int | None):
@@ -150,9 +151,9 @@ class _Scan:
         self.pending: dict[int, Symbol] = {}
         """Symbols that become visible after their statement, by the offset of their definition."""
 
+    @abstractmethod
     def run(self) -> None:
         """Scans all tokens."""
-        raise NotImplementedError
 
     def passing(self, index: int) -> None:
         """Notes the names visible at `until` at the first token that begins there or later."""

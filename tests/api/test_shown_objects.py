@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import mirstack
 import pytest
 from mirstack import te, tir
@@ -9,7 +11,7 @@ from mirstack import te, tir
 MODULE = "def @main(%x: Tensor[(2, ?), float32]) { nn.relu(%x) }"
 
 
-def objects() -> dict[str, object]:
+def objects() -> dict[str, Any]:
     """Returns one object of each class that people hold in their hands, by what it is shown as."""
     module = mirstack.IRModule.of_op(mirstack.parse(MODULE))
     a = te.placeholder((4,), name="A")
@@ -36,7 +38,7 @@ def test_no_object_is_shown_by_its_address():
 
 @pytest.mark.parametrize("shown", ["IRModule(@main)", "Executable(main(x: float32[2, ?]))", "Schedule(main)"])
 def test_notebooks_show_text_and_tables(shown: str):
-    html = objects()[shown]._repr_html_()  # type: ignore[attr-defined]
+    html = objects()[shown]._repr_html_()
     assert html.startswith(("<pre>", "<table>")) and "main" in html
     assert "%x: Tensor[(2, ?)" in html or "<td>(2, ?)</td>" in html or "T.Buffer((4,)" in html
 

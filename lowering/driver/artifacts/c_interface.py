@@ -167,7 +167,8 @@ class Interface:
         messages = {code: text.replace("{size}", "(a size)") for code, text in program.messages.items()}
         return Interface(
             name,
-            program.entry,
+            # It is shown in comments, which MLIR's names could end.
+            re.sub(r"[^\w.$-]", "_", program.entry),
             _fields([param.name for param in arguments], inputs),
             _fields(results, outputs),
             messages,

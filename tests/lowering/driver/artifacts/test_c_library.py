@@ -14,9 +14,10 @@ import mirstack
 import numpy as np
 import pytest
 from extras import absent, library
-from mirstack.lowering.driver.artifacts.c_interface import Status, identifier
+from mirstack.lowering.driver.artifacts.c_interface import Interface, Status, identifier
 from mirstack.lowering.driver.artifacts.library_ir import checksum
 from mirstack.lowering.driver.artifacts.link import link_shared, linker
+from mirstack.lowering.driver.program import RelayProgram, Tensor
 from mirstack.support.target import named
 
 if linker() is None:
@@ -292,6 +293,12 @@ def @main(%n: int32) { @steps(%n, 0f) }
     library.deep_status.restype = ctypes.c_char_p
     assert status > 0 and b"the recursion is deeper than the stack allows" in library.deep_status(status)
     assert call(tmp_path / "deep.so", "deep", [np.array(50, np.int32)], out) == 0 and out == 50
+
+
+def test_names_of_entries_end_no_comment():
+    program = RelayProgram("a */ int b;\n", (), Tensor((1,), "float32"), {}, (), 0, 0, (), 0, ())
+    header = Interface.of("net", program).header(parallel=False, external=False, most_threads=1)
+    assert header.startswith("/* @a____int_b__, compiled by mirstack.")
 
 
 def test_names_of_fields():

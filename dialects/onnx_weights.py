@@ -58,7 +58,7 @@ def find_weights(file: BinaryIO, length: int) -> dict[str, Weight]:
     return found
 
 
-def rest_digest(file: BinaryIO, length: int, weights: Iterable[Weight]) -> str:
+def rest_digest(file: BinaryIO, length: int, weights: Iterable[Weight]) -> bytes:
     """Returns the SHA-256 of all bytes of an ONNX file but the weights'."""
     hasher = hashlib.sha256()
     at = 0
@@ -73,7 +73,7 @@ def rest_digest(file: BinaryIO, length: int, weights: Iterable[Weight]) -> str:
             hasher.update(piece)
             at += len(piece)
         at = max(at, end)
-    return hasher.hexdigest()
+    return hasher.digest()
 
 
 def beside(folder: Path, location: str) -> Path:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 from weakref import WeakValueDictionary
 
+from ..support.file_identity import identity
 from ..support.json_values import as_dict, as_list
 from .array_box import numpy_dtype
 from .onnx_weights import Weight, beside, find_weights, rest_digest
@@ -66,7 +67,7 @@ class SideFile:
         format = path.suffix if format is None else format
         self._file = open(path, "rb")  # noqa: SIM115
         about = os.fstat(self._file.fileno())
-        self._identity = about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
+        self._identity = identity(about)
         self._length = about.st_size
         self._arrays: dict[str, NDArray[np.generic]] = {}
         self._entries: dict[str, object] = {}
@@ -89,6 +90,17 @@ class SideFile:
     def names(self) -> Iterable[str]:
         """The arrays in the file."""
         return self._entries
+
+    def abouts(self) -> list[os.stat_result]:
+        """Returns the `os.stat_result` of the file and of each file of external data.
+
+        Raises OSError for one that cannot be read, and ValueError for one in another folder.
+        """
+        held = [each.location for each in self._entries.values() if isinstance(each, Weight) and each.location]
+        return [
+            os.fstat(self._file.fileno()),
+            *(os.stat(beside(self._folder, location)) for location in dict.fromkeys(held)),
+        ]
 
     def __contains__(self, name: str) -> bool:
         return name in self._entries
@@ -182,7 +194,7 @@ class SideFile:
         except ValueError as error:
             raise ValueError(f"the file is not an ONNX model: {error}") from None
 
-    def rest_digest(self) -> str:
+    def rest_digest(self) -> bytes:
         """Returns the SHA-256 of all that is in a .onnx file besides the arrays."""
         held = [each for each in self._entries.values() if isinstance(each, Weight)]
         return rest_digest(self._file, self._length, held)

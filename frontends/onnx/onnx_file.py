@@ -9,7 +9,6 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from ...dialects.array_box import ArrayBox, hashed
 from ...dialects.side_file import SideFile
 from ...lowering.driver.program import DYNAMIC
 from ...lowering.driver.source import ProgramSource, SourceText
@@ -19,6 +18,7 @@ from ...support.xdsl_patches import apply
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from ...lowering.driver.cache.file_digests import FileDigests, NamedArray
     from .inputs import Shapes
 
 SUFFIX = ".onnx"
@@ -62,18 +62,17 @@ class OnnxFile(ProgramSource):
             reason = str(error).removeprefix("the file is not an ONNX model: ")
             raise MirError(Diagnostic(f"{self.name} is not an ONNX model: {reason}")) from None
 
-    def key(self) -> tuple[str, Sequence[ArrayBox]] | None:
+    def key(self, digests: FileDigests) -> tuple[str, Sequence[NamedArray]] | None:
         """Returns digests of what is not weights, and the weights; None where they cannot be read."""
         weights = self.weights
-        texts = [each.key() for each in self.custom]
+        texts = [each.key(digests) for each in self.custom]
         if None in texts:
             return None
         try:
+            arrays = digests.of_arrays(weights)
+            rest = digests.of_file("all but the weights", self.name, weights.rest_digest).hex()
             names = list(weights.names())
-            boxes = [hashed(weights.array(each)) for each in names]
-            return repr(
-                ["onnx", self.name, weights.rest_digest(), names, self.shapes, [each and each[0] for each in texts]]
-            ), boxes
+            return repr(["onnx", self.name, rest, names, self.shapes, [each and each[0] for each in texts]]), arrays
         except (OSError, ValueError):
             return None
 

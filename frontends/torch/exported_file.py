@@ -23,7 +23,7 @@ from ...support.xdsl_patches import apply
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from ...dialects.array_box import ArrayBox
+    from ...lowering.driver.cache.file_digests import FileDigests, NamedArray
     from ...passes.relay.functional.bind_shapes import Shapes
 
 SUFFIX = ".pt2"
@@ -44,15 +44,18 @@ class ExportedFile(ProgramSource):
         """Returns the file of a path."""
         return ExportedFile(str(fspath(path)), dict(shapes or {}))
 
-    def key(self) -> tuple[str, Sequence[ArrayBox]] | None:
+    def key(self, digests: FileDigests) -> tuple[str, Sequence[NamedArray]] | None:
         """Returns digests of the file and of what decomposes its operators; None where it cannot be read."""
         try:
-            with open(self.name, "rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            digest = digests.of_file("all", self.name, self._digest).hex()
             torch = version("torch")
         except (OSError, PackageNotFoundError):
             return None
         return repr(["pt2", self.name, digest, torch, sorted(self.shapes.items())]), ()
+
+    def _digest(self) -> bytes:
+        with open(self.name, "rb") as file:
+            return hashlib.file_digest(file, "sha256").digest()
 
     def parse(self) -> ModuleOp:
         """Imports the program.

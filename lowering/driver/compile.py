@@ -104,10 +104,10 @@ def _native(
     store = Store.open() if cache and not observers else None
     side = None
     if store is not None and isinstance(source, ProgramSource):
-        from .cache.side_arrays import SideArrays
+        from .cache.source_key import SourceKey
 
         # Weights are read and hashed while the rest is imported.
-        side = SideArrays(source)
+        side = SourceKey(source, store)
     from ..llvm.jit.load import keep_shipped
     from .cache.keys import context_key
     from .cache.programs import CachedProgram, wait_for_writing

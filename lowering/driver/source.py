@@ -22,7 +22,7 @@ from ...support.xdsl_patches import apply
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
-    from ...dialects.array_box import ArrayBox
+    from .cache.file_digests import FileDigests, NamedArray
 
 TargetName = Literal["cpu", "interp"]
 """What runs a program: native code, or the interpreters."""
@@ -39,7 +39,7 @@ class ProgramSource(ABC):
         """Returns the verified module. Raises MirError with everything that is wrong in it."""
 
     @abstractmethod
-    def key(self) -> tuple[str, Sequence[ArrayBox]] | None:
+    def key(self, digests: FileDigests) -> tuple[str, Sequence[NamedArray]] | None:
         """Returns the key of all that is read: a text, and the arrays that may be constants of a program.
 
         None where the program is not to be cached.
@@ -97,28 +97,26 @@ class SourceText(ProgramSource):
         _PARSED[module] = sources
         return module
 
-    def key(self) -> tuple[str, Sequence[ArrayBox]] | None:
+    def key(self, digests: FileDigests) -> tuple[str, Sequence[NamedArray]] | None:
         """Returns the text and its side files' arrays; None if one cannot be read, or with code from outside."""
         if names_one(self.text):
             return None
-        boxes: list[ArrayBox] = []
+        arrays: list[NamedArray] = []
         listed: list[str] = []
         for side in sorted(set(_SIDE_FILE.findall(self.text))):
             path = None if self.directory is None else self.directory / side
             if path is None or not path.is_file():
                 continue
             # Here, since a text without side files does not need it.
-            from ...dialects.array_box import hashed
             from ...dialects.side_file import SideFile
 
             try:
                 file = SideFile(path)
-                names = list(file.names())
-                boxes += map(hashed, map(file.array, names))
+                arrays += digests.of_arrays(file)
             except (OSError, ValueError):
                 return None
-            listed.append(json.dumps([side, names]))
-        return "\n".join(["mir", self.name, *listed, self.text]), boxes
+            listed.append(json.dumps([side, list(file.names())]))
+        return "\n".join(["mir", self.name, *listed, self.text]), arrays
 
 
 _SIDE_FILE = re.compile(r'constants\s*=\s*"([^"\n]+)"')

@@ -113,7 +113,7 @@ def test_claimed_sizes_take_no_memory(tmp_path: Path) -> None:
 
 
 def test_the_rest_is_all_but_the_weights(tmp_path: Path) -> None:
-    def rest(*tensors: bytes) -> str:
+    def rest(*tensors: bytes) -> bytes:
         (tmp_path / "m.onnx").write_bytes(model(*tensors))
         return SideFile(tmp_path / "m.onnx").rest_digest()
 

@@ -20,8 +20,9 @@ from ....support.stopwatch import current_span, in_background, timed
 from ..program import KernelProgram, Program, RelayProgram
 from ..segments import ALIGNMENT, Segments, segment_of
 from ..source import ProgramSource
+from .file_digests import FileDigests, NamedArray
 from .keys import digest
-from .side_arrays import SideArrays
+from .source_key import SourceKey
 from .store import Store
 
 if TYPE_CHECKING:
@@ -47,16 +48,15 @@ def _key(entry: Entry, context: bytes, text: bytes, arrays: bytes) -> bytes:
 class CachedProgram:
     """The cache entry of one source with some options and an `Entry`."""
 
-    def __init__(self, store: Store, context: bytes, entry: Entry, text: str, boxes: Sequence[ArrayBox]):
+    def __init__(self, store: Store, context: bytes, entry: Entry, text: str, arrays: Sequence[NamedArray]):
         self.store = store
-        _hash(boxes)
-        self._arrays = {box.digest: box for box in boxes}
-        self._source = context, digest(text), b"".join(box.digest for box in boxes)
+        self._arrays = {array.digest: array for array in arrays}
+        self._source = context, digest(text), b"".join(array.digest for array in arrays)
         self._key = _key(entry, *self._source)
 
     @staticmethod
     def of(
-        source: ProgramSource | ModuleOp, context: bytes, entry: Entry, store: Store, side: SideArrays | None = None
+        source: ProgramSource | ModuleOp, context: bytes, entry: Entry, store: Store, side: SourceKey | None = None
     ) -> CachedProgram | None:
         """Returns the entry of a source, or None where it names what code from outside defines.
 
@@ -64,12 +64,15 @@ class CachedProgram:
         it has no entry where a side file that it may name cannot be read. `side` is its key and arrays, where reading has begun.
         """
         if isinstance(source, ProgramSource):
-            found = source.key() if side is None else side.join()
+            found = source.key(FileDigests(store)) if side is None else side.join()
             return None if found is None else CachedProgram(store, context, entry, *found)
         from .module_text import module_text
 
         text, boxes = module_text(source)
-        return None if names_one(text) else CachedProgram(store, context, entry, f"mlir {text}", boxes)
+        if names_one(text):
+            return None
+        _hash(boxes)
+        return CachedProgram(store, context, entry, f"mlir {text}", list(map(NamedArray.of, boxes)))
 
     def others(self) -> Callable[[Entry], bool]:
         """Returns a function that tells whether another entry of the source is kept; it holds no arrays."""
@@ -95,7 +98,7 @@ class CachedProgram:
                 return KernelProgram.of_json(description, objects)
             constants = _constants(self.store, head["constants"], body, self._arrays)
             return None if constants is None else RelayProgram.of_json(description, constants, objects)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, OSError, TypeError, ValueError):
             return None
 
     def save(self, program: Program, done: Callable[[], None]) -> None:
@@ -157,20 +160,17 @@ def _hash(boxes: Sequence[ArrayBox]) -> None:
 
 
 def _constants(
-    store: Store, listed: Sequence[Sequence[Any]], body: memoryview, arrays: Mapping[bytes, ArrayBox]
+    store: Store, listed: Sequence[Sequence[Any]], body: memoryview, arrays: Mapping[bytes, NamedArray]
 ) -> list[ArrayBox] | None:
     import numpy as np
 
     def box_of(about: Sequence[Any]) -> ArrayBox | None:
         dtype, shape, name, *place = about
         key = bytes.fromhex(name)
-        box = None if place else arrays.get(key)
-        if box is None:
-            data = segment_of(body, place[0]) if place else store.read(ARRAY, key)
-            if data is None:
-                return None
-            box = ArrayBox(np.frombuffer(data, numpy_dtype(dtype)).reshape(shape))
-        return box
+        if not place and key in arrays:
+            return arrays[key].box
+        data = segment_of(body, place[0]) if place else store.read(ARRAY, key)
+        return None if data is None else ArrayBox(np.frombuffer(data, numpy_dtype(dtype)).reshape(shape))
 
     # Reading and checking a file does not hold the interpreter's lock.
     boxes = in_threads(box_of, listed) if any(len(about) == 3 for about in listed) else list(map(box_of, listed))

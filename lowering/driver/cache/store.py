@@ -18,7 +18,6 @@ import os
 import re
 import stat
 import struct
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -136,6 +135,9 @@ class Store:
         length = sum(len(part) for part in parts)
         if length * 2 > self.limit:
             return
+        # Here, since reading does not need it.
+        import tempfile
+
         try:
             handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".new-")
             try:

@@ -236,6 +236,11 @@ def _bytes(size: re.Match[str]) -> int:
 # Whether code runs here, and what it is made for where it does not
 
 
+def least_cpu(arch: str) -> str:
+    """Returns LLVM's name of the least processor of a kind."""
+    return "x86-64" if arch == "x86_64" else "generic"
+
+
 def foreign_triple(cpu: str | None) -> str | None:
     """Returns LLVM's triple for a processor of another kind than this machine's; None for its own."""
     target = named(cpu or "")

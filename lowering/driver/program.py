@@ -69,9 +69,11 @@ class RelayProgram:
     result_names: tuple[str, ...] = ()
     profile: ProfileFacts | None = None
     """What is known of its kernels, if it is profiled."""
+    contents: tuple[ArrayBox, ...] = ()
+    """The prepared tensors as bytes, where they were computed before."""
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but objects and constants."""
+        """Everything but objects and arrays."""
         return {
             "entry": self.entry,
             "params": [[name, tree_json(tree)] for name, tree in self.params],
@@ -83,7 +85,12 @@ class RelayProgram:
         }
 
     @staticmethod
-    def of_json(data: Mapping[str, Any], constants: Sequence[ArrayBox], objects: Sequence[bytes]) -> RelayProgram:
+    def of_json(
+        data: Mapping[str, Any],
+        constants: Sequence[ArrayBox],
+        objects: Sequence[bytes],
+        contents: Sequence[ArrayBox] = (),
+    ) -> RelayProgram:
         """Reads a program that `to_json` wrote. Raises KeyError, TypeError or ValueError for other data."""
         arena, lower_bound, prepare_only, prepared = data["memory"]
         return RelayProgram(
@@ -99,6 +106,7 @@ class RelayProgram:
             tuple(objects),
             tuple(map(str, data["result_names"])),
             _profile_of_json(data),
+            tuple(contents),
         )
 
 

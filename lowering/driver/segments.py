@@ -15,15 +15,20 @@ class Segments:
 
     def __init__(self) -> None:
         self.parts: list[Buffer] = []
-        self._end = 0
+        self.end = 0
 
     def add(self, data: Buffer) -> tuple[int, int]:
         """Adds a part; returns its start and its length in the file."""
-        start = self._end
+        start = self.end
         padding = -len(data) % ALIGNMENT
         self.parts += [data, b"\0" * padding]
-        self._end += len(data) + padding
+        self.end += len(data) + padding
         return start, len(data)
+
+    def fill(self, unit: int) -> None:
+        """Makes the file's length a multiple of so many bytes."""
+        self.parts.append(b"\0" * (-self.end % unit))
+        self.end += -self.end % unit
 
 
 def segment_of(body: memoryview, place: Sequence[int]) -> memoryview:

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 from ....support.diagnostics import Diagnostic, MirError
 from ....support.garbage import no_collection
-from ....support.target import Target, named
+from ....support.target import Target, missing_here, named
 from ....support.xdsl_patches import apply
 from ...options import Options, target_of
-from ..program import RelayProgram
+from ..program import Program, RelayProgram
 from ..source import ProgramSource
 from .library_ir import LibraryLevel
 from .package import Level
+from .prepack import prepacked, prepacked_by_text
+from .stripe_checksum import checksum_object
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -72,8 +74,24 @@ def package_levels(wanted: Wanted) -> list[Level]:
         # Names of kernels follow from this key: they must not change with the time of an installation.
         kernels = KernelCache(None, digest(machine.describe(), str(options.threads)))
         program, _, _ = compiled_program(wanted.taken(), wanted.entry, options, (), kernels, wanted.shapes)
-        levels.append(Level(target, machine.resolved()[0], program))
+        if isinstance(program, RelayProgram) and program.prepared:
+            if missing_here(target.arch, target.vector_bytes, target.features) is None:
+                program = prepacked(program, program.objects)
+            else:
+                program = prepacked_by_text(program, _text_of(wanted, options)[1], target)
+        levels.append(Level(target, machine.resolved()[0], program, checksum_object(machine)))
     return levels
+
+
+def _text_of(wanted: Wanted, options: Options) -> tuple[Program, str]:
+    """Returns the program, and the LLVM IR of all its functions."""
+    from ..build import TextBuilder
+    from ..compile import compiled_program
+
+    _, cpu, features = target_of(options).resolved()
+    builder = TextBuilder(f'"target-cpu"="{cpu}" "target-features"="{features}"')
+    program, _, _ = compiled_program(wanted.taken(), wanted.entry, options, (), None, wanted.shapes, builder)
+    return program, builder.text
 
 
 @no_collection()
@@ -82,16 +100,11 @@ def library_levels(wanted: Wanted, refuse: Callable[[str], MirError]) -> list[Li
 
     Raises what `refuse` returns for an entry that is not Relay's, and MirError for what cannot be compiled.
     """
-    from ..build import TextBuilder
-    from ..compile import compiled_program
-
     apply()
     levels: list[LibraryLevel] = []
     for options, target in wanted.each():
-        _, cpu, features = target_of(options).resolved()
-        builder = TextBuilder(f'"target-cpu"="{cpu}" "target-features"="{features}"')
-        program, _, _ = compiled_program(wanted.taken(), wanted.entry, options, (), None, wanted.shapes, builder)
+        program, text = _text_of(wanted, options)
         if not isinstance(program, RelayProgram):
             raise refuse(program.entry)
-        levels.append(LibraryLevel(target, program, builder.text))
+        levels.append(LibraryLevel(target, prepacked_by_text(program, text, target), text))
     return levels

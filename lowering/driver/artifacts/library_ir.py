@@ -19,7 +19,7 @@ from itertools import accumulate
 import numpy as np
 
 from ....dialects.array_box import ArrayBox
-from ....support.target import Target
+from ....support.target import Target, least_cpu
 from ...relay.functions.calling_convention import (
     CONSTANTS,
     CONTEXT_BYTES,
@@ -38,10 +38,14 @@ from ...relay.memory.memory_plan import ALIGNMENT, align
 from ...runtime import SPINS, runtime_ir
 from ..program import RelayProgram
 from .c_interface import Interface, Status
+from .prepack import reachable_text
 from .processor_check import check_ir
+from .stripe_checksum import STRIPE, WORDS, checksum_ir, own_function, stripe_sums
 
 METADATA = 1_000_000
 """Nodes of metadata of a program, fewer than these."""
+PAGE = 4096
+"""Bytes of a page: weights begin at one."""
 LARGE_PAGE, MADV_HUGEPAGE = 2 << 20, 14
 """Bytes of a large page of memory, and Linux's number of the advice to use them."""
 STACK = 512 << 10
@@ -76,13 +80,19 @@ class Weights:
 
     @staticmethod
     def of(programs: Iterable[RelayProgram]) -> Weights:
-        """Returns the weights of programs; those that several have are there once."""
-        boxes: dict[bytes, ArrayBox] = {box.digest: box for program in programs for box in program.constants}
+        """Returns the weights of programs, as their code reads them; those that several have are there once."""
+        boxes: dict[bytes, ArrayBox] = {
+            box.digest: box for program in programs for box in (*program.constants, *program.contents)
+        }
         parts = [box.array.tobytes() for box in boxes.values()]
         starts = accumulate((align(len(part)) for part in parts), initial=0)
         data = b"".join(part + b"\0" * (align(len(part)) - len(part)) for part in parts)
-        # A file of nothing could not be mapped.
-        return Weights(data or b"\0" * ALIGNMENT, dict(zip(boxes, starts, strict=False)))
+        # A file of nothing could not be mapped, and one of whole stripes has a checksum.
+        return Weights(data + b"\0" * (-len(data) % STRIPE if data else STRIPE), dict(zip(boxes, starts, strict=False)))
+
+    def checksums(self) -> bytes:
+        """Returns the checksum of all weights: 64 sums."""
+        return stripe_sums(memoryview(self.data), own_function())
 
 
 @dataclass(frozen=True)
@@ -121,7 +131,7 @@ class Library:
 
         LLVM ends the process over modules that mix functions for vectors of 64 bytes and for shorter ones.
         """
-        codes = [_renamed(level.text, number) for number, level in enumerate(self.levels)]
+        codes = [_renamed(_needed(level), number) for number, level in enumerate(self.levels)]
         if len(codes) == 1:
             return [_joined([re.sub(r"^define hidden ", "define internal ", codes[0], flags=re.M), *self._doors()])]
         names = (ENTRY, PREPARE, FINISH)
@@ -145,7 +155,7 @@ class Library:
             parts.append(self._threads())
         if self.is_wasm:
             return [re.sub(r"^.*@pthread_mutex_.*$", "", part, flags=re.M) for part in parts]
-        least = "x86-64" if self.levels[0].target.arch == "x86_64" else "generic"
+        least = least_cpu(self.levels[0].target.arch)
         attributes = f'"target-cpu"="{least}" "target-features"=""'
         return [re.sub(r"^(define .*\)) ?([^(){]*)\{$", rf"\1 {attributes} \2{{", part, flags=re.M) for part in parts]
 
@@ -153,27 +163,33 @@ class Library:
 
     def _weights(self) -> str:
         lines: list[str] = []
+        tables: list[tuple[str, Sequence[ArrayBox]]] = []
+        for number, level in enumerate(self.levels):
+            tables.append((f"constants.{number}", level.program.constants))
+            if level.program.contents:
+                tables.append((f"prepared.{number}", level.program.contents))
         if self.external:
-            text = _text("load_weights.ll").replace("NAME", self.name).replace("LENGTH", str(len(self.weights.data)))
-            lines.append(text.replace("CHECKSUM", str(checksum(self.weights.data))))
+            length = len(self.weights.data)
+            text = _text("load_weights.ll").replace("NAME", self.name).replace("LENGTH", str(length))
+            lines.append(text.replace("STRIPES", str(length // STRIPE)).replace("WORDS", str(WORDS)))
+            lines.append(f"@checksum = internal constant {_bytes(self.weights.checksums())}, align {ALIGNMENT}")
+            lines.append(checksum_ir(_GENERIC).replace("define void", "define internal void"))
             lines.append("define internal void @place(ptr %memory) nounwind {")
-            lines += [f"  call void @place.{number}(ptr %memory)" for number in range(len(self.levels))]
+            lines += [f"  call void @place.{name}(ptr %memory)" for name, _ in tables]
             lines += ["  ret void", "}"]
         else:
-            lines.append(f"@weights = internal constant {_bytes(self.weights.data)}, align {ALIGNMENT}")
-        for number, level in enumerate(self.levels):
-            places = [self.weights.places[box.digest] for box in level.program.constants]
+            lines.append(f"@weights = internal constant {_bytes(self.weights.data)}, align {PAGE}")
+        for name, boxes in tables:
+            places = [self.weights.places[box.digest] for box in boxes]
             if self.external:
                 listed = ", ".join(f"i64 {place}" for place in places)
-                lines.append(f"@places.{number} = internal constant [{len(places)} x i64] [{listed}]")
-                lines.append(f"@constants.{number} = internal global [{max(len(places), 1)} x ptr] zeroinitializer")
-                lines.append(_text("place_weights.ll").replace("LEVEL", str(number)).replace("COUNT", str(len(places))))
+                lines.append(f"@places.{name} = internal constant [{len(places)} x i64] [{listed}]")
+                lines.append(f"@{name} = internal global [{max(len(places), 1)} x {self.entry_type}] zeroinitializer")
+                lines.append(_text("place_weights.ll").replace("TABLE", name).replace("COUNT", str(len(places))))
             else:
                 listed = ", ".join(self._entry(f"getelementptr (i8, ptr @weights, i64 {place})") for place in places)
                 kind = f"[{max(len(places), 1)} x {self.entry_type}]"
-                lines.append(
-                    f"@constants.{number} = internal constant {kind} {f'[{listed}]' if places else 'zeroinitializer'}"
-                )
+                lines.append(f"@{name} = internal constant {kind} {f'[{listed}]' if places else 'zeroinitializer'}")
         return "\n".join(lines)
 
     # The code for this processor
@@ -224,6 +240,9 @@ class Library:
         lines += [*self._select("%prepared", "ptr", [f"@prepared.{k}" for k in levels]), "  ret ptr %prepared", "}"]
         for number, level in enumerate(self.levels):
             prepared = level.program.prepared
+            if level.program.contents:
+                lines += [f"define internal i32 @prepare.{number}() nounwind {{", "  ret i32 0", "}"]
+                continue
             starts = list(accumulate(map(align, prepared), initial=0))
             lines.append(
                 f"@prepared.{number} = internal global [{max(len(prepared), 1)} x {self.entry_type}] zeroinitializer"
@@ -533,15 +552,9 @@ def _text(name: str) -> str:
     return f"\n{files(__package__ or '').joinpath(name).read_text(encoding='utf-8')}"
 
 
-def checksum(data: bytes) -> int:
-    """Returns the checksum of a file of weights, as `net_load` computes it.
-
-    It is FNV-1a of words of 8 bytes, as a signed number (Fowler, Noll and Vo, 1991).
-    """
-    total = 0xCBF29CE484222325
-    for word in np.frombuffer(data, "<u8").tolist():
-        total = (total ^ word) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
-    return total - (1 << 64) if total >> 63 else total
+def _needed(level: LibraryLevel) -> str:
+    """Returns a program's text, without the functions that pack weights if they are packed."""
+    return reachable_text(level.text, (ENTRY, FINISH)) if level.program.contents else level.text
 
 
 def _renamed(text: str, number: int) -> str:

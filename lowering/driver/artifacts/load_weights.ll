@@ -29,8 +29,7 @@ map:
   %failed = icmp eq i64 %address, -1
   br i1 %failed, label %shut, label %check
 check:
-  %sum = call i64 @checksum(ptr %memory)
-  %same = icmp eq i64 %sum, CHECKSUM
+  %same = call i1 @is_whole(ptr %memory)
   br i1 %same, label %keep, label %unmap
 unmap:
   call i32 @munmap(ptr %memory, i64 LENGTH)
@@ -49,19 +48,25 @@ bad:
   ret i32 -5
 }
 
-define internal i64 @checksum(ptr %memory) nounwind {
+; Returns whether the weights are those that the library was built with.
+define internal i1 @is_whole(ptr %memory) nounwind {
 entry:
+  %sums = alloca [WORDS x i32], align 64
+  call void @mirstack_stripe_checksum(ptr %memory, i64 STRIPES, ptr %sums)
   br label %next
 next:
-  %at = phi i64 [ 0, %entry ], [ %following, %next ]
-  %sum = phi i64 [ -3750763034362895579, %entry ], [ %mixed, %next ]
-  %from = getelementptr i8, ptr %memory, i64 %at
-  %word = load i64, ptr %from, align 8
-  %changed = xor i64 %sum, %word
-  %mixed = mul i64 %changed, 1099511628211
-  %following = add i64 %at, 8
-  %more = icmp ult i64 %following, LENGTH
+  %number = phi i64 [ 0, %entry ], [ %following, %equal ]
+  %found.at = getelementptr i32, ptr %sums, i64 %number
+  %wanted.at = getelementptr i32, ptr @checksum, i64 %number
+  %found = load i32, ptr %found.at
+  %wanted = load i32, ptr %wanted.at
+  %same = icmp eq i32 %found, %wanted
+  br i1 %same, label %equal, label %done
+equal:
+  %following = add i64 %number, 1
+  %more = icmp ult i64 %following, WORDS
   br i1 %more, label %next, label %done
 done:
-  ret i64 %mixed
+  %whole = phi i1 [ false, %next ], [ true, %equal ]
+  ret i1 %whole
 }

@@ -1,43 +1,50 @@
 """Reads and writes packages, `net.mirpkg`: a program's machine code and weights.
 
     magic, format, length of the header, SHA-256 of the header      48 bytes
-    the header                                                       JSON, up to a multiple of 64 bytes
-    machine code and weights                                         each at a multiple of 64 bytes
+    the header                                                       JSON, up to the start of a page
+    machine code                                                     each object at a multiple of 64 bytes
+    weights, as the code reads them                                  from the start of a page; mapped
 
-The header names the start, the length and the SHA-256 of every part, what each level of machine code needs of a processor, and the program
-as data (`program.py`). Levels share weights. A package is read only where all of it is as it was written; it holds machine code, so that it
-is to be trusted as a program is (docs/security.md). The same program, options and version of mirstack make the same bytes.
+The header names the start and the length of every part, the SHA-256 of every object, the checksums of the weights (`stripe_checksum.py`),
+what each level of machine code needs of a processor, and the program as data (`program.py`). Levels share weights where these have the same
+bytes. A package is read only where all of it is as it was written; it holds machine code, so that it is to be trusted as a program is
+(docs/security.md). The same program, options and version of mirstack make the same bytes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import mmap
+import os
 import struct
 import sys
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import tempfile
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ....dialects.array_box import ArrayBox, numpy_dtype
 from ....support.diagnostics import Diagnostic, MirError
-from ....support.parallel import in_threads
 from ....support.target import Target, missing_here
 from ....support.text import counted
 from ..program import DYNAMIC, KernelProgram, Program, RelayProgram, Tree, of_tree_json
-from ..segments import ALIGNMENT, Segments
+from ..segments import ALIGNMENT, Segments, segment_of
+from . import stripe_checksum
 
 if TYPE_CHECKING:
     from ..loading.executable import Executable
 
 ENDING = ".mirpkg"
 MAGIC = b"MIRPKG\r\n"
-FORMAT = 1
+FORMAT = 2
 """The version of the format, and of how machine code is called: one that is newer than this is refused."""
 START = struct.Struct("<8sII32s")
 MOST_HEADER = 1 << 28
+PAGE = 4096
+"""Bytes that the start of the header's end and of the weights is a multiple of."""
 
 
 @dataclass(frozen=True)
@@ -47,32 +54,44 @@ class Level:
     target: Target
     triple: str
     program: Program
+    checksum: bytes
+    """The object file of the checksum of weights."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """A package as it was read: what its header says, and its bytes."""
+    """A package as it was read: its header, machine code, and weights, which are not checked yet."""
 
     path: Path
     header: Mapping[str, Any]
-    body: memoryview
+    code: memoryview
+    weights: memoryview
+
+    def check(self, sums: stripe_checksum.Sums) -> None:
+        """Raises MirError unless the weights are as they were written."""
+        if stripe_checksum.checksums(self.weights, sums) != self.header["checksums"]:
+            raise damaged(self.path)
 
 
 def write_package(path: Path, levels: Sequence[Level], threads: int | None, version: str) -> None:
     """Writes a package. Raises MirError for a file that cannot be written."""
-    segments = Segments()
+    code, weights = Segments(), Segments()
     arrays: dict[bytes, list[Any]] = {}
 
-    def number_of(box: ArrayBox) -> int:
-        found = arrays.get(box.digest)
-        if found is None:
-            data = box.array.reshape(-1).view("uint8").data
-            found = arrays[box.digest] = [len(arrays), box.dtype, list(box.shape), _part(segments, data, box.contents)]
-        return int(found[0])
+    def numbers_of(boxes: Iterable[ArrayBox]) -> list[int]:
+        numbers: list[int] = []
+        for box in boxes:
+            found = arrays.get(box.digest)
+            if found is None:
+                place = weights.add(box.array.reshape(-1).view("uint8").data)
+                found = arrays[box.digest] = [len(arrays), box.dtype, list(box.shape), place]
+            numbers.append(int(found[0]))
+        return numbers
 
     described: list[dict[str, Any]] = []
     for level in levels:
         program = level.program
+        relay = isinstance(program, RelayProgram)
         described.append(
             {
                 "cpu": level.target.name,
@@ -80,76 +99,120 @@ def write_package(path: Path, levels: Sequence[Level], threads: int | None, vers
                 "vector_bytes": level.target.vector_bytes,
                 "features": sorted(level.target.features),
                 "triple": level.triple,
-                "relay": isinstance(program, RelayProgram),
+                "relay": relay,
                 "program": program.to_json(),
-                "objects": [_part(segments, data) for data in program.objects],
-                "constants": [number_of(box) for box in program.constants] if isinstance(program, RelayProgram) else [],
+                "objects": [_part(code, data) for data in (*program.objects, level.checksum)],
+                "constants": numbers_of(program.constants) if relay else [],
+                "contents": numbers_of(program.contents) if relay else [],
             }
         )
+    code.fill(PAGE)
+    weights.fill(PAGE)
+    data = memoryview(b"".join(weights.parts))
     header: dict[str, Any] = {
         "mirstack": version,
         "system": sys.platform,
         "threads": threads,
         "levels": described,
         "arrays": [about[1:] for about in arrays.values()],
+        "bytes": [code.end, weights.end],
+        "checksums": stripe_checksum.checksums(data, stripe_checksum.own_function()),
     }
     text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-(START.size + len(text)) % ALIGNMENT)
+    text += b" " * (-(START.size + len(text)) % PAGE)
     start = START.pack(MAGIC, FORMAT, len(text), hashlib.sha256(text).digest())
+    _write(path, (start, text, *code.parts, data))
+
+
+def _write(path: Path, parts: Sequence[bytes | bytearray | memoryview]) -> None:
+    """Writes a file beside its place and renames it: who has mapped the one that was there keeps it."""
     try:
-        with path.open("wb") as file:
-            for part in (start, text, *segments.parts):
-                file.write(part)
+        if path.exists() and not path.is_file():
+            with path.open("wb") as file:
+                file.writelines(parts)
+            return
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.writelines(parts)
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(temporary, 0o666 & ~mask)
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
     except OSError as error:
         raise MirError(Diagnostic(f"{path}: cannot be written: {error.strerror or error}")) from None
 
 
-def _part(segments: Segments, data: bytes | memoryview, hashed: bytes | None = None) -> list[Any]:
+def _part(segments: Segments, data: bytes) -> list[Any]:
     """Adds a part; returns its start, its length and its SHA-256."""
-    return [*segments.add(data), (hashed or hashlib.sha256(data).digest()).hex()]
+    return [*segments.add(data), hashlib.sha256(data).hexdigest()]
 
 
 def read_package(path: Path) -> Package:
-    """Reads a package and checks every byte of it. Raises MirError for one that is not as it was written."""
+    """Reads a package and checks all but its weights.
+
+    Raises MirError for one that is not as it was written.
+    """
     try:
-        data = memoryview(path.read_bytes())
+        with path.open("rb") as file:
+            return _read(path, file)
     except OSError as error:
         raise MirError(Diagnostic(f"{path}: cannot be read: {error.strerror or error}")) from None
-    if len(data) < START.size or bytes(data[: len(MAGIC)]) != MAGIC:
+
+
+def _read(path: Path, file: BinaryIO) -> Package:
+    start = file.read(START.size)
+    if len(start) < START.size or start[: len(MAGIC)] != MAGIC:
         raise refused(path, "is not a package of mirstack", "mir-build FILE -o net.mirpkg writes one")
-    _, format, length, hashed = START.unpack(data[: START.size])
+    _, format, length, hashed = START.unpack(start)
     if format != FORMAT:
         raise refused(
             path,
             f"is of format {format}, and this version of mirstack reads format {FORMAT}",
             "build it again with this version, or install the version that it was built with",
         )
-    text, body = data[START.size : START.size + length], data[START.size + length :]
-    if length > MOST_HEADER or len(text) != length or hashlib.sha256(text).digest() != hashed:
-        raise refused(path, "is damaged or incomplete", "its header is not what was written: copy or build it again")
+    text = file.read(length) if length <= MOST_HEADER else b""
+    if len(text) != length or hashlib.sha256(text).digest() != hashed:
+        raise damaged(path)
     try:
-        header: dict[str, Any] = json.loads(bytes(text))
-        whole = _is_whole(header, body)
-    except (KeyError, TypeError, ValueError, RecursionError):
-        whole, header = False, {}
+        header: dict[str, Any] = json.loads(text)
+        of_code, of_weights = header["bytes"]
+        begin = START.size + length
+        whole = os.fstat(file.fileno()).st_size == begin + of_code + of_weights
+        code = memoryview(file.read(of_code) if whole else b"")
+        whole = whole and _is_whole(header, code)
+    except (KeyError, TypeError, ValueError, RecursionError, OverflowError):
+        raise damaged(path) from None
     if not whole:
-        raise refused(path, "is damaged or incomplete", "a part of it is not what was written: copy or build it again")
-    return Package(path, header, body)
+        raise damaged(path)
+    weights = memoryview(b"")
+    if of_weights:
+        # With all its pages in the table at once: else each is found missing, which takes longer than to check it.
+        flags = mmap.MAP_PRIVATE | getattr(mmap, "MAP_POPULATE", 0)
+        weights = memoryview(mmap.mmap(file.fileno(), 0, flags, mmap.PROT_READ))[begin + of_code :]
+    return Package(path, header, code, weights)
 
 
-def _is_whole(header: Mapping[str, Any], body: memoryview) -> bool:
-    """Returns whether all parts that a header names are as they were written, and nothing else is there."""
+def _is_whole(header: Mapping[str, Any], code: memoryview) -> bool:
+    """Returns whether the objects that a header names are as they were written, and nothing else is there."""
     parts: list[Sequence[Any]] = [part for level in header["levels"] for part in level["objects"]]
-    parts += [part for *_, part in header["arrays"]]
     end = max((start + length for start, length, _ in parts), default=0)
-    # Hashing does not hold the interpreter's lock.
-    return len(body) == end + -end % ALIGNMENT and all(in_threads(lambda part: _is_right(body, part), parts))
+    return len(code) == end + -end % PAGE and all(_is_right(code, part) for part in parts) and not any(code[end:])
 
 
-def _is_right(body: memoryview, part: Sequence[Any]) -> bool:
+def _is_right(code: memoryview, part: Sequence[Any]) -> bool:
     start, length, hashed = part
-    padding = body[start + length : start + length + -length % ALIGNMENT]
-    return hashlib.sha256(body[start : start + length]).hexdigest() == hashed and not any(padding)
+    padding = code[start + length : start + length + -length % ALIGNMENT]
+    return hashlib.sha256(code[start : start + length]).hexdigest() == hashed and not any(padding)
+
+
+def damaged(path: Path) -> MirError:
+    """Returns the error for a package that is not as it was written."""
+    return refused(path, "is damaged or incomplete", "a part of it is not what was written: copy or build it again")
 
 
 def refused(path: Path, what: str, note: str) -> MirError:
@@ -163,14 +226,22 @@ def load_package(path: Path, threads: int | None = None) -> Executable:
     `threads` bounds those of parallel loops; by default they are those that it was built for, or all cores. Raises MirError for a file
     that is not a whole package, and where no level runs here.
     """
+    from ...llvm.jit.load import CompiledModule, keep_shipped
     from ...options import Options
+    from ..cache.store import Store
     from ..loading.load_program import load_program
 
+    if (store := Store.open()) is not None:
+        keep_shipped(store)
     package = read_package(path)
     with _as_written(path):
         program = program_of(package, choose(package))
         options = Options(threads=threads or package.header["threads"])
-    return load_program(program, options)
+
+    def check(code: CompiledModule) -> None:
+        package.check(stripe_checksum.function_at(code.address(stripe_checksum.SYMBOL)))
+
+    return load_program(program, options, check)
 
 
 @contextmanager
@@ -213,21 +284,22 @@ def program_of(package: Package, level: Mapping[str, Any]) -> Program:
     import numpy as np
 
     def box_of(number: int) -> ArrayBox:
-        dtype, shape, part = package.header["arrays"][number]
-        return ArrayBox(np.frombuffer(_bytes_of(package, part), numpy_dtype(dtype)).reshape(shape))
+        dtype, shape, place = package.header["arrays"][number]
+        return ArrayBox(np.frombuffer(segment_of(package.weights, place), numpy_dtype(dtype)).reshape(shape))
 
-    objects = [bytes(_bytes_of(package, part)) for part in level["objects"]]
+    objects = [bytes(segment_of(package.code, part[:2])) for part in level["objects"]]
     if not level["relay"]:
         return KernelProgram.of_json(level["program"], objects)
-    return RelayProgram.of_json(level["program"], list(map(box_of, level["constants"])), objects)
-
-
-def _bytes_of(package: Package, part: Sequence[Any]) -> memoryview:
-    return package.body[part[0] : part[0] + part[1]]
+    constants, contents = ([box_of(number) for number in level[key]] for key in ("constants", "contents"))
+    return RelayProgram.of_json(level["program"], constants, objects, contents)
 
 
 def describe(package: Package) -> str:
-    """Returns what a package holds, as text: what `mir-opt net.mirpkg` prints."""
+    """Returns what a package holds, as text: what `mir-opt net.mirpkg` prints.
+
+    Raises MirError for damaged weights.
+    """
+    package.check(stripe_checksum.own_function())
     with _as_written(package.path):
         return "\n".join(_described(package)) + "\n"
 
@@ -236,7 +308,7 @@ def _described(package: Package) -> Iterator[str]:
     header = package.header
     arrays: list[Sequence[Any]] = header["arrays"]
     yield f"// {package.path.name}: built by mirstack {header['mirstack']} for {header['system']}"
-    yield f"// {counted(len(arrays), 'array')} of {counted(sum(part[1] for *_, part in arrays), 'byte')}"
+    yield f"// {counted(len(arrays), 'array')} of {counted(sum(place[1] for *_, place in arrays), 'byte')}"
     for level in header["levels"]:
         size = sum(length for _, length, _ in level["objects"])
         parts = [level["arch"], f"vectors of {counted(level['vector_bytes'], 'byte')}", *level["features"]]

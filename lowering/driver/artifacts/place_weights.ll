@@ -1,4 +1,4 @@
-define internal void @place.LEVEL(ptr %memory) nounwind {
+define internal void @place.TABLE(ptr %memory) nounwind {
 entry:
   br label %next
 next:
@@ -6,10 +6,10 @@ next:
   %more = icmp ult i64 %number, COUNT
   br i1 %more, label %one, label %done
 one:
-  %from = getelementptr i64, ptr @places.LEVEL, i64 %number
+  %from = getelementptr i64, ptr @places.TABLE, i64 %number
   %offset = load i64, ptr %from
   %address = getelementptr i8, ptr %memory, i64 %offset
-  %to = getelementptr ptr, ptr @constants.LEVEL, i64 %number
+  %to = getelementptr i64, ptr @TABLE, i64 %number
   store ptr %address, ptr %to
   %following = add i64 %number, 1
   br label %next

@@ -60,14 +60,22 @@ def _poisoned(shape: tuple[int, ...] | int, dtype: DTypeLike) -> Array:
 
 
 class Prepared:
-    """Holds tensors that are computed from constants at load time, and the table of their addresses."""
+    """Holds tensors that were computed from constants, now or before, and the table of their addresses.
 
-    def __init__(self, sizes: Sequence[int]):
-        starts = list(accumulate(map(align, sizes), initial=0))
+    Memory that is `cleared` has the same bytes between tensors, and where none is written, every time.
+    """
+
+    def __init__(self, sizes: Sequence[int], contents: Sequence[Array] = (), *, cleared: bool = False):
         self.bytes = sum(sizes)
-        self.memory = allocator()(starts[-1] + ALIGNMENT, np.uint8)
-        base = -(-address_of(self.memory) // ALIGNMENT) * ALIGNMENT
-        self.places = [base + start for start in starts[:-1]]
+        self.memory = [*contents]
+        if contents:
+            self.places = [address_of(array) for array in contents]
+        else:
+            starts = list(accumulate(map(align, sizes), initial=0))
+            memory = (np.zeros if cleared else allocator())(starts[-1] + ALIGNMENT, np.uint8)
+            base = -(-address_of(memory) // ALIGNMENT) * ALIGNMENT
+            self.places = [base + start for start in starts[:-1]]
+            self.memory = [memory]
         self.table = (ctypes.c_void_p * max(1, len(sizes)))(*self.places)
         self.address = ctypes.addressof(self.table)
 

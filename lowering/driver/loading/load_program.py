@@ -12,6 +12,7 @@ from ..program import Program, RelayProgram
 from .executable import Executable
 
 if TYPE_CHECKING:
+    from ...llvm.jit.load import CompiledModule
     from ...options import Options
 
 
@@ -24,12 +25,20 @@ def _runtime_of(program: Program) -> Callable[[], Mapping[str, int]]:
     return profiled_symbols
 
 
-def load_program(program: Program, options: Options) -> Executable:
-    """Links the program's code into this process; returns it ready to be called."""
+def load_program(
+    program: Program, options: Options, check: Callable[[CompiledModule], None] | None = None
+) -> Executable:
+    """Links the program's code into this process; returns it ready to be called.
+
+    `check` is called with the code before anything else of the program is used.
+    """
     from ...llvm.jit.load import link_objects
 
     with timed("link"):
         code = link_objects(program.objects, runtime=_runtime_of(program))
+    if check is not None:
+        with timed("check weights"):
+            check(code)
     if "aligned_alloc" in code.imports:
         keep_freed_memory()
     threads = thread_count(code, options.threads)

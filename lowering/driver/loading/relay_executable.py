@@ -11,24 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....dialects.array_box import ArrayBox, numpy_dtype
+from ....dialects.array_box import numpy_dtype
 from ....dialects.extents import MOST_EXTENT
 from ....support.diagnostics import MirError
 from ....support.text import counted
 from ...llvm.jit.call import address_of, diagnostic_of
 from ...llvm.jit.load import CompiledModule
-from ...relay.functions.calling_convention import DEPTH, ENTRY, FINISH, PREPARE, SIZES, WORD, no_memory_for
+from ...relay.functions.calling_convention import DEPTH, ENTRY, FINISH, SIZES, WORD, no_memory_for
 from ...runtime import use_threads
 from ..program import RelayProgram
 from .arguments import Arguments, flatten_tree, rebuild
 from .call_memory import Context, DynamicOutput, Output, Prepared, output_of
 from .direct_call import DirectCall, direct_call
 from .executable import Array, Executable, Param, as_array, check_array, wrong_count
+from .preparation import CALL, constant_table, contiguous, prepare_constants
 
 if TYPE_CHECKING:
     from ..specialize import Variants
-
-_CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 
 _C_CONTIGUOUS = 0x0001
 """Bit of `ndarray.flags.num` (numpy's C API, "Array flags")."""
@@ -55,22 +54,24 @@ class RelayExecutable(Executable):
         self._arguments = arguments if arguments.has_tuples else None
         self._code = code
         self._threads = threads
-        self._call = _CALL(code.address(ENTRY))
+        self._call = CALL(code.address(ENTRY))
         self._messages = program.messages
         self._result = program.result
         self._outputs = [output_of(tensor.shape, numpy_dtype(tensor.dtype)) for tensor in flatten_tree(program.result)]
         dynamic = any(isinstance(output, DynamicOutput) for output in self._outputs)
-        self._finish = _CALL(code.address(FINISH)) if dynamic else None
+        self._finish = CALL(code.address(FINISH)) if dynamic else None
         self._single = not isinstance(program.result, tuple)
         self._nested = isinstance(program.result, tuple) and any(isinstance(f, tuple) for f in program.result)
         self._inputs = [(param, tuple(param.shape), numpy_dtype(param.dtype)) for param in self.params]
         self._descriptors = [_Descriptor.of(shape) for _, shape, _ in self._inputs]
-        self._constants = [_contiguous(box) for box in program.constants]
-        self._constant_table = (ctypes.c_void_p * max(1, len(self._constants)))(*map(address_of, self._constants))
+        self._constants = [contiguous(box) for box in program.constants]
+        self._constant_table = constant_table(self._constants)
         self.arena_bytes, self.arena_lower_bound = program.arena, program.lower_bound
-        self._prepared = Prepared(program.prepared)
+        self._prepared = Prepared(program.prepared, [box.array for box in program.contents])
         self._tables = (ctypes.addressof(self._constant_table), self._prepared.address)
-        self._prepare(program.prepare_only)
+        if program.prepared and not program.contents:
+            prepare_constants(program, code, self._tables, self._prepared.places, threads)
+            self._drop_constants(program.prepare_only)
         # Contexts that no call is using; list.pop and append are atomic, so that threads share it without a lock.
         self._idle: list[Context] = []
         fixed = not (dynamic or any("?" in param.shape for param in self.params))
@@ -208,19 +209,8 @@ class RelayExecutable(Executable):
             )
         )
 
-    def _prepare(self, unused: int) -> None:
-        """Computes the tensors that depend on constants only; drops the last `unused` constants."""
-        places = self._prepared.places
-        if not places:
-            return
-        context = Context(0, self._tables, len(places))
-        context.enter(get_ident())
-        for number, place in enumerate(places, 1):
-            context.table[number] = place
-        use_threads(self._threads)
-        status: int = _CALL(self._code.address(PREPARE))(context.table_address)
-        if status != 0:
-            raise MirError(diagnostic_of(self._messages.get(status, f"{self.name} failed with status {status}")))
+    def _drop_constants(self, unused: int) -> None:
+        """Drops the last `unused` constants, which nothing reads any more."""
         for index in range(len(self._constants) - unused, len(self._constants)):
             self._constant_table[index] = None
         del self._constants[len(self._constants) - unused :]
@@ -265,11 +255,3 @@ class _Descriptor:
                 f"dimension {axis} of '{param.name}' is {shape[axis]}; native code counts up to {MOST_EXTENT}"
             )
         return self.words(address_of(array), *extents)
-
-
-def _contiguous(box: ArrayBox) -> Array:
-    """Returns the constant's data where native code can read it."""
-    array = box.array
-    if address_of(array) % array.dtype.itemsize == 0:
-        return array
-    return array.copy()

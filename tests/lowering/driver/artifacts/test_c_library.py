@@ -14,8 +14,8 @@ import mirstack
 import numpy as np
 import pytest
 from extras import absent, library
+from mirstack.lowering.driver.artifacts import levels
 from mirstack.lowering.driver.artifacts.c_interface import Interface, Status, identifier
-from mirstack.lowering.driver.artifacts.library_ir import checksum
 from mirstack.lowering.driver.artifacts.link import link_shared, linker
 from mirstack.lowering.driver.program import RelayProgram, Tensor
 from mirstack.support.target import named
@@ -213,12 +213,6 @@ def test_weights_are_in_a_file_that_is_mapped(tmp_path: Path):
     np.testing.assert_array_equal(out, exe(data))
 
 
-def test_the_checksum_reads_every_word():
-    data = bytes(range(64))
-    changed = {checksum(data[:k] + bytes([data[k] ^ 1 << bit]) + data[k + 1 :]) for k in range(64) for bit in range(8)}
-    assert checksum(data) not in changed
-
-
 @pytest.mark.skipif(not X86, reason="processors of x86-64 are named")
 def test_the_code_for_this_processor_is_chosen(tmp_path: Path):
     exe = mirstack.compile(mirstack.parse(NET))
@@ -270,14 +264,50 @@ def test_object_files_text_and_assembly(tmp_path: Path):
     np.testing.assert_array_equal(out, exe(x, w))
 
 
-def test_large_weights_are_in_large_pages(tmp_path: Path):
-    x = mirstack.relay.var("x", shape=(64, 1024))
-    weights = mirstack.relay.const(np.ones((2048, 1024), np.float32))
-    module = mirstack.IRModule.from_expr(mirstack.relay.Function([x], mirstack.relay.nn.dense(x, weights)))
-    mirstack.compile(module).export(tmp_path / "net.ll", weights=tmp_path / "net.bin")
+def dense(rows: int, columns: int, seed: int = 0) -> mirstack.Executable:
+    """Returns a product with constant weights of rows × columns, which kernels read packed."""
+    weights = np.random.default_rng(seed).normal(size=(rows, columns)).astype(np.float32)
+    x = mirstack.relay.var("x", shape=(64, columns))
+    product = mirstack.relay.nn.dense(x, mirstack.relay.const(weights))
+    return mirstack.compile(mirstack.IRModule.from_expr(mirstack.relay.Function([x], product)))
+
+
+def test_weights_are_packed_when_the_library_is_built(tmp_path: Path):
+    exe = dense(512, 256)
+    exe.export(tmp_path / "net.ll")
+    text = (tmp_path / "net.ll").read_text()
+    assert "mirstack_prepare" not in text and "@prepared.0 = internal constant [1 x ptr]" in text
+    exe.export(tmp_path / "net.so")
+    assert 512 * 256 * 4 < (tmp_path / "net.so").stat().st_size < 1.2 * 512 * 256 * 4
+    x, out = np.random.default_rng(1).normal(size=(64, 256)).astype(np.float32), np.zeros((64, 512), np.float32)
+    assert call(tmp_path / "net.so", "net", [x], out) == 0
+    np.testing.assert_array_equal(out, exe(x))
+
+
+def test_packed_weights_are_in_the_file_of_weights(tmp_path: Path):
+    exe = dense(512, 256)
+    exe.export(tmp_path / "net.so", weights=tmp_path / "net.bin")
+    assert (tmp_path / "net.bin").stat().st_size < 1.2 * 512 * 256 * 4
+    library = ctypes.CDLL(str(tmp_path / "net.so"))
+    assert library.net_load(str(tmp_path / "net.bin").encode()) == 0
+    x, out = np.random.default_rng(1).normal(size=(64, 256)).astype(np.float32), np.zeros((64, 512), np.float32)
+    assert call(tmp_path / "net.so", "net", [x], out) == 0
+    np.testing.assert_array_equal(out, exe(x))
+
+
+def test_weights_that_cannot_be_packed_here_are_packed_by_the_first_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(levels, "prepacked_by_text", lambda program, *_: program)
+    exe = dense(2048, 1024)
+    exe.export(tmp_path / "net.ll", weights=tmp_path / "net.bin")
     text = (tmp_path / "net.ll").read_text()
     assert "@aligned_alloc(i64 2097152, i64 8388608)" in text
     assert "@madvise(ptr %memory, i64 8388608, i32 14)" in text
+    exe.export(tmp_path / "net.so")
+    x, out = np.random.default_rng(1).normal(size=(64, 1024)).astype(np.float32), np.zeros((64, 2048), np.float32)
+    assert call(tmp_path / "net.so", "net", [x], out) == 0
+    np.testing.assert_array_equal(out, exe(x))
 
 
 def test_recursive_programs_end_in_a_status(tmp_path: Path):

@@ -34,7 +34,7 @@ class Patch:
     unless: Callable[[], str | None] = lambda: None
 
 
-PATCHES = ("lazy_methods", "op_formats", "identity", "direct", "isolation", "symbol_index")
+PATCHES = ("lazy_methods", "op_formats", "identity", "direct", "isolation", "symbol_index", "verification")
 """The modules beside this one that hold a `PATCH`, in the order in which they are applied."""
 
 _applied: dict[str, bool] = {}

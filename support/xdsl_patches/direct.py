@@ -151,22 +151,22 @@ _known: dict[object, list[_Parameter]] = {}
 
 def _parameters(kind: type[ParametrizedAttribute]) -> list[_Parameter]:
     checks: list[_Parameter] = [
-        (field, each.constr, set(), _asks_for_class(each.constr))
+        (field, each.constr, set(), asks_for_class(each.constr))
         for field, each in kind.get_irdl_definition().parameters
     ]
     _known[kind] = checks
     return checks
 
 
-def _asks_for_class(constraint: AttrConstraint) -> bool:
+def asks_for_class(constraint: AttrConstraint) -> bool:
     """Tells whether all values of a class meet the constraint or none does."""
     match constraint:
         case AnyAttr() | BaseAttr():
             return True
         case AnyOf():
-            return all(map(_asks_for_class, constraint.attr_constrs))
+            return all(map(asks_for_class, constraint.attr_constrs))
         case TypeVarConstraint():
-            return _asks_for_class(constraint.base_constraint)
+            return asks_for_class(constraint.base_constraint)
         case _:
             return False
 

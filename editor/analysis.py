@@ -155,6 +155,8 @@ class Analyzer:
         self.directory = directory
         self._known: dict[tuple[tuple[str, str], ...], Part] = {}
         self._earlier: dict[frozenset[str], Place] = {}
+        self._nests: dict[frozenset[str], Part] = {}
+        """Of each prim_func the part whose loop nests were read last."""
 
     def analyse(self, text: str) -> Analysis:
         """Returns what is found in a text; parts that are as they were in the one before are not read again."""
@@ -176,12 +178,20 @@ class Analyzer:
             if (before := self._known.get(key)) is not None and before.lasts:
                 part = before
             else:
-                read_part(part, self.directory)
+                self._read(part)
             known[key] = part
             parts.append((part, indices))
         self._known = known
+        names = set(map(defined_by, items))
+        self._nests = {name: part for name, part in self._nests.items() if name in names}
         analysis = Analysis(text, items, parts, outside, self._earlier)
         for place in analysis.places:
             if not place.part.has_errors:
                 self._earlier[defined_by(place.item)] = place
         return analysis
+
+    def _read(self, part: Part) -> None:
+        name = defined_by(part.items[0])
+        read_part(part, self.directory, self._nests.get(name))
+        if part.nests is not None:
+            self._nests[name] = part

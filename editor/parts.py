@@ -21,6 +21,7 @@ from ..support.diagnostics import Diagnostic, MirError, Sources
 from ..support.garbage import no_collection
 from ..support.text import nearest
 from ..support.verify import find_errors
+from .nests import Nests, change_of, nests_of, split_nests
 
 NAME = "<part>"
 """The file in the locations of a part."""
@@ -121,6 +122,8 @@ class Part:
     """For the items that were asked for: their ops by where they begin."""
     failure: Exception | None = None
     """What no rule of the input explains: a bug, which is logged."""
+    nests: Nests | None = None
+    """The loop nests of a part that is one prim_func, where they can be read apart from each other."""
 
     @property
     def has_errors(self) -> bool:
@@ -145,19 +148,18 @@ def laid_out(items: Sequence[Item]) -> Part:
     return Part(placed, "\n".join(texts))
 
 
-def read_part(part: Part, directory: Path | None) -> None:
-    """Reads and verifies a part and applies its schedules; notes all errors."""
+def read_part(part: Part, directory: Path | None, before: Part | None = None) -> None:
+    """Reads and verifies a part and applies its schedules; notes all errors.
+
+    Of a prim_func only the loop nests that differ from those of the part `before` are read, whose ops then become this part's.
+    """
     sources = Sources()
     sources.add(NAME, part.text)
-    module = ModuleOp([])
-    context = ParseContext(NAME, module, None if directory is None else str(directory))
     with sources.reading(), no_collection():
         try:
-            part.ops = parse_items(part.items, context)
-            if context.errors:
-                raise MirError(in_order(context.errors))
-            module.body.block.add_ops([op for ops in part.ops for op in ops])
-            _check(module)
+            if not _read_change(part, before):
+                sources.warnings.clear()
+                _read_all(part, directory)
         except MirError as error:
             part.diagnostics += error.diagnostics
         except Exception as error:
@@ -165,17 +167,65 @@ def read_part(part: Part, directory: Path | None) -> None:
     part.diagnostics += sources.warnings
 
 
-def _check(module: ModuleOp) -> None:
-    """Raises MirError for what a well-formed text breaks: rules of ops, of functions, of schedules."""
-    from ..lowering.driver.source import check_functions
-
-    errors = find_errors(module)
-    if errors:
-        raise MirError(errors)
-    check_functions(module)
+def _read_all(part: Part, directory: Path | None) -> None:
+    module = ModuleOp([])
+    _parse(part, part.items, module, directory)
+    if is_prim_func(part) and not Sources.current().warnings:
+        part.nests = nests_of(part.items[0], part.ops[0], split_nests(part.items[0].text))
+    _check_functions(module, part.nests)
     scripts = [op for op in module.ops if op.name == "schedule.script"]
     if scripts:
         _check_schedules(module, scripts)
+
+
+def _read_change(part: Part, before: Part | None) -> bool:
+    """Reads the nests that changed; returns False where the function must be read as a whole."""
+    nests = None if before is None else before.nests
+    if before is None or nests is None or not is_prim_func(part):
+        return False
+    item = part.items[0]
+    change = change_of(nests, item.text)
+    if change is None:
+        return False
+    _parse(part, [replace(item, text=change.reduced)], ModuleOp([]), None)
+    if Sources.current().warnings:
+        return False
+    # Its ops become those of this part.
+    before.nests = None
+    part.nests = change.merge(item, part.ops[0])
+    if part.nests is None:
+        return False
+    before.ops = [[]]
+    before.by_offset.clear()
+    part.nests.op.detach()
+    part.ops = [[part.nests.op]]
+    _check_functions(ModuleOp([part.nests.op]), part.nests)
+    return True
+
+
+def is_prim_func(part: Part) -> bool:
+    """Returns whether a part is one prim_func."""
+    return [item.kind for item in part.items] == ["T.prim_func"]
+
+
+def _parse(part: Part, items: list[Item], module: ModuleOp, directory: Path | None) -> None:
+    """Reads items into a module. Raises MirError for what breaks rules of the text or of ops."""
+    context = ParseContext(NAME, module, None if directory is None else str(directory))
+    part.ops = parse_items(items, context)
+    if context.errors:
+        raise MirError(in_order(context.errors))
+    module.body.block.add_ops([op for ops in part.ops for op in ops])
+    errors = find_errors(module)
+    if errors:
+        raise MirError(errors)
+
+
+def _check_functions(module: ModuleOp, nests: Nests | None) -> None:
+    """Raises MirError for what breaks a rule of functions."""
+    from ..dialects.tir.verify import check_module
+
+    if any(op.name == "tir.prim_func" for op in module.ops):
+        check_module(module, nests=None if nests is None else nests.facts)
 
 
 def _check_schedules(module: ModuleOp, scripts: Sequence[Operation]) -> None:

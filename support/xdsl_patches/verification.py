@@ -1,4 +1,4 @@
-"""Verifies an op as its class declares once for each shape of such ops: the classes of its types and attributes.
+"""Verifies once for each shape of ops, the classes of types and attributes, what their class declares.
 
 xDSL asks every constraint of a declaration at every op. Most ask for the class of a type or attribute alone, so that an op whose operands,
 results, regions, properties and attributes have the classes of one that fulfilled its declaration fulfils it, too.
@@ -29,7 +29,7 @@ _check = OpDef.verify
 
 @dataclass
 class _Declaration:
-    """What a class of ops declares, and the shapes of ops that fulfil it."""
+    """Holds the declaration of a class of ops, and the shapes of ops that fulfil it."""
 
     definition: OpDef
     of_type: Callable[[Attribute], Hashable]

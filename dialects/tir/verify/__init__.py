@@ -33,7 +33,7 @@ from ..stmt import (
     WhileOp,
     WritesOp,
 )
-from .accesses import AccessRules, BlockScope
+from .accesses import AccessRules, BlockScope, HullEvent
 from .axes import AxisRules
 from .context import Context
 
@@ -41,13 +41,25 @@ THREADS = tuple(f"{kind}Idx.{axis}" for kind in ("thread", "block") for axis in 
 VIRTUAL_THREADS = ("vthread", "cthread")
 
 
-def verify_prim_func(func: PrimFuncOp, *, runs: bool = False) -> list[Diagnostic]:
+@dataclass
+class NestFacts:
+    """Keeps what was found in a loop nest: broken rules, and its part in rules of the whole function."""
+
+    diagnostics: list[Diagnostic]
+    uncovered: list[tuple[BlockOp, Diagnostic]]
+    accesses: list[HullEvent]
+
+
+def verify_prim_func(
+    func: PrimFuncOp, *, runs: bool = False, nests: dict[Operation, NestFacts] | None = None
+) -> list[Diagnostic]:
     """Returns the rules that the function breaks, in the order of the text.
 
     A program without a meaning is an error; a program whose meaning its author cannot intend is a warning. With `runs`,
-    for a function that is about to become native code, an access out of bounds is an error as well.
+    for a function that is about to become native code, an access out of bounds is an error as well. Loop nests in `nests` are not
+    read again; the others are added to it.
     """
-    return _Verifier(func, runs).verify()
+    return _Verifier(func, runs).verify(nests)
 
 
 @dataclass
@@ -58,45 +70,73 @@ class _Verifier:
     # Threads in force, with the op that set each extent.
     threads: dict[str, tuple[int, Operation]] = field(default_factory=dict[str, tuple[int, Operation]])
 
-    def verify(self) -> list[Diagnostic]:
+    def verify(self, nests: dict[Operation, NestFacts] | None) -> list[Diagnostic]:
         self.axes = AxisRules(self.context)
         self.accesses = AccessRules(self.context, self.runs)
-        self.block(self.func.body.block)
+        if nests is None:
+            self.block(self.func.body.block)
+        else:
+            for op in self.func.body.block.ops:
+                # Of what a thread in force means to a nest nothing is kept.
+                if isinstance(op, ForOp) and not self.threads:
+                    self.nest(op, nests)
+                else:
+                    self.op(op)
         unwritten = self.accesses.unwritten()
         self.axes.report_uncovered(unwritten)
         self.accesses.report_unwritten(unwritten)
         return self.context.diagnostics
+
+    def nest(self, op: ForOp, nests: dict[Operation, NestFacts]) -> None:
+        """Verifies a loop nest of the function, or takes what was found in it before."""
+        known = nests.get(op)
+        if known is not None:
+            self.context.diagnostics += known.diagnostics
+            self.axes.uncovered += known.uncovered
+            for event in known.accesses:
+                self.accesses.happen(event)
+            return
+        logs: tuple[list[Diagnostic], list[tuple[BlockOp, Diagnostic]], list[HullEvent]] = (
+            self.context.diagnostics, self.axes.uncovered, self.accesses.events,
+        )  # fmt: skip
+        starts = [len(log) for log in logs]
+        self.loop(op)
+        diagnostics, uncovered, events = logs
+        nests[op] = NestFacts(diagnostics[starts[0] :], uncovered[starts[1] :], events[starts[2] :])
 
     # Walking -----------------------------------------------------------------------------------------------------
 
     def block(self, block: Block) -> None:
         threads = dict(self.threads)
         for op in block.ops:
-            match op:
-                case ForOp():
-                    self.loop(op)
-                case BlockOp():
-                    self.tir_block(op)
-                case IfOp() | IfThenElseOp():
-                    self.branches(op)
-                case WhileOp():
-                    self.guarded(op)
-                case InitOp():
-                    self.init(op)
-                case LoadOp() | StoreOp():
-                    self.accesses.check(op)
-                case LaunchThreadOp():
-                    self.launch(op)
-                case AttrOp():
-                    self.attribute(op)
-                case VarOp():
-                    self.variable(op)
-                case AllocBufferOp():
-                    self.accesses.allocation(op)
-                case _:
-                    for region in op.regions:
-                        self.region(region)
+            self.op(op)
         self.threads = threads
+
+    def op(self, op: Operation) -> None:
+        match op:
+            case ForOp():
+                self.loop(op)
+            case BlockOp():
+                self.tir_block(op)
+            case IfOp() | IfThenElseOp():
+                self.branches(op)
+            case WhileOp():
+                self.guarded(op)
+            case InitOp():
+                self.init(op)
+            case LoadOp() | StoreOp():
+                self.accesses.check(op)
+            case LaunchThreadOp():
+                self.launch(op)
+            case AttrOp():
+                self.attribute(op)
+            case VarOp():
+                self.variable(op)
+            case AllocBufferOp():
+                self.accesses.allocation(op)
+            case _:
+                for region in op.regions:
+                    self.region(region)
 
     def region(self, region: Region) -> None:
         for block in region.blocks:
@@ -235,15 +275,20 @@ def _mentions_vscale(e: Expr) -> bool:
     return False
 
 
-def check_module(module: ModuleOp, *, runs: bool = False) -> None:
+def check_module(module: ModuleOp, *, runs: bool = False, nests: dict[Operation, NestFacts] | None = None) -> None:
     """Verifies every prim_func of a module; warnings go to the current sources.
+
+    Loop nests in `nests` are not read again.
 
     Raises:
         MirError: with every broken rule that is not a warning.
     """
     diagnostics = in_deep_stack(
         lambda: [
-            d for op in module.body.block.ops if isinstance(op, PrimFuncOp) for d in verify_prim_func(op, runs=runs)
+            diagnostic
+            for op in module.body.block.ops
+            if isinstance(op, PrimFuncOp)
+            for diagnostic in verify_prim_func(op, runs=runs, nests=nests)
         ]
     )
     Sources.current().warnings.extend(d for d in diagnostics if d.severity == "warning")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.builtin import IntegerAttr, VectorType
 from xdsl.ir import Operation, SSAValue
 
+from ....support.diagnostics import source_position
 from ...arith import Expr
 from ...arith.bounds import ConstIntBound
 from ..buffer import AllocBufferOp, BufferOp, BufferRegionOp, DeclBufferOp, LoadOp, StoreOp, buffer_name, tells_region
@@ -52,6 +53,15 @@ class Hull:
         return None
 
 
+@dataclass(frozen=True)
+class HullEvent:
+    """An access that widens the hull of a buffer by a box; without an access, the buffer's allocation."""
+
+    buffer: SSAValue
+    op: LoadOp | StoreOp | None
+    box: list[ConstIntBound]
+
+
 @dataclass
 class AccessRules:
     """Verifies bounds, declared regions, and reads of memory that nothing wrote."""
@@ -61,6 +71,8 @@ class AccessRules:
     blocks: list[BlockScope] = field(default_factory=list[BlockScope])
     # Allocated buffers whose accesses are all loads and stores.
     hulls: dict[SSAValue, Hull] = field(default_factory=dict[SSAValue, Hull])
+    events: list[HullEvent] = field(default_factory=list[HullEvent])
+    """All that made the hulls, in order."""
 
     def unwritten(self) -> set[SSAValue]:
         """Returns the allocated buffers that are read where nothing writes."""
@@ -97,20 +109,22 @@ class AccessRules:
 
     def allocation(self, op: AllocBufferOp) -> None:
         """Verifies that a buffer that is read is written."""
-        read = written = None
+        reads: list[LoadOp] = []
+        written = None
         for use in op.result.uses:
             user = use.operation
             if isinstance(user, LoadOp):
-                read = read or user
+                reads.append(user)
             elif isinstance(user, StoreOp):
                 written = user
             elif not isinstance(user, BufferRegionOp) or _is_matched(user):
                 return
         if written is not None:
-            self.hulls[op.result] = Hull()
-        elif read is not None:
+            self.happen(HullEvent(op.result, None, []))
+        elif reads:
             self.context.report(
-                read,
+                # The order of uses is not that of the text.
+                min(reads, key=lambda read: (source_position(read.location) or ("", 0, 0))[1:]),
                 f"buffer '{op.var_name.data}' is read here, but nothing writes it",
                 (f"'{op.var_name.data}' is allocated here", op),
                 severity="warning",
@@ -118,23 +132,34 @@ class AccessRules:
 
     def note_hull(self, op: LoadOp | StoreOp, indices: list[Expr]) -> None:
         """Widens the box of an allocated buffer that is known to be read, or may be written."""
-        hull = self.hulls.get(op.buffer)
-        if hull is None:
+        if not isinstance(op.buffer.owner, AllocBufferOp):
             return
         ends = [(e, self.last_lane(i)) for e, i in zip(indices, op.indices, strict=True)]
-        if isinstance(op, StoreOp):
-            box = [
-                self.context.analyzer.const_int_bound(a).union(self.context.analyzer.const_int_bound(b))
-                for a, b in ends
-            ]
-            hull.writes = _joined(hull.writes, box)
-        elif op.predicate is None and all(self.context.is_attained(a) and self.context.is_attained(b) for a, b in ends):
-            box = [
-                self.context.analyzer.const_int_bound(a).union(self.context.analyzer.const_int_bound(b))
-                for a, b in ends
-            ]
-            hull.reads = _joined(hull.reads, box)
-            hull.reader = op
+        surely = op.predicate is None and all(
+            self.context.is_attained(a) and self.context.is_attained(b) for a, b in ends
+        )
+        if surely or isinstance(op, StoreOp):
+            self.happen(HullEvent(op.buffer, op, self.box(ends)))
+
+    def box(self, ends: list[tuple[Expr, Expr]]) -> list[ConstIntBound]:
+        """Returns the box around all values of the first and last lanes of indices."""
+        bound = self.context.analyzer.const_int_bound
+        return [bound(first).union(bound(last)) for first, last in ends]
+
+    def happen(self, event: HullEvent) -> None:
+        """Begins or widens the hull of a buffer."""
+        self.events.append(event)
+        if event.op is None:
+            self.hulls[event.buffer] = Hull()
+            return
+        hull = self.hulls.get(event.buffer)
+        if hull is None:
+            return
+        if isinstance(event.op, StoreOp):
+            hull.writes = _joined(hull.writes, event.box)
+        else:
+            hull.reads = _joined(hull.reads, event.box)
+            hull.reader = event.op
 
     def check(self, op: LoadOp | StoreOp) -> None:
         """Verifies one load or store."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -44,6 +43,9 @@ def write_json(name: str, value: Any) -> None:
     """Stores a value under `name`, whole or not at all: others may write it at the same time."""
     if is_off():
         return
+    # Here, since reading does not need it.
+    import tempfile
+
     try:
         folder = cache_folder()
         folder.mkdir(parents=True, exist_ok=True)

@@ -11,8 +11,6 @@ import io
 import json
 import os
 import struct
-import zipfile
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from pathlib import Path
@@ -25,6 +23,8 @@ from .array_box import numpy_dtype
 from .onnx_weights import Weight, beside, find_weights, rest_digest
 
 if TYPE_CHECKING:
+    import zipfile
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -118,7 +118,7 @@ class SideFile:
             if isinstance(entry, Weight):
                 found = self._weight(entry)
             else:
-                found = self._npy(entry) if isinstance(entry, zipfile.ZipInfo) else self._tensor(entry)
+                found = self._tensor(entry) if self._zip is None else self._npy(cast("zipfile.ZipInfo", entry))
             _SHARED[(*self._identity, name)] = found
         self._arrays[name] = found
         return found
@@ -126,6 +126,9 @@ class SideFile:
     # .npz: a zip of .npy files -------------------------------------------------------------------------------------
 
     def _read_zip_directory(self) -> None:
+        # Here, since no other format needs it.
+        import zipfile
+
         try:
             self._zip = zipfile.ZipFile(self._file)
         except (zipfile.BadZipFile, NotImplementedError, EOFError, ValueError, OverflowError) as error:
@@ -136,6 +139,9 @@ class SideFile:
             self._entries[info.filename.removesuffix(".npy")] = info
 
     def _npy(self, info: zipfile.ZipInfo) -> NDArray[np.generic]:
+        import zipfile
+        import zlib
+
         assert self._zip is not None
         most = {zipfile.ZIP_STORED: 1, zipfile.ZIP_DEFLATED: _DEFLATE}.get(info.compress_type, info.file_size)
         if info.compress_size > self._length or info.file_size > max(info.compress_size, 1) * most:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from .program import size_of_json
+
 if TYPE_CHECKING:
     from ..tir.signature import Size
 
@@ -60,14 +62,6 @@ class ProfileFacts:
             for name, (operations, float32, moved, rule) in data["work"].items()
         }
         return ProfileFacts(tuple(sites), work)
-
-
-def size_of_json(data: Any) -> Size:
-    """Reads a size, which `json` writes as it is. Raises TypeError or ValueError for other data."""
-    if isinstance(data, int | str):
-        return data
-    operator, left, right = data
-    return str(operator), size_of_json(left), size_of_json(right)
 
 
 def _open_size(data: Any) -> Size | None:

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from ...dialects.array_box import ArrayBox
-from .profile_facts import ProfileFacts, size_of_json
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
-    from ..tir.signature import KernelSignature, Param
+    from ..tir.signature import KernelSignature, Param, Size
+    from .profile_facts import ProfileFacts
 
 DYNAMIC = -(1 << 63)
 """An extent that is known at run time: xDSL's `DYNAMIC_INDEX`, which a program from the cache does without."""
@@ -199,9 +199,22 @@ def _param_of_json(data: Mapping[str, Any]) -> Param:
     return ScalarParam(name, str(data["dtype"])) if "dtype" in data else HandleParam(name)
 
 
+def size_of_json(data: Any) -> Size:
+    """Reads a size, which `json` writes as it is. Raises TypeError or ValueError for other data."""
+    if isinstance(data, int | str):
+        return data
+    operator, left, right = data
+    return str(operator), size_of_json(left), size_of_json(right)
+
+
 def _profile_json(facts: ProfileFacts | None) -> dict[str, Any]:
     return {} if facts is None else {"profile": facts.to_json()}
 
 
 def _profile_of_json(data: Mapping[str, Any]) -> ProfileFacts | None:
-    return ProfileFacts.of_json(data["profile"]) if "profile" in data else None
+    if "profile" not in data:
+        return None
+    # Here, since few programs are profiled.
+    from .profile_facts import ProfileFacts
+
+    return ProfileFacts.of_json(data["profile"])

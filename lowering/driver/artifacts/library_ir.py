@@ -34,7 +34,7 @@ from ...relay.functions.calling_convention import (
     TOP,
     WORD,
 )
-from ...relay.memory.memory_plan import ALIGNMENT, align
+from ...relay.memory.alignment import ALIGNMENT, align
 from ...runtime import SPINS, runtime_ir
 from ..program import RelayProgram
 from .c_interface import Interface, Status

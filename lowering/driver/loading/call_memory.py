@@ -25,7 +25,7 @@ from ...relay.functions.calling_convention import (
     TOP,
     WORD,
 )
-from ...relay.memory.memory_plan import ALIGNMENT, align
+from ...relay.memory.alignment import ALIGNMENT, align
 from ..program import DYNAMIC
 from .executable import Array
 

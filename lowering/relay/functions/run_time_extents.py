@@ -18,8 +18,8 @@ from ....dialects.tir.scalar_ops import SCALAR_OPS
 from ...tir.signature import Size
 from ..kernels.shape_function import Check, Rule
 from ..memory import heap
+from ..memory.alignment import ALIGNMENT
 from ..memory.frame import Place
-from ..memory.memory_plan import ALIGNMENT
 from .emitter import PTR
 from .flat_values import WORD, DynamicTensorLeaf, TensorLeaf
 

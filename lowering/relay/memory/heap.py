@@ -21,7 +21,7 @@ from ..functions.calling_convention import PREPARED as PREPARED
 from ..functions.calling_convention import SIZES as SIZES
 from ..functions.calling_convention import STACK_LIMIT as STACK_LIMIT
 from ..functions.emitter import PTR, RelayEmitter
-from .memory_plan import ALIGNMENT
+from .alignment import ALIGNMENT
 
 MOST_CALLS = 1 << 20
 """Nested calls that a program may make: LLVM makes loops of some recursion, which the stack's limit cannot see."""

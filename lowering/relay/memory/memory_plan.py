@@ -14,8 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-ALIGNMENT = 64
-"""Bytes: a cache line, and the widest vector."""
+from .alignment import ALIGNMENT, align
 
 TRIES = 8
 """How often an order of placing is bettered at most; residual connections need two or three."""
@@ -62,11 +61,6 @@ class MemoryPlan:
     offsets: tuple[int, ...]
     size: int
     lower_bound: int
-
-
-def align(size: int) -> int:
-    """`size` rounded up to the alignment of buffers."""
-    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 def plan_memory(buffers: Sequence[Lifetime | Group]) -> MemoryPlan:

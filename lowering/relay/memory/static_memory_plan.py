@@ -24,8 +24,8 @@ from ....support.text import counted
 from ....support.walk import walk_ops
 from ..functions.tail_calls import framed
 from ..kernels.lower_relay_to_te import call_kernels
+from .alignment import align
 from .frame import Frame, plan_frame
-from .memory_plan import align
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from mirstack.benchmarks.timing import cpu_seconds, growth
 from mirstack.examples.models.registry import MODELS, build, options_of
 from mirstack.lowering.relay.memory import memory_plan
-from mirstack.lowering.relay.memory.memory_plan import ALIGNMENT, Group, Lifetime, plan_memory
+from mirstack.lowering.relay.memory.alignment import ALIGNMENT
+from mirstack.lowering.relay.memory.memory_plan import Group, Lifetime, plan_memory
 from mirstack.lowering.relay.memory.static_memory_plan import StaticMemoryPlan, memory_report
 from mirstack.support.diagnostics import MirError
 from xdsl.context import Context

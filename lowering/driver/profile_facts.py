@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .program import size_of_json
+from .size_of_json import size_of_json
 
 if TYPE_CHECKING:
     from ..tir.signature import Size

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from ...dialects.array_box import ArrayBox
+from .size_of_json import size_of_json
 
 if TYPE_CHECKING:
     from xdsl.ir import Attribute
 
-    from ..tir.signature import KernelSignature, Param, Size
+    from ..tir.signature import KernelSignature, Param
     from .profile_facts import ProfileFacts
 
 DYNAMIC = -(1 << 63)
@@ -197,14 +198,6 @@ def _param_of_json(data: Mapping[str, Any]) -> Param:
             bool(data["forward"]),
         )
     return ScalarParam(name, str(data["dtype"])) if "dtype" in data else HandleParam(name)
-
-
-def size_of_json(data: Any) -> Size:
-    """Reads a size, which `json` writes as it is. Raises TypeError or ValueError for other data."""
-    if isinstance(data, int | str):
-        return data
-    operator, left, right = data
-    return str(operator), size_of_json(left), size_of_json(right)
 
 
 def _profile_json(facts: ProfileFacts | None) -> dict[str, Any]:

@@ -1,13 +1,15 @@
-"""Memory that kernels free stays with the process."""
+"""Memory that kernels free stays with the process; new memory is there when it is written to."""
 
 from __future__ import annotations
 
 import ctypes
+import mmap
 import resource
 import subprocess
 import sys
 
 import pytest
+from mirstack.support.memory import LARGE_PAGE, pages
 
 PROGRAM = """
 import ctypes, resource
@@ -40,3 +42,20 @@ def test_temporary_buffers_are_not_asked_for_again() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < (3 << 20) // resource.getpagesize()
+
+
+@pytest.mark.parametrize("size", [1, 4096, 1 << 20, (2 * LARGE_PAGE) + 1])
+def test_new_memory_is_empty_and_can_be_written(size: int) -> None:
+    found = pages(size)
+    assert len(found) == size and not any(found[:: max(1, size // 1000)])
+    found[-1] = 7
+    assert found[-1] == 7
+
+
+@pytest.mark.skipif(not hasattr(mmap, "MAP_POPULATE"), reason="the system fills no pages in advance")
+def test_new_memory_is_there_when_it_is_first_written_to() -> None:
+    size = LARGE_PAGE
+    found = pages(size)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    found[:: resource.getpagesize()] = bytes(size // resource.getpagesize())
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < size // resource.getpagesize() // 4

@@ -19,6 +19,7 @@ from itertools import accumulate
 import numpy as np
 
 from ....dialects.array_box import ArrayBox
+from ....support.memory import LARGE_PAGE
 from ....support.target import Target, least_cpu
 from ...relay.functions.calling_convention import (
     CONSTANTS,
@@ -46,8 +47,8 @@ METADATA = 1_000_000
 """Nodes of metadata of a program, fewer than these."""
 PAGE = 4096
 """Bytes of a page: weights begin at one."""
-LARGE_PAGE, MADV_HUGEPAGE = 2 << 20, 14
-"""Bytes of a large page of memory, and Linux's number of the advice to use them."""
+MADV_HUGEPAGE = 14
+"""Linux' number of the advice to use large pages."""
 STACK = 512 << 10
 """Bytes of the stack that a recursive program may use below the call."""
 MOST_ARENA = 1 << 30

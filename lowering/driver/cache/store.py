@@ -13,7 +13,6 @@ bytes that it may take (`1G` by default, `512M`, …; 0 disables it, too).
 from __future__ import annotations
 
 import hashlib
-import mmap
 import os
 import re
 import stat
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from ....support.cache import cache_folder, is_off
+from ....support.memory import pages
 from ....support.settings import meaningless, say_once, setting
 
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
@@ -108,14 +108,14 @@ class Store:
                     return None
                 if not _HEADER.size <= about.st_size <= self.limit:
                     return None
-                pages = mmap.mmap(-1, about.st_size)
-                if file.readinto(pages) != about.st_size:
+                data = pages(about.st_size)
+                if file.readinto(data) != about.st_size:
                     return None
-                data = memoryview(pages).toreadonly()
+                view = memoryview(data).toreadonly()
         except (OSError, ValueError):
             return None
-        payload = data[_HEADER.size :]
-        if bytes(data[: _HEADER.size]) != _header(kind, key, len(payload), sha256([payload])):
+        payload = view[_HEADER.size :]
+        if bytes(view[: _HEADER.size]) != _header(kind, key, len(payload), sha256([payload])):
             with suppress(OSError):
                 path.unlink()
             return None

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..support.target import cpu_of_triple
 from ..support.text import counted
 from .arguments import (
     add_allow_extern,
@@ -53,7 +54,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--triple",
         metavar="TRIPLE",
-        help="LLVM's name of the system that an .o, .ll or .s file is for, with --mcpu: aarch64-apple-macosx",
+        help="LLVM's name of the system that an .so, .o, .ll or .s file is for: riscv64-linux-gnu, armv7-linux-gnueabihf",
     )
     parser.add_argument(
         "--threads",
@@ -84,8 +85,10 @@ def _names(text: str) -> tuple[str, ...]:
 def _processors(args: argparse.Namespace, path: Path) -> tuple[str | None, ...]:
     """Returns the processors to compile for. Raises UsageError for options that contradict each other."""
     cpus: tuple[str | None, ...] = args.mcpu
-    if args.triple is not None and (cpus == (None,) or path.suffix not in (".o", ".ll", ".s")):
-        raise UsageError(f"--triple: {path} must be an .o, .ll or .s file, for a processor that --mcpu names")
+    if args.triple is not None:
+        if path.suffix not in (".so", ".o", ".ll", ".s"):
+            raise UsageError(f"--triple: {path} must be an .so, .o, .ll or .s file")
+        cpus = tuple(cpu_of_triple(args.triple, cpu) for cpu in cpus)
     if args.target is None or (args.target == "wasm32") == (path.suffix in (".wasm", ".html")):
         return cpus
     if args.target == "cpu" or path.suffix not in (".o", ".ll", ".s") or cpus != (None,):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..support.target import foreign_triple
+from ..support.target import foreign_triple, whole_triple
 
 if TYPE_CHECKING:
     from .llvm.jit.load import Target
@@ -39,5 +39,5 @@ def target_of(options: Options) -> Target:
     """Returns the target of the code generator for these options."""
     from .llvm.jit.load import Target
 
-    triple = options.triple or foreign_triple(options.cpu)
+    triple = whole_triple(options.triple) if options.triple else foreign_triple(options.cpu)
     return Target(triple=triple, cpu=options.cpu, opt_level=options.opt_level)

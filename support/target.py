@@ -13,7 +13,7 @@ from typing import Literal
 from .diagnostics import Diagnostic, MirError
 from .text import counted
 
-Arch = Literal["x86_64", "aarch64", "wasm32"]
+Arch = Literal["x86_64", "aarch64", "arm", "riscv64", "wasm32"]
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -82,6 +82,15 @@ FAMILIES = (
     # WebAssembly: vectors of 16 bytes, in the registers of the machine that the browser runs on.
     Family("wasm32", "wasm32", 16, 32 * KIB, 256 * KIB, 4 * MIB),
     Family("wasm32-relaxed", "wasm32", 16, 32 * KIB, 256 * KIB, 4 * MIB, frozenset({"relaxed-simd"})),
+    # Arm of 32 bits with NEON: vectors of 16 bytes
+    Family(
+        "cortex-a7|cortex-a(5|12|15|17)|krait", "arm", 16, 32 * KIB, 512 * KIB, 512 * KIB, frozenset({"neon", "vfpv4"})
+    ),
+    Family("armv7|cortex-a(8|9)", "arm", 16, 32 * KIB, 256 * KIB, 256 * KIB, frozenset({"neon"})),
+    # RISC-V with vectors (V) of at least as many bytes
+    Family("sifive-x280", "riscv64", 64, 32 * KIB, 512 * KIB, 2 * MIB, frozenset({"v"})),
+    Family("spacemit-x60", "riscv64", 32, 32 * KIB, 512 * KIB, 512 * KIB, frozenset({"v"})),
+    Family("rv64gcv|sifive-p[46]70", "riscv64", 16, 32 * KIB, 512 * KIB, 1 * MIB, frozenset({"v"})),
     # Arm
     Family("apple-m1|apple-a14", "aarch64", 16, 128 * KIB, 3 * MIB, 8 * MIB, DOT | {"fp16"}),
     Family("apple-m[2-9].*|apple-a1[5-9].*", "aarch64", 16, 128 * KIB, 4 * MIB, 8 * MIB, DOT_I8MM_BF16 | {"fp16"}),
@@ -134,7 +143,7 @@ class Target:
     @property
     def has_fma(self) -> bool:
         """Tells whether a multiplication and an addition are one instruction."""
-        return self.arch == "aarch64" or self.vector_bytes >= 32
+        return self.arch in ("aarch64", "riscv64") or "vfpv4" in self.features or self.vector_bytes >= 32
 
     @property
     def independent_sums(self) -> int:
@@ -182,7 +191,7 @@ def _known(cpu: str, cores: int) -> Target:
     if family is None:
         raise MirError(
             Diagnostic(f"nothing is known of a processor '{cpu}'").with_note(
-                "use a name of LLVM's such as x86-64-v3, haswell, znver4, skylake-avx512, neoverse-n1 or apple-m1"
+                "use a name of LLVM's such as x86-64-v3, haswell, znver4, skylake-avx512, neoverse-n1, apple-m1, cortex-a7 or rv64gcv"
             )
         )
     width = family.vector_bytes
@@ -196,7 +205,7 @@ def _registers(arch: Arch, vector_bytes: int) -> int:
     if arch == "wasm32":
         # Of the 16 of x86-64 engines keep some for themselves.
         return 14
-    return 32 if arch == "aarch64" or vector_bytes == 64 else 16
+    return 32 if arch in ("aarch64", "riscv64") or vector_bytes == 64 else 16
 
 
 def _masks(arch: Arch, vector_bytes: int) -> bool:
@@ -236,9 +245,49 @@ def _bytes(size: re.Match[str]) -> int:
 # Whether code runs here, and what it is made for where it does not
 
 
-def least_cpu(arch: str) -> str:
-    """Returns LLVM's name of the least processor of a kind."""
-    return "x86-64" if arch == "x86_64" else "generic"
+LEAST: dict[str, tuple[str, str]] = {
+    "x86_64": ("x86-64", ""), "riscv64": ("generic-rv64", "+m,+a,+f,+d,+c"), "arm": ("generic", "-neon"),
+}  # fmt: skip
+"""LLVM's name of the least processor of a kind, and its features; of others it is `generic`."""
+
+
+def least_cpu(arch: str) -> tuple[str, str]:
+    """Returns LLVM's name and features of the least processor of a kind that code is made for."""
+    return LEAST.get(arch, ("generic", ""))
+
+
+KINDS: dict[str, tuple[Arch, str]] = {
+    "x86_64": ("x86_64", "x86-64"), "amd64": ("x86_64", "x86-64"),
+    "aarch64": ("aarch64", "generic-aarch64"), "arm64": ("aarch64", "generic-aarch64"),
+    "armv7": ("arm", "armv7"), "armv7a": ("arm", "armv7"), "arm": ("arm", "armv7"),
+    "riscv64": ("riscv64", "rv64gcv"), "wasm32": ("wasm32", "wasm32"),
+}  # fmt: skip
+"""The kinds of processors that triples begin with, and the one that code is made for where none is named."""
+
+
+def cpu_of_triple(triple: str, cpu: str | None) -> str:
+    """Returns the processor to compile for on a system. Raises MirError for another kind of processor."""
+    kind = KINDS.get(triple.partition("-")[0])
+    if kind is None:
+        raise MirError(
+            Diagnostic(f"nothing is known of processors of '{triple}'").with_note(
+                f"a triple begins with one of {', '.join(KINDS)}: riscv64-linux-gnu"
+            )
+        )
+    chosen = cpu or kind[1]
+    if named(chosen).arch != kind[0]:
+        raise MirError(
+            Diagnostic(f"'{chosen}' is not a processor of '{triple}'").with_note(
+                f"leave the processor out, which means {kind[1]}, or name one of its kind"
+            )
+        )
+    return chosen
+
+
+def whole_triple(triple: str) -> str:
+    """Returns a triple with its maker, which many leave out: without, LLVM takes the system for it."""
+    parts = triple.split("-")
+    return "-".join((parts[0], "unknown", *parts[1:])) if len(parts) == 3 and parts[1] == "linux" else triple
 
 
 def foreign_triple(cpu: str | None) -> str | None:
@@ -248,6 +297,8 @@ def foreign_triple(cpu: str | None) -> str | None:
         return None
     if target.arch == "wasm32":
         return "wasm32-unknown-unknown"
+    if target.arch == "arm":
+        return "armv7-unknown-linux-gnueabihf"
     return f"{target.arch}-apple-macosx" if (cpu or "").startswith("apple-") else f"{target.arch}-unknown-linux-gnu"
 
 

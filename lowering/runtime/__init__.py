@@ -27,10 +27,12 @@ a small model takes, so it stays awake from one call of a model to the next."""
 SPINS_CROWDED = 50
 """The same where there are more threads than processors: whom it waits for may need the one that it spins on."""
 
+# Arm's are `yield`. Of other processors than this one's LLVM here reads no assembly.
 PAUSES = {
     "x86_64": 'call void asm sideeffect "pause", "~{memory}"()',
-    "aarch64": 'call void asm sideeffect "yield", "~{memory}"()',
-    "arm64": 'call void asm sideeffect "yield", "~{memory}"()',
+    "aarch64": "call void @llvm.aarch64.hint(i32 1)",
+    "arm64": "call void @llvm.aarch64.hint(i32 1)",
+    "arm": "call void @llvm.arm.hint(i32 1)",
 }
 
 EXPORTS = (

@@ -80,11 +80,21 @@ REFUSED = [
     (["net.mir", "-o", "net.mirpkg", "--target", "wasm32"], 2, "--target wasm32: net.mirpkg is not written for it"),
     (["net.mir", "-o", "net.wasm", "--target", "cpu"], 2, "--target cpu: net.wasm is not written for it"),
     (
-        ["net.mir", "-o", "net.o", "--triple", "aarch64-apple-macosx"],
+        ["net.mir", "-o", "net.mirpkg", "--triple", "aarch64-linux-gnu"],
         2,
-        "--triple: net.o must be an .o, .ll or .s file, for a processor",
+        "--triple: net.mirpkg must be an .so, .o, .ll or .s file",
     ),
-    (["net.mir", "-o", "net.o", "--triple", "z80-cpm", "--mcpu", "haswell"], 1, "LLVM knows no target 'z80-cpm'"),
+    (["net.mir", "-o", "net.o", "--triple", "z80-cpm"], 1, "nothing is known of processors of 'z80-cpm'"),
+    (
+        ["net.mir", "-o", "net.o", "--triple", "riscv64-linux-gnu", "--mcpu", "haswell"],
+        1,
+        "'haswell' is not a processor of 'riscv64-linux-gnu'",
+    ),
+    (
+        ["net.mir", "-o", "net.so", "--triple", "arm64-apple-macosx"],
+        1,
+        "net.so: a shared library of arm64-apple-macosx is linked there",
+    ),
 ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from math import prod
 
@@ -158,8 +158,8 @@ class Interface:
     messages: Mapping[int, str]
 
     @staticmethod
-    def of(name: str, program: RelayProgram) -> Interface:
-        """Returns the interface of a program."""
+    def of(name: str, program: RelayProgram, address: int = WORD) -> Interface:
+        """Returns the interface of a program, for addresses of so many bytes."""
         arguments = Arguments(program.entry, program.params).tensors
         inputs = [Tensor(tuple(DYNAMIC if e == "?" else int(e) for e in p.shape), p.dtype) for p in arguments]
         outputs = flatten_tree(program.result)
@@ -169,8 +169,8 @@ class Interface:
             name,
             # It is shown in comments, which MLIR's names could end.
             re.sub(r"[^\w.$-]", "_", program.entry),
-            _fields([param.name for param in arguments], inputs),
-            _fields(results, outputs),
+            _fields([param.name for param in arguments], inputs, address),
+            _fields(results, outputs, address),
             messages,
         )
 
@@ -225,7 +225,7 @@ def identifier(name: str) -> str:
     return f"{made}_" if made in C_WORDS or keyword.iskeyword(made) else made
 
 
-def _fields(names: Sequence[str], tensors: Sequence[Tensor]) -> list[Field]:
+def _fields(names: Sequence[str], tensors: Sequence[Tensor], address: int) -> list[Field]:
     fields: list[Field] = []
     taken: set[str] = set()
     offset = 0
@@ -235,7 +235,12 @@ def _fields(names: Sequence[str], tensors: Sequence[Tensor]) -> list[Field]:
             chosen += "_"
         open = [axis for axis, extent in enumerate(tensor.shape) if extent == DYNAMIC]
         taken |= {chosen, *(f"{chosen}_dim{axis}" for axis in open)}
-        places = tuple((axis, offset + WORD * (1 + number)) for number, axis in enumerate(open))
-        fields.append(Field(chosen, tensor, offset, places))
-        offset += WORD * (1 + len(open))
+        fields.append(Field(chosen, tensor, offset, ()))
+        offset += address
+        if open:
+            # Sizes begin at multiples of their own size.
+            first = -(-offset // WORD) * WORD
+            places = tuple((axis, first + WORD * number) for number, axis in enumerate(open))
+            fields[-1] = replace(fields[-1], open=places)
+            offset = first + WORD * len(open)
     return fields

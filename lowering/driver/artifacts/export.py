@@ -14,10 +14,11 @@ from pathlib import Path
 from ....support.diagnostics import Diagnostic, MirError
 from ...llvm.jit import load as codegen
 from ...options import target_of
-from .c_interface import Interface, identifier
+from .c_interface import WORD, Interface, identifier
 from .levels import Wanted, library_levels, package_levels
 from .library_ir import Library, Weights
 from .link import link_shared
+from .narrow_words import pointer_bytes
 from .package import ENDING, write_package
 from .page import page_of
 from .wasm_library import wasm_library
@@ -71,7 +72,7 @@ def _export_library(wanted: Wanted, path: Path, weights: Path | None) -> list[Pa
     target = targets[0]
     library = Library(
         name,
-        Interface.of(name, levels[0].program),
+        Interface.of(name, levels[0].program, WORD if path.suffix in BROWSERS else pointer_bytes(target.resolved()[0])),
         levels,
         Weights.of(level.program for level in levels),
         target.resolved()[0],
@@ -98,18 +99,12 @@ def _export_library(wanted: Wanted, path: Path, weights: Path | None) -> list[Pa
         case ".o":
             _write(path, codegen.emit_object(modules[0], target))
         case _:
-            if not target.is_host:
-                raise MirError(
-                    Diagnostic(f"{path}: a shared library for another kind of processor is linked there").with_note(
-                        "write an object file (.o), and link it with that system's compiler: cc -shared net.o -o net.so"
-                    )
-                )
             # What chooses among the levels is for the least of them.
             objects = [
                 codegen.emit_object(module, each)
                 for module, each in zip(modules, [*targets, targets[-1]][-len(modules) :], strict=True)
             ]
-            link_shared(objects, path, path.name)
+            link_shared(objects, path, path.name, target.triple)
     header = path.with_suffix(".h")
     shown = library.interface.header(
         parallel=library.is_parallel, external=library.external, most_threads=library.threads

@@ -39,6 +39,7 @@ from ...relay.memory.alignment import ALIGNMENT, align
 from ...runtime import SPINS, runtime_ir
 from ..program import RelayProgram
 from .c_interface import Interface, Status
+from .narrow_words import pointer_bytes, with_narrow_words
 from .prepack import reachable_text
 from .processor_check import check_ir
 from .stripe_checksum import STRIPE, WORDS, checksum_ir, own_function, stripe_sums
@@ -117,10 +118,10 @@ class Library:
     @property
     def entry_type(self) -> str:
         """Returns the type of an entry of a table of addresses, of which each has 8 bytes."""
-        return "{ ptr, i32 }" if self.is_wasm else "ptr"
+        return "{ ptr, i32 }" if pointer_bytes(self.triple) == 4 else "ptr"
 
     def _entry(self, address: str) -> str:
-        return f"{{ ptr, i32 }} {{ ptr {address}, i32 0 }}" if self.is_wasm else f"ptr {address}"
+        return f"{{ ptr, i32 }} {{ ptr {address}, i32 0 }}" if pointer_bytes(self.triple) == 4 else f"ptr {address}"
 
     @cached_property
     def is_parallel(self) -> bool:
@@ -134,10 +135,15 @@ class Library:
         """
         codes = [_renamed(_needed(level), number) for number, level in enumerate(self.levels)]
         if len(codes) == 1:
-            return [_joined([re.sub(r"^define hidden ", "define internal ", codes[0], flags=re.M), *self._doors()])]
+            whole = _joined([re.sub(r"^define hidden ", "define internal ", codes[0], flags=re.M), *self._doors()])
+            return [self._with_words(whole)]
         names = (ENTRY, PREPARE, FINISH)
         declared = [f"declare hidden i32 @L{k}.{name}(ptr)" for k in range(len(codes)) for name in names]
-        return [*codes, _joined([*declared, *self._doors()])]
+        return [self._with_words(text) for text in (*codes, _joined([*declared, *self._doors()]))]
+
+    def _with_words(self, text: str) -> str:
+        """Returns a text that calls the C library with the words of the processor."""
+        return with_narrow_words(text, self.triple) if pointer_bytes(self.triple) == 4 and not self.is_wasm else text
 
     def _doors(self) -> list[str]:
         """Returns the functions around the program.
@@ -156,9 +162,10 @@ class Library:
             parts.append(self._threads())
         if self.is_wasm:
             return [re.sub(r"^.*@pthread_mutex_.*$", "", part, flags=re.M) for part in parts]
-        least = least_cpu(self.levels[0].target.arch)
-        attributes = f'"target-cpu"="{least}" "target-features"=""'
-        return [re.sub(r"^(define .*\)) ?([^(){]*)\{$", rf"\1 {attributes} \2{{", part, flags=re.M) for part in parts]
+        cpu, features = least_cpu(self.levels[0].target.arch)
+        attributes = f'"target-cpu"="{cpu}" "target-features"="{features}"'
+        least = re.compile(r'^(define (?!.*"target-cpu").*\)) ?([^(){]*)\{$', re.M)
+        return [least.sub(rf"\1 {attributes} \2{{", part) for part in parts]
 
     # Weights
 
@@ -301,7 +308,7 @@ class Library:
         return "\n".join(lines) + ready.replace("  CHECK\n", _LOADED if self.external else "")
 
     def _has_large_pages(self, bytes: int) -> bool:
-        return "linux" in self.triple and bytes >= 2 * LARGE_PAGE
+        return "linux" in self.triple and pointer_bytes(self.triple) == 8 and bytes >= 2 * LARGE_PAGE
 
     def _large_memory(self, bytes: int) -> list[str]:
         """Writes `%memory`, at the start of a large page where it has several."""

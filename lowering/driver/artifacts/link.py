@@ -1,4 +1,7 @@
-"""Links object files to shared libraries, by `cc`, the wheel `ziglang`, or `lld`."""
+"""Links object files to shared libraries, by `cc`, the wheel `ziglang`, or `lld`.
+
+Those for another kind of processor are linked by its compiler (`riscv64-linux-gnu-gcc`), or by ziglang, which has the libraries of many.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +39,35 @@ def linker() -> list[str] | None:
     return None
 
 
-def link_shared(objects: Sequence[bytes], path: Path, soname: str) -> None:
-    """Links object files to a shared library. Raises MirError where that fails."""
-    command = linker()
+def cross_linker(triple: str) -> list[str] | None:
+    """Returns the command that links for another system of Linux; None where there is none."""
+    chosen = os.environ.get("MIRSTACK_CC", "").split()
+    if chosen and "ziglang" not in chosen:
+        return chosen
+    parts = triple.split("-")
+    kind = "arm" if parts[0].startswith("armv7") else {"arm64": "aarch64"}.get(parts[0], parts[0])
+    system = f"{kind}-linux-{parts[-1]}"
+    compiler = f"{system}-gcc"
+    if not chosen and shutil.which(compiler):
+        return [compiler]
+    return [sys.executable, "-m", "ziglang", "cc", "-target", system] if find_spec("ziglang") is not None else None
+
+
+def link_shared(objects: Sequence[bytes], path: Path, soname: str, triple: str | None = None) -> None:
+    """Links object files to a shared library, for the system `triple`. Raises MirError where that fails."""
+    if triple is not None and "linux" not in triple:
+        raise MirError(
+            Diagnostic(f"{path}: a shared library of {triple} is linked there").with_note(
+                "write an object file (.o), and link it with that system's compiler: cc -shared net.o -o net.dylib"
+            )
+        )
+    command = linker() if triple is None else cross_linker(triple)
+    if command is None and triple is not None:
+        raise MirError(
+            Diagnostic(
+                f"{path}: a shared library of {triple} needs a linker for it, and this machine has none"
+            ).with_note("`pip install ziglang` brings one; object files (.o) need none")
+        )
     if command is None:
         raise MirError(
             Diagnostic(f"{path}: a shared library needs a linker, and this machine has none").with_note(

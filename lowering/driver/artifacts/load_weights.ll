@@ -25,8 +25,7 @@ measure:
   br i1 %right, label %map, label %shut
 map:
   %memory = call ptr @mmap(ptr null, i64 LENGTH, i32 1, i32 2, i32 %file, i64 0)
-  %address = ptrtoint ptr %memory to i64
-  %failed = icmp eq i64 %address, -1
+  %failed = icmp eq ptr %memory, inttoptr (i64 -1 to ptr)
   br i1 %failed, label %shut, label %check
 check:
   %same = call i1 @is_whole(ptr %memory)

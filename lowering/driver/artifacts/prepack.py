@@ -53,8 +53,9 @@ def prepacked_by_text(program: RelayProgram, text: str, target: Target) -> Relay
         if OF_A_PROCESSOR.search(sliced):
             return program
         # For the least processor of this kind: every other makes the same bytes.
-        sliced = re.sub(r'"target-cpu"="[^"]*"', f'"target-cpu"="{least_cpu(named("").arch)}"', sliced)
-        sliced = re.sub(r'"target-features"="[^"]*"', '"target-features"=""', sliced)
+        cpu, features = least_cpu(named("").arch)
+        sliced = re.sub(r'"target-cpu"="[^"]*"', f'"target-cpu"="{cpu}"', sliced)
+        sliced = re.sub(r'"target-features"="[^"]*"', f'"target-features"="{features}"', sliced)
     try:
         data = emit_object(sliced, replace(HOST, opt_level=1))
     except MirError:

@@ -1,7 +1,7 @@
 """Writes LLVM IR that asks a processor whether it has what code for another one uses.
 
 On x86-64 by the instruction `cpuid` (Intel's Software Developer's Manual, volume 2) and, for registers that the system must save, `xgetbv`;
-on Arm by Linux's hardware capabilities (`getauxval`).
+on Arm and RISC-V by Linux's hardware capabilities (`getauxval`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from ....support.target import Target
+from ...llvm.jit.load import RISCV_VECTORS
 
 Register = Literal["a", "b", "c", "d"]
 Bit = tuple[int, int, Register, int]
@@ -32,10 +33,12 @@ WIDE = {"vnni": "avx512_vnni", "bf16": "avx512_bf16", "fp16": "avx512_fp16"}
 NARROW = {"vnni": "avxvnni"}
 """What `support.target` calls a feature with vectors of 64 bytes, and with others."""
 
-ARM: dict[str, tuple[int, int]] = {
-    "dotprod": (16, 20), "fp16": (16, 10), "sve": (16, 22), "i8mm": (26, 13), "bf16": (26, 14),
+CAPABILITIES: dict[str, dict[str, tuple[int, int]]] = {
+    "aarch64": {"dotprod": (16, 20), "fp16": (16, 10), "sve": (16, 22), "i8mm": (26, 13), "bf16": (26, 14)},
+    "arm": {"neon": (16, 12), "vfpv4": (16, 16)},
+    "riscv64": {"v": (16, ord("V") - ord("A"))},
 }  # fmt: skip
-"""Bits of AT_HWCAP (16) and AT_HWCAP2 (26)."""
+"""Linux's bits of AT_HWCAP (16) and AT_HWCAP2 (26) by kind of processor."""
 
 
 def bits_of(target: Target) -> list[str]:
@@ -51,8 +54,8 @@ def bits_of(target: Target) -> list[str]:
 
 def check_ir(target: Target, name: str) -> str:
     """Returns the function `i1 @name()`: whether the processor that runs it runs code for the target."""
-    if target.arch == "aarch64":
-        return _arm_check(target, name)
+    if target.arch in CAPABILITIES:
+        return _capability_check(target, name)
     if target.arch == "wasm32":
         # A module that uses what a browser lacks is refused when it is compiled there.
         return f"define internal i1 @{name}() nounwind {{\n  ret i1 true\n}}"
@@ -122,15 +125,32 @@ def _signed(word: int) -> int:
     return word - (1 << 32) if word >> 31 else word
 
 
-def _arm_check(target: Target, name: str) -> str:
+def _capability_check(target: Target, name: str) -> str:
+    known = CAPABILITIES[target.arch]
     lines = [f"define internal i1 @{name}() nounwind {{"]
     result = "true"
-    for feature in sorted(target.features & ARM.keys()):
-        kind, bit = ARM[feature]
+    for feature in sorted(target.features & known.keys()):
+        kind, bit = known[feature]
         lines += [
             f"  %{feature}.all = call i64 @getauxval(i64 {kind})",
             f"  %{feature}.bit = and i64 %{feature}.all, {1 << bit}",
             f"  %{feature}.ok = icmp ne i64 %{feature}.bit, 0",
         ]
         result = _and(lines, result, f"%{feature}.ok")
+    if target.arch == "riscv64" and target.vector_bytes > 16:
+        # Every V has 16 bytes. What has no V has no such register.
+        lines += [f"  br i1 {result}, label %ask, label %no", "no:", "  ret i1 false", "ask:"]
+        lines.append(f"  %units = call i64 @{name}.units()")
+        lines.append(f"  %long = icmp uge i64 %units, {target.vector_bytes // 8}")
+        result = "%long"
+        # What reads the register is code for vectors.
+        features = f'"target-cpu"="generic-rv64" "target-features"="{RISCV_VECTORS}"'
+        lines = [
+            "declare i64 @llvm.vscale.i64()",
+            f"define internal i64 @{name}.units() {features} noinline nounwind {{",
+            "  %units = call i64 @llvm.vscale.i64()",
+            "  ret i64 %units",
+            "}",
+            *lines,
+        ]
     return "\n".join([*lines, f"  ret i1 {result}", "}"])

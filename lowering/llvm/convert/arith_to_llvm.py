@@ -483,8 +483,8 @@ def float_to_integer(c: Converter, value: SSAValue, type_: Attribute, signed: bo
         return c.fcmp("une", value, c.constant(0.0, value.type))
     assert isinstance(element, IntegerType)
     width = element.width.data
-    if named(c.cpu).arch == "aarch64":
-        # There it is what one instruction does; for vectors of x86 LLVM would do one lane after the other.
+    if named(c.cpu).arch != "x86_64":
+        # There it is what one or two instructions do; for vectors of x86 LLVM would do one lane after the other.
         return c.compute(f"fpto{'s' if signed else 'u'}i.sat", (value,), type_)
     avx2 = (
         lanes(type_) and named(c.cpu).arch == "x86_64" and named(c.cpu).has_fma and not named(c.cpu).has_masked_stores

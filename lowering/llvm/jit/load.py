@@ -63,6 +63,10 @@ def _resolved(target: Target) -> tuple[str, str, str]:
     cpu, features = target.cpu, target.features
     if triple.startswith("wasm32"):
         return triple, "generic", WASM_FEATURES + (",+relaxed-simd" if cpu == "wasm32-relaxed" else "")
+    if (known := LLVM_NAMES.get(cpu or "")) is not None:
+        return triple, *known
+    if triple.startswith("riscv64"):
+        return triple, cpu or "", RISCV_VECTORS
     if target.is_host and cpu in (None, "native"):
         cpu = llvm.get_host_cpu_name()
         features = llvm.get_host_cpu_features().flatten() if features is None else features
@@ -70,6 +74,12 @@ def _resolved(target: Target) -> tuple[str, str, str]:
     return triple, cpu or "", ",".join(part for part in (features, tuning) if part)
 
 
+RISCV_VECTORS = "+m,+a,+f,+d,+c,+v"
+LLVM_NAMES = {
+    "rv64gcv": ("generic-rv64", RISCV_VECTORS), "armv7": ("generic", "+neon"),
+    "generic-aarch64": ("generic", ""), "aarch64": ("generic", ""),
+}  # fmt: skip
+"""LLVM's processor and features for names of `support.target` that are not LLVM's."""
 WASM_FEATURES = "+simd128,+bulk-memory,+bulk-memory-opt,+nontrapping-fptoint,+sign-ext,+mutable-globals,+multivalue"
 """What all browsers of today have (https://webassembly.org/features)."""
 SLOW_GATHERS = "+prefer-no-gather,+prefer-no-scatter"

@@ -163,7 +163,7 @@ def _native(
     if place is None or len(Sources.current().warnings) > warnings:
         give_up_weights()
     else:
-        place.save(program, give_up_weights)
+        place.save(program, executable, give_up_weights)
         if current_span() is not None:
             # A measurement includes the writing.
             wait_for_writing()

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from ...dialects.array_box import ArrayBox
@@ -73,6 +73,21 @@ class RelayProgram:
     contents: tuple[ArrayBox, ...] = ()
     """The prepared tensors as bytes, where they were computed before."""
 
+    @property
+    def raw(self) -> tuple[ArrayBox, ...]:
+        """Returns the constants that are read when tensors are prepared of them, and not again."""
+        return self.constants[len(self.constants) - self.prepare_only :]
+
+    @property
+    def grows_by_preparing(self) -> bool:
+        """Tells whether what is prepared takes clearly more bytes than the constants that it is prepared of."""
+        return sum(self.prepared) > 1.1 * sum(box.array.nbytes for box in self.raw)
+
+    def with_contents(self, contents: Sequence[ArrayBox]) -> RelayProgram:
+        """Returns the program with its prepared tensors, and without the constants that they are prepared of."""
+        kept = self.constants[: len(self.constants) - self.prepare_only]
+        return replace(self, constants=kept, prepare_only=0, contents=tuple(contents))
+
     def to_json(self) -> dict[str, Any]:
         """Everything but objects and arrays."""
         return {
@@ -103,7 +118,7 @@ class RelayProgram:
             int(arena),
             int(lower_bound),
             tuple(map(int, prepared)),
-            int(prepare_only),
+            0 if contents else int(prepare_only),
             tuple(objects),
             tuple(map(str, data["result_names"])),
             _profile_of_json(data),

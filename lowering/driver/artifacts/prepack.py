@@ -13,8 +13,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from ....dialects.array_box import ArrayBox
 from ....support.diagnostics import MirError
 from ....support.target import Target, least_cpu, missing_here, named
@@ -46,7 +44,7 @@ def prepacked_by_text(program: RelayProgram, text: str, target: Target) -> Relay
     It is returned as it is where that code uses instructions that this machine lacks: then it prepares them where it is loaded. So does
     a module of WebAssembly that would be larger by a tenth: it is sent over networks.
     """
-    if not program.prepared or (target.arch == "wasm32" and _grows(program)):
+    if not program.prepared or (target.arch == "wasm32" and program.grows_by_preparing):
         return program
     sliced = reachable_text(text, (PREPARE,))
     if missing_here(target.arch, target.vector_bytes, target.features) is not None:
@@ -63,24 +61,13 @@ def prepacked_by_text(program: RelayProgram, text: str, target: Target) -> Relay
     return prepacked(program, [data])
 
 
-def _grows(program: RelayProgram) -> bool:
-    """Returns whether what is prepared takes clearly more bytes than the constants that it is prepared of."""
-    raw = program.constants[len(program.constants) - program.prepare_only :]
-    return sum(program.prepared) > 1.1 * sum(box.array.nbytes for box in raw)
-
-
 def _with_contents(program: RelayProgram, code: CompiledModule) -> RelayProgram:
     constants = [contiguous(box) for box in program.constants]
     table = constant_table(constants)
     prepared = Prepared(program.prepared, cleared=True)
     threads = thread_count(code, None)
     prepare_constants(program, code, (ctypes.addressof(table), prepared.address), prepared.places, threads)
-    contents = tuple(
-        ArrayBox(np.frombuffer(ctypes.string_at(place, size), np.uint8))
-        for place, size in zip(prepared.places, program.prepared, strict=True)
-    )
-    kept = program.constants[: len(program.constants) - program.prepare_only]
-    return replace(program, constants=kept, prepare_only=0, contents=contents)
+    return program.with_contents([ArrayBox(tensor) for tensor in prepared.tensors])
 
 
 def reachable_text(text: str, roots: Sequence[str]) -> str:

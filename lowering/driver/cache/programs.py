@@ -28,6 +28,8 @@ from .store import Store
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
+    from ..loading.executable import Executable
+
 KIND, ARRAY = "program", "array"
 
 SMALL_BYTES = 64 << 10
@@ -96,25 +98,42 @@ class CachedProgram:
             description = json.loads(head["program"])
             if not head["relay"]:
                 return KernelProgram.of_json(description, objects)
-            constants = _constants(self.store, head["constants"], body, self._arrays)
-            return None if constants is None else RelayProgram.of_json(description, constants, objects)
+            count = len(head["constants"])
+            boxes = _boxes(self.store, [*head["constants"], *head["contents"]], body, self._arrays)
+            return None if boxes is None else RelayProgram.of_json(description, boxes[:count], objects, boxes[count:])
         except (KeyError, OSError, TypeError, ValueError):
             return None
 
-    def save(self, program: Program, done: Callable[[], None]) -> None:
+    def save(self, program: Program, executable: Executable, done: Callable[[], None]) -> None:
         """Writes the program to the cache while it runs, then calls `done`; `wait_for_writing` waits for it."""
         # Types may be nested deep, and so does this recurse.
         description, span = json.dumps(program.to_json(), separators=(",", ":")), current_span()
 
         def write() -> None:
             with in_background(span, "cache, beside"), timed("keep"):
-                self._write(program, description)
+                self._write(self._packed(program, executable), description)
             done()
 
         thread = threading.Thread(target=write, name="mirstack-cache")
         # Python waits for it before it ends.
         thread.start()
         _WRITING.append(thread)
+
+    def _packed(self, program: Program, executable: Executable) -> Program:
+        """Returns a program with what its executable has prepared of constants that the source does not have.
+
+        Those would have to be kept otherwise. Of constants in the source, and of less bytes, tensors are prepared again.
+        """
+        from ..loading.relay_executable import RelayExecutable
+
+        if not isinstance(program, RelayProgram) or not isinstance(executable, RelayExecutable):
+            return program
+        if program.grows_by_preparing:
+            return program
+        computed = sum(box.array.nbytes for box in program.raw if box.digest not in self._arrays)
+        if 2 * computed <= sum(box.array.nbytes for box in program.raw):
+            return program
+        return program.with_contents(list(map(ArrayBox, executable.prepared)))
 
     def _write(self, program: Program, description: str) -> None:
         """Writes the program, described as JSON; arrays that the source has are there again when it is loaded."""
@@ -124,21 +143,24 @@ class CachedProgram:
             "relay": isinstance(program, RelayProgram),
             "objects": [segments.add(data) for data in program.objects],
         }
-        constants: list[list[Any]] = []
-        for box in program.constants if isinstance(program, RelayProgram) else ():
-            data = box.array.reshape(-1).view("uint8").data
-            about: list[Any] = [box.dtype, list(box.shape), box.digest.hex()]
-            if box.digest not in self._arrays:
-                if len(data) <= SMALL_BYTES:
-                    about.append(segments.add(data))
-                elif not self.store.has(ARRAY, box.digest):
-                    self.store.write(ARRAY, box.digest, [data], box.contents)
-            constants.append(about)
-        head["constants"] = constants
+        if isinstance(program, RelayProgram):
+            head["constants"] = [self._keep(box, segments) for box in program.constants]
+            head["contents"] = [self._keep(box, segments) for box in program.contents]
         text = json.dumps(head, separators=(",", ":")).encode()
         text += b" " * (-(8 + len(text)) % ALIGNMENT)
         self.store.write(KIND, self._key, [len(text).to_bytes(8, "little"), text, *segments.parts])
         self.store.trim()
+
+    def _keep(self, box: ArrayBox, segments: Segments) -> list[Any]:
+        """Keeps an array that the source does not have; returns what it is found by."""
+        data = box.array.reshape(-1).view("uint8").data
+        about: list[Any] = [box.dtype, list(box.shape), box.digest.hex()]
+        if box.digest not in self._arrays:
+            if len(data) <= SMALL_BYTES:
+                about.append(segments.add(data))
+            elif not self.store.has(ARRAY, box.digest):
+                self.store.write(ARRAY, box.digest, [data], box.contents)
+        return about
 
 
 _WRITING: list[threading.Thread] = []
@@ -159,7 +181,7 @@ def _hash(boxes: Sequence[ArrayBox]) -> None:
     )
 
 
-def _constants(
+def _boxes(
     store: Store, listed: Sequence[Sequence[Any]], body: memoryview, arrays: Mapping[bytes, NamedArray]
 ) -> list[ArrayBox] | None:
     import numpy as np

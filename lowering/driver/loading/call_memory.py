@@ -67,15 +67,16 @@ class Prepared:
 
     def __init__(self, sizes: Sequence[int], contents: Sequence[Array] = (), *, cleared: bool = False):
         self.bytes = sum(sizes)
-        self.memory = [*contents]
-        if contents:
-            self.places = [address_of(array) for array in contents]
-        else:
-            starts = list(accumulate(map(align, sizes), initial=0))
-            memory = (np.zeros if cleared else allocator())(starts[-1] + ALIGNMENT, np.uint8)
-            base = -(-address_of(memory) // ALIGNMENT) * ALIGNMENT
-            self.places = [base + start for start in starts[:-1]]
-            self.memory = [memory]
+        self.tensors = [*contents]
+        """The bytes of each."""
+        if not contents:
+            starts = list(accumulate(map(align, sizes), initial=ALIGNMENT))
+            memory = (np.zeros if cleared else allocator())(starts[-1], np.uint8)
+            first = -address_of(memory) % ALIGNMENT - ALIGNMENT
+            self.tensors = [
+                memory[first + start : first + start + size] for start, size in zip(starts, sizes, strict=False)
+            ]
+        self.places = list(map(address_of, self.tensors))
         self.table = (ctypes.c_void_p * max(1, len(sizes)))(*self.places)
         self.address = ctypes.addressof(self.table)
 

@@ -90,6 +90,11 @@ class RelayExecutable(Executable):
         """Bytes of what was computed from constants when the code was loaded, such as packed weights."""
         return self._prepared.bytes
 
+    @property
+    def prepared(self) -> list[Array]:
+        """The bytes of each tensor that was prepared of constants."""
+        return self._prepared.tensors
+
     def __call__(self, *args: Any, **named: Any) -> Any:
         if named:
             args = self._in_order(args, named)

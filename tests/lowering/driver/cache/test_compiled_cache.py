@@ -21,6 +21,7 @@ from mirstack.lowering.driver import build as building
 from mirstack.lowering.driver.cache.keys import context_key, digest
 from mirstack.lowering.driver.cache.programs import wait_for_writing
 from mirstack.lowering.driver.cache.store import DEFAULT_LIMIT, Store, limit_of
+from mirstack.lowering.driver.loading import relay_executable
 from mirstack.lowering.driver.workers import workers_wanted
 from mirstack.lowering.pipeline import Options
 from mirstack.lowering.runtime import default_threads, pinning_wanted
@@ -226,6 +227,34 @@ def test_small_arrays_are_with_the_program_and_large_ones_apart(tmp_path: Path, 
     array.unlink()
     result = mirstack.compile(path)(X)
     np.testing.assert_allclose(result[0], np.maximum(X @ arrays["w"].T, 0) + big * 2, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("computed", [False, True])
+def test_weights_that_were_computed_are_kept_as_kernels_read_them(
+    tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch, computed: bool
+) -> None:
+    """Those of the source are prepared again: they are there, and take no room in the cache."""
+    w = np.random.default_rng(0).standard_normal((256, 512)).astype("float32")
+    np.savez(tmp_path / "weights.npz", w=w)
+    weight = 'multiply(meta[relay.Constant]["w"], 2f)' if computed else 'meta[relay.Constant]["w"]'
+    (tmp_path / "m.mir").write_text(f"""#[version = "0.0.5"]
+#[constants = "weights.npz"]
+def @main(%x: Tensor[(3, 512), float32]) {{ nn.dense(%x, {weight}, units=256) }}
+""")
+    x = np.random.default_rng(1).standard_normal((3, 512)).astype("float32")
+    first = mirstack.compile(tmp_path / "m.mir")
+    assert first.prepared_bytes == w.nbytes  # pyright: ignore[reportAttributeAccessIssue]
+    wait_for_writing()
+    assert store.usage().files.get("array", 0) == computed
+    prepared: list[str] = []
+    whole = relay_executable.prepare_constants
+    monkeypatch.setattr(
+        relay_executable, "prepare_constants", lambda program, *rest: prepared.append(program.entry) or whole(program, *rest)
+    )  # fmt: skip
+    again = mirstack.compile(tmp_path / "m.mir")
+    np.testing.assert_array_equal(again(x), first(x))
+    np.testing.assert_allclose(again(x), x @ (w * (1 + computed)).T, rtol=1e-4, atol=1e-4)
+    assert prepared == ([] if computed else ["main"])
 
 
 def test_what_was_read_stays_whatever_becomes_of_the_file(store: Store) -> None:

@@ -39,9 +39,15 @@ def compiled_graph(module: Any, bound: Mapping[int, Any], options: Mapping[str, 
         return program
 
 
-def _in_parts(module: Any, bound: Mapping[int, Any], options: Mapping[str, Any]) -> Parts:
-    """Compiles the parts of a graph without the operators that cannot be imported."""
+def _in_parts(module: Any, bound: Mapping[int, Any], options: Mapping[str, Any]) -> Callable[..., list[Any]]:
+    """Compiles the parts of a graph without the operators that cannot be imported.
+
+    Torch runs all of a graph where such an operator looks at the memory of a computed tensor, whose layout here may be another.
+    """
     reasons = dict(refused_nodes(module, "graph", bound))
+    if any(_reads_memory(node) for node in reasons):
+        _warn(list(dict.fromkeys(reasons.values())), "runs the whole graph by torch")
+        return lambda *inputs: list(module(*inputs))
     places = {node: place for place, node in enumerate(n for n in module.graph.nodes if n.op == "placeholder")}
     found: list[tuple[Part, Callable[..., Sequence[Any]]]] = []
     for part in parts_of(module, reasons):
@@ -52,19 +58,21 @@ def _in_parts(module: Any, bound: Mapping[int, Any], options: Mapping[str, Any])
             run.read()
             run.compile()
         found.append((part, run))
-    _warn(list(dict.fromkeys(reasons.values())))
+    _warn(list(dict.fromkeys(reasons.values())), "leaves operators to torch, and compiles the parts between them")
     return Parts(module, found)
 
 
-def _warn(reasons: Sequence[str]) -> None:
+def _reads_memory(node: Any) -> bool:
+    """Returns whether a node takes a view by distances in the memory of a tensor that the graph computes."""
+    return getattr(node.target, "_opname", "") == "as_strided" and node.args[0].op != "placeholder"
+
+
+def _warn(reasons: Sequence[str], consequence: str) -> None:
     """Warns that torch runs operators, for these reasons."""
     shown = list(reasons[:SHOWN_REASONS])
     if len(reasons) > len(shown):
         shown.append(f"{len(reasons) - len(shown)} more")
-    warnings.warn(
-        f"the backend mirstack leaves operators to torch, and compiles the parts between them: {'; '.join(shown)}",
-        stacklevel=2,
-    )
+    warnings.warn(f"the backend mirstack {consequence}: {'; '.join(shown)}", stacklevel=2)
 
 
 class Program:

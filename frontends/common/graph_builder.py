@@ -79,6 +79,12 @@ class GraphBuilder(Emitter):
         self._extents[value] = known
         return value
 
+    def size_parameter(self, name: str, size: OpenSize) -> SSAValue:
+        """Creates a parameter that is a dimension: a tensor of rank 0."""
+        value = self.parameter(name, "int64", [])
+        self._worlds[value] = [np.asarray(number, np.int64) for number in size.worlds]
+        return value
+
     def _extent_of(self, size: Extent | str | None) -> Extent:
         if isinstance(size, int | OpenSize):
             return size

@@ -11,7 +11,7 @@ operator. Symbolic sizes are what torch has inferred: `s77` is an open dimension
 from __future__ import annotations
 
 import operator as python_operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,17 +28,11 @@ from ..common.refusal import Refused
 from .decompositions import for_export
 from .node import FxNode
 from .registry import TABLE
+from .size_arithmetic import arithmetic, is_arithmetic
 from .tensors import dtype_name, require_torch, to_numpy
 
 SHOWN_NODES = 50
 """Of more nodes that cannot be imported, an error tells the number."""
-
-_ARITHMETIC: Mapping[Any, str] = {
-    python_operator.add: "add", python_operator.sub: "subtract", python_operator.mul: "multiply",
-    python_operator.floordiv: "floor_divide", python_operator.mod: "floor_mod", python_operator.truediv: "divide",
-    python_operator.pow: "power",
-}  # fmt: skip
-"""Arithmetic of symbolic sizes."""
 
 UNSUPPORTED = object()
 """Represents the results of a node that is refused."""
@@ -210,7 +204,7 @@ class FxImporter:
             return self.builder.parameter(name, str(dtype_name(value.dtype)), self.extents_of(value))
         if isinstance(value, torch.SymInt):
             known = self.extent(value)
-            return known if isinstance(known, int) else self.builder.parameter(name, "int64", [])
+            return known if isinstance(known, int) else self.builder.size_parameter(name, known)
         return COMPUTED if isinstance(value, torch.SymFloat | torch.SymBool) else value
 
     def extents_of(self, value: Any) -> tuple[Extent, ...]:
@@ -307,8 +301,8 @@ class FxImporter:
         reason = foreign(node.meta.get("val"))
         if reason is not None:
             raise Refused(f"its result {reason}")
-        if target in _ARITHMETIC:
-            return self._arithmetic(target, [self._value(each) for each in node.args])
+        if is_arithmetic(target):
+            return arithmetic(self.builder, target, [self._value(each) for each in node.args])
         schema = getattr(target, "_schema", None)
         if schema is None:
             raise Refused("there is no such operator here")
@@ -334,8 +328,8 @@ class FxImporter:
         arguments = [self._value(each) for each in node.args]
         if any(each is COMPUTED or each is UNSUPPORTED for each in arguments):
             return COMPUTED
-        if node.target in _ARITHMETIC:
-            return self._arithmetic(node.target, arguments)
+        if is_arithmetic(node.target):
+            return arithmetic(self.builder, node.target, arguments)
         if isinstance(value, torch.SymInt):
             known = self.extent(value)
             if isinstance(known, int):
@@ -344,14 +338,6 @@ class FxImporter:
             return self._converted(node)
         except Refused:
             return COMPUTED
-
-    def _arithmetic(self, target: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-        if not any(isinstance(each, SSAValue) for each in arguments):
-            return target(*arguments)
-        tensors = [each if isinstance(each, SSAValue) else self.builder.constant(each, "int64") for each in arguments]
-        if target is python_operator.truediv:
-            tensors = [self.builder.call("cast", each, dtype="float64") for each in tensors]
-        return self.builder.call(_ARITHMETIC[target], *tensors)
 
     def _value(self, argument: Any) -> Any:
         if isinstance(argument, list | tuple):

@@ -67,6 +67,11 @@ class FxNode:
         """Returns the dimensions of a result."""
         return self.importer.extents_of(self.result(index))
 
+    def extent_of(self, size: Any) -> Extent:
+        """Returns a size of torch's, or of a node that computes one."""
+        value = getattr(size, "meta", {}).get("val", size)
+        return self.importer.extent(value)
+
     # Tensors -------------------------------------------------------------------------------------------------------
 
     def rank(self, value: SSAValue) -> int:

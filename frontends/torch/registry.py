@@ -19,7 +19,7 @@ TABLE: RuleTable[Converter] = RuleTable(
     "torch.aten.",
     modules=(
         "attention", "creation", "elementwise", "gradients", "indexing", "matrices", "normalization", "padding", "pooling", "reduction",
-        "resampling", "shape", "sorting",
+        "resampling", "shape", "sorting", "strided_views",
     ),
     # Operands of operators in the first are converted to one dtype before rules see them.
     files=("elementwise.mir", "plain.mir"),

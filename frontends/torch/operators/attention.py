@@ -33,6 +33,8 @@ def attention(
             raise node.refuse("shared heads of open sizes cannot be computed here")
         if heads != groups:
             key, value = (node.call("repeat", each, repeats=heads // groups, axis=rank - 3) for each in (key, value))
+    query, key, value = _broadcast(node, query, key, value)
+    rank = node.rank(query)
     if rank > 3:
         q, k, v = (_merged(node, each) for each in (query, key, value))
     else:
@@ -58,6 +60,31 @@ def attention(
         return found
     sees = mask if b.dtype(mask) == "bool" else node.call("greater", mask, b.constant(-inf, b.dtype(mask)))
     return node.call("where", node.call("any", sees, axis=[-1], keepdims=True), found, b.constant(0, dtype))
+
+
+def _broadcast(node: FxNode, *tensors: SSAValue) -> list[SSAValue]:
+    """Broadcasts the axes before the last two, as where all queries share one head of keys."""
+    wanted = node.extents()[:-2]
+    rank = len(wanted) + 2
+    aligned = [
+        each if node.rank(each) == rank else node.call("expand_dims", each, axis=0, num_newaxis=rank - node.rank(each))
+        for each in tensors
+    ]
+    extents = [node.builder.extents(each)[:-2] for each in aligned]
+    if all(each == wanted for each in extents):
+        return aligned
+    sizes = [
+        size if isinstance(size, int) else node.size_of(aligned[[own[axis] for own in extents].index(size)], axis)
+        for axis, size in enumerate(wanted)
+    ]
+    return [
+        each
+        if own == wanted
+        else node.builder.broadcast_to(
+            each, node.size_tensor([*sizes, *(node.size_of(each, axis) for axis in (-2, -1))])
+        )
+        for each, own in zip(aligned, extents, strict=True)
+    ]
 
 
 def _scaled(node: FxNode, scores: SSAValue, query: SSAValue, scale: Any) -> SSAValue:

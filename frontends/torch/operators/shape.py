@@ -173,34 +173,6 @@ def diagonal(node: FxNode, x: SSAValue, offset: int, first: int, second: int) ->
     return node.call("take", x, node.builder.integers(places.tolist()), axis=len(rest))
 
 
-@operator("as_strided")
-def as_strided(node: FxNode, x: SSAValue, size: Sequence[Any], stride: Sequence[Any], offset: Any = None) -> SSAValue:
-    """Gathers elements by their places in memory, which is row-major here."""
-    sizes = [node.number(each, "a size") for each in size]
-    strides = [node.number(each, "a stride") for each in stride]
-    shape = node.static(x)
-    start = node.number(offset or 0, "the offset")
-    count = int(np.prod(shape, dtype=np.int64))
-    if not start and count == int(np.prod(sizes, dtype=np.int64)) and _compact(sizes) == strides:
-        return node.call("reshape", x, newshape=sizes, allowzero=True)
-    if int(np.prod(sizes, dtype=np.int64)) > 1 << 24:
-        raise node.refuse("its view has too many elements to gather them")
-    places = np.full(sizes, start, np.int64)
-    for axis, (length, step) in enumerate(zip(sizes, strides, strict=True)):
-        places += np.arange(length).reshape([-1 if each == axis else 1 for each in range(len(sizes))]) * step
-    flat = node.call("reshape", x, newshape=[count], allowzero=True)
-    return node.call("take", flat, node.builder.array_constant(places), axis=0)
-
-
-def _compact(sizes: Sequence[int]) -> list[int]:
-    strides: list[int] = []
-    step = 1
-    for size in reversed(sizes):
-        strides.insert(0, step)
-        step *= size
-    return strides
-
-
 @operator("sym_size")
 def sym_size(node: FxNode, x: SSAValue, dim: int) -> Any:
     """Returns a size: a number, or a tensor of rank 0."""

@@ -442,3 +442,25 @@ def test_reductions_of_all_axes_over_nothing(call: str, wanted: int, shape: str)
     extents = tuple(int(extent) for extent in shape.strip("()").split(", "))
     for executable in both(f"def @main(%x: Tensor[{shape}, int32]) {{ {call} }}", 3):
         assert executable(np.zeros(extents, np.int32)).item() == wanted
+
+
+def test_slices_of_open_axes_with_bounds_beyond_every_size() -> None:
+    """Bounds that no dtype of sizes holds mean the ends of the axis, as in Python."""
+    most = 2**63 - 1
+    for begin, end, stride in (
+        (1, most, 1),
+        (-most, most, 2),
+        (most, -most, -1),
+        (-2, -most, -most),
+        (0, 4, most),
+        (most, 2, 1),
+    ):
+        text = f"""
+def @main(%x: Tensor[(?, 2), float32]) {{
+  strided_slice(%x, begin=[{begin}], end=[{end}], strides=[{stride}], axes=[0])
+}}
+"""
+        run = mirstack.compile(mirstack.parse(text))
+        for rows in (0, 1, 5):
+            x = np.arange(rows * 2, dtype=np.float32).reshape(rows, 2)
+            np.testing.assert_array_equal(run(x), x[begin:end:stride])

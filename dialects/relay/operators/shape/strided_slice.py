@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Attribute
 
+from ....extents import MOST_EXTENT
 from ...operator import Attrs, OpPattern, Relation, attr, define
 from ..common._lazy import np, te
 from ..common.numpy_meanings import Array
@@ -127,7 +128,9 @@ def _te_slice(attrs: Attrs, x: Tensor) -> Tensor:
 
 def _symbolic(bounds: Bounds, size: Any) -> tuple[Any, Any, int]:
     """Returns the first index, element count and step of a slice of a size known only at run time."""
-    begin, end, step = bounds
+    # Beyond the greatest size a bound says no more than that size, and the dtype of sizes may not hold it.
+    begin, end, step = (None if each is None else max(-MOST_EXTENT, min(each, MOST_EXTENT)) for each in bounds)
+    assert step is not None, "a step is a number"
     low, high = (0, size) if step > 0 else (-1, size - 1)
 
     def clamped(index: int | None) -> Any:
@@ -137,7 +140,7 @@ def _symbolic(bounds: Bounds, size: Any) -> tuple[Any, Any, int]:
 
     first, last = clamped(begin), clamped(end)
     distance = last - first if step > 0 else first - last
-    return first, te.max(te.floordiv(distance + (abs(step) - 1), abs(step)), 0), step
+    return first, te.max(te.floordiv(distance - 1, abs(step)) + 1, 0), step
 
 
 SLICE = (

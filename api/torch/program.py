@@ -10,6 +10,7 @@ from typing import Any
 from ...frontends.torch.importer import Fixed, import_graph, refused_nodes
 from ...frontends.torch.tensors import to_numpy, to_torch
 from ...support.diagnostics import MirError
+from .input_views import copy_input_views
 from .parts import Part, Parts, parts_of
 
 _VERSION = attrgetter("_version")
@@ -30,27 +31,32 @@ def compiled_graph(module: Any, bound: Mapping[int, Any], options: Mapping[str, 
 
     # While a graph is compiled torch takes each tensor for one without data; constants have data.
     with unset_fake_temporarily():
+        views = copy_input_views(module)
+        if views:
+            return _in_parts(module, bound, options, views)
         program = Program(module, bound, options)
         try:
             program.read()
         except MirError:
-            return _in_parts(module, bound, options)
+            return _in_parts(module, bound, options, ())
         program.compile()
         return program
 
 
-def _in_parts(module: Any, bound: Mapping[int, Any], options: Mapping[str, Any]) -> Callable[..., list[Any]]:
-    """Compiles the parts of a graph without the operators that cannot be imported.
+def _in_parts(
+    module: Any, bound: Mapping[int, Any], options: Mapping[str, Any], views: Sequence[Any]
+) -> Callable[..., list[Any]]:
+    """Compiles the parts of a graph without operators that cannot be imported and torch's views.
 
     Torch runs all of a graph where such an operator looks at the memory of a computed tensor, whose layout here may be another.
     """
-    reasons = dict(refused_nodes(module, "graph", bound))
+    reasons = {node: reason for node, reason in refused_nodes(module, "graph", bound).items() if node not in views}
     if any(_reads_memory(node) for node in reasons):
         _warn(list(dict.fromkeys(reasons.values())), "runs the whole graph by torch")
         return lambda *inputs: list(module(*inputs))
     places = {node: place for place, node in enumerate(n for n in module.graph.nodes if n.op == "placeholder")}
     found: list[tuple[Part, Callable[..., Sequence[Any]]]] = []
-    for part in parts_of(module, reasons):
+    for part in parts_of(module, {*reasons, *views}):
         run: Callable[..., Sequence[Any]] = part.module
         if part.is_compiled:
             own = {k: bound[places[node]] for k, node in enumerate(part.inputs) if places.get(node, -1) in bound}
@@ -58,7 +64,8 @@ def _in_parts(module: Any, bound: Mapping[int, Any], options: Mapping[str, Any])
             run.read()
             run.compile()
         found.append((part, run))
-    _warn(list(dict.fromkeys(reasons.values())), "leaves operators to torch, and compiles the parts between them")
+    if reasons:
+        _warn(list(dict.fromkeys(reasons.values())), "leaves operators to torch, and compiles the parts between them")
     return Parts(module, found)
 
 

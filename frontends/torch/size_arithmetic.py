@@ -1,4 +1,4 @@
-"""Converts arithmetic of symbolic sizes, which FX graphs have as calls of Python's and torch's functions.
+"""Converts arithmetic of symbolic sizes: calls of Python's and torch's functions in FX graphs.
 
 %lesser = torch.sym_min(%size, 512)      →      %3 = minimum(%2, 512)       on tensors of rank 0, of int64, float64 or bool
 """
@@ -103,7 +103,7 @@ def _half_to_even(builder: GraphBuilder, value: SSAValue) -> SSAValue:
 
 
 def _of_one_kind(builder: GraphBuilder, values: Sequence[Any]) -> list[SSAValue]:
-    """Returns numbers as tensors of one dtype: float64 where one of them is a fraction, bool where all are truths."""
+    """Returns numbers as tensors of one dtype: float64 with a fraction, bool where all are truths."""
     kinds = {_dtype(builder, each) for each in values}
     dtype = next(kind for kind in ("float64", "int64", "bool") if kind in kinds)
     return [_cast(builder, each, dtype) for each in values]

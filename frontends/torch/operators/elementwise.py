@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from ...common.angles import angle
 from ..node import FxNode
 from ..registry import operator
+from .indexing import places_of
 
 
 @operator("_to_copy", "to", "convert_element_type")
@@ -53,8 +54,10 @@ def is_special(node: FxNode, x: SSAValue) -> SSAValue:
 
 
 @operator("where")
-def where(node: FxNode, condition: SSAValue, x: Any, y: Any) -> SSAValue:
-    """Chooses by element."""
+def where(node: FxNode, condition: SSAValue, x: Any = None, y: Any = None) -> SSAValue | list[SSAValue]:
+    """Chooses by element; of a condition alone returns the places where it holds, a vector for each axis."""
+    if not node.overload:
+        return places_of(node, condition)
     dtype = node.dtype()
     return node.call("where", node.cast(condition, "bool"), node.tensor(x, dtype), node.tensor(y, dtype))
 

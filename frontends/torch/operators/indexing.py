@@ -26,14 +26,18 @@ def _from_end(node: FxNode, index: SSAValue, size: Any) -> SSAValue:
     )
 
 
+def places_of(node: FxNode, mask: SSAValue) -> list[SSAValue]:
+    """Returns the places of elements that are not 0, a vector for each axis."""
+    places = node.cast(node.call("argwhere", node.cast(mask, "bool")), "int64")
+    return [node.call("take", places, node.builder.constant(axis, "int64"), axis=1) for axis in range(node.rank(mask))]
+
+
 def _expanded(node: FxNode, indices: Sequence[SSAValue | None]) -> list[SSAValue | None]:
     """Replaces masks of bool by the indices of what they select, one for each of their axes."""
     found: list[SSAValue | None] = []
     for index in indices:
         if index is not None and node.builder.dtype(index) in ("bool", "uint8"):
-            places = node.cast(node.call("argwhere", node.cast(index, "bool")), "int64")
-            for axis in range(node.rank(index)):
-                found.append(node.call("take", places, node.builder.constant(axis, "int64"), axis=1))
+            found += places_of(node, index)
         else:
             found.append(index)
     return found

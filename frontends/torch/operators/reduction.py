@@ -67,9 +67,14 @@ def position(node: FxNode, x: SSAValue, dim: int | None = None, keepdim: bool = 
 
 @operator("max", "min")
 def extreme_with_position(
-    node: FxNode, x: SSAValue, dim: int | None = None, keepdim: bool = False
+    node: FxNode, x: SSAValue, dim: Any = None, keepdim: bool = False
 ) -> SSAValue | list[SSAValue]:
-    """Returns the extreme over an axis and its position; without an axis the element alone."""
+    """Returns the extreme over an axis and its position; without an axis the element alone.
+
+    `max.other` and `min.other` compare two tensors.
+    """
+    if node.overload == "other":
+        return node.call(f"{node.name}imum", node.cast(x, node.dtype()), node.cast(dim, node.dtype()))
     if dim is None:
         return over(node, node.name, x, None)
     if node.builder.dtype(x) == "bool":
@@ -91,6 +96,8 @@ def moments(node: FxNode, x: SSAValue, dims: Any) -> tuple[SSAValue, SSAValue]:
 @operator("var")
 def var(node: FxNode, x: SSAValue, dims: Any = None, correction: Any = None, keepdim: bool = False) -> SSAValue:
     """Returns the sum of squares over axes, divided by the number of elements less `correction`."""
+    if not node.overload:  # Its one argument says whether to divide by one less.
+        dims, correction = None, dims
     if correction is None or isinstance(correction, bool):
         correction = 1 if correction is None else int(correction)
     dtype = node.dtype()

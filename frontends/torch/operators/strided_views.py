@@ -20,7 +20,7 @@ MOST_ELEMENTS = 1 << 16
 
 
 @operator("as_strided")
-def as_strided(node: FxNode, x: SSAValue, size: Sequence[Any], stride: Sequence[Any], _offset: Any = None) -> SSAValue:
+def as_strided(node: FxNode, x: SSAValue, size: Sequence[Any], stride: Sequence[Any], offset: Any = None) -> SSAValue:
     """Gathers elements by their places in memory.
 
     Raises Refused for a tensor that is itself a view with gaps, and for places beyond the tensor.
@@ -44,23 +44,25 @@ def as_strided(node: FxNode, x: SSAValue, size: Sequence[Any], stride: Sequence[
     if _is_fixed([*sizes, *strides, start]) and in_world(product(*sizes), 0) <= MOST_ELEMENTS:
         places = node.builder.array_constant(_fixed_places(sizes, strides, start))
     else:
-        places = _places(node, size, stride, start)
+        first = start if isinstance(start, int) else _computed_start(node, source, offset)
+        places = _places(node, size, stride, first)
     return node.call("take", flat, places, axis=0)
 
 
 def _in_memory_order(node: FxNode, x: SSAValue, source: Any) -> SSAValue:
-    """Transposes a tensor to the order that its elements have in torch's memory."""
+    """Transposes a tensor to the order of its elements in torch's memory."""
     own = node.builder.extents(x)
     strides = [node.extent_of(each) for each in source.stride()]
     order = sorted(range(len(own)), key=lambda axis: -in_world(strides[axis], 0))
     # An axis of size 1 may have any stride.
-    if not _is_compact([own[axis] for axis in order], [strides[axis] for axis in order]):
+    compact = _is_compact([own[axis] for axis in order], [strides[axis] for axis in order])
+    if not compact or not isinstance(node.extent_of(source.storage_offset()), int):
         raise node.refuse("the tensor has gaps between its elements in memory")
     return x if order == sorted(order) else node.call("transpose", x, axes=order)
 
 
 def _is_compact(sizes: Sequence[Extent], strides: Sequence[Extent]) -> bool:
-    """Returns whether strides are those of row-major elements without gaps; those of axes of size 1 do not count."""
+    """Returns whether strides are row-major without gaps; those of axes of size 1 do not count."""
     expected: Extent = 1
     for length, step in reversed(list(zip(sizes, strides, strict=True))):
         if any(in_world(step, w) != in_world(expected, w) and in_world(length, w) != 1 for w in range(WORLDS)):
@@ -88,12 +90,14 @@ def _fixed_places(sizes: Sequence[Any], strides: Sequence[Any], start: Any) -> A
     return places
 
 
-def _places(node: FxNode, size: Sequence[Any], stride: Sequence[Any], start: Extent) -> SSAValue:
-    """Computes the places of a view's elements: the sums of multiples of the strides."""
-    if not isinstance(start, int):
-        raise node.refuse("its offset is known only at run time")
+def _computed_start(node: FxNode, source: Any, offset: SSAValue) -> SSAValue:
+    return node.call("subtract", node.tensor(offset, "int64"), node.tensor(int(source.storage_offset()), "int64"))
+
+
+def _places(node: FxNode, size: Sequence[Any], stride: Sequence[Any], start: Any) -> SSAValue:
+    """Computes the places of a view: the sums of multiples of the strides."""
     b = node.builder
-    found = b.constant(start, "int64")
+    found = node.tensor(start, "int64")
     for axis, (length, step) in enumerate(zip(size, stride, strict=True)):
         if isinstance(length, int):
             numbers = b.integers(list(range(length)))

@@ -45,6 +45,7 @@ class IntegerSite:
     """One operator to be done in integers.
 
     `wanted` is the type of the `qnn.quantize` at the end; None if there is none. `is_last` says that the operator is its argument.
+    With `rounds_once` a rule refuses what it would round before that `qnn.quantize` does; products and their sums in int32 are not rounded.
     """
 
     op: OperatorOp
@@ -53,6 +54,12 @@ class IntegerSite:
     make: Emitter
     wanted: AffineType | None
     is_last: bool
+    rounds_once: bool = False
+
+    def check_rounding(self, type: AffineType, what: str) -> None:
+        """Refuses to round to the steps of a type of bytes where that is not the end."""
+        if self.rounds_once and type.dtype != "int32":
+            raise NotQuantizable(f"{what} would be rounded before its result is quantized")
 
     def type(self, index: int = 0) -> AffineType:
         """The affine type of an argument that must be a quantized tensor."""
@@ -81,6 +88,9 @@ class IntegerSite:
 Rule: TypeAlias = "Callable[[IntegerSite], tuple[SSAValue, Affine]]"
 
 
+NEARLY = 1e-3
+"""By how much of a step of quantized numbers a limit may differ from one."""
+
 KEEPS_AXES = ("nn.max_pool2d", "image.resize2d")
 """Operators of the table's `same` whose result has the axes of their argument, where those have sizes that scales go along."""
 
@@ -88,6 +98,8 @@ KEEPS_AXES = ("nn.max_pool2d", "image.resize2d")
 def _same(site: IntegerSite) -> tuple[SSAValue, Affine]:
     """Moves or compares elements only: the integers go the same way."""
     scales = constant_of(site.type().scale)
+    if site.op.OPERATOR.name == "image.resize2d" and site.op.attrs().method != "nearest_neighbor":
+        site.check_rounding(site.type(), "what lies between pixels")
     if (rank_of(site.type().scale) if scales is None else scales.size > 1) and site.op.OPERATOR.name not in KEEPS_AXES:
         raise NotQuantizable("scales of channels do not follow elements that are moved")
     return site.again(*site.args), site.type()
@@ -127,6 +139,7 @@ def _channel_axis(site: IntegerSite) -> int:
 
 def _avg_pool2d(site: IntegerSite) -> tuple[SSAValue, Affine]:
     source, wanted = site.type(), site.target()
+    site.check_rounding(source, "a mean")
     # Farther from the end, the result is quantized as the argument is.
     target = replace(wanted if site.is_last else source, dtype=source.dtype)
     parameters = (source.scale, source.zero_point, target.scale, target.zero_point)
@@ -136,6 +149,8 @@ def _avg_pool2d(site: IntegerSite) -> tuple[SSAValue, Affine]:
 def _mean_of_many(site: IntegerSite) -> tuple[SSAValue, Affine]:
     """Pooling of many elements: in int32, in the numbers of the end."""
     source, wanted = site.type(), site.target()
+    if site.rounds_once:
+        raise NotQuantizable("elements would be rounded before their mean is quantized")
     if source.same(wanted):
         wide = site.make.call("cast", site.args[0], dtype="int32")
     else:
@@ -145,6 +160,8 @@ def _mean_of_many(site: IntegerSite) -> tuple[SSAValue, Affine]:
 
 def _mean(site: IntegerSite) -> tuple[SSAValue, Affine]:
     type = site.type()
+    if site.rounds_once:
+        raise NotQuantizable("a mean would be rounded before it is quantized")
     wide = site.again(site.make.call("cast", site.args[0], dtype="int32"))
     return site.make.call("cast", wide, dtype=type.dtype), type
 
@@ -152,6 +169,7 @@ def _mean(site: IntegerSite) -> tuple[SSAValue, Affine]:
 def _bias_add(site: IntegerSite) -> tuple[SSAValue, Affine]:
     (x, bias), type = site.args, site.type()
     own = site.types[1]
+    site.check_rounding(type, "its bias")
     if own is None:
         bias = quantize(site.make, bias, type, axis=0)
     elif isinstance(own, AffineType) and not type.same(own):
@@ -162,6 +180,9 @@ def _bias_add(site: IntegerSite) -> tuple[SSAValue, Affine]:
 def _pad(site: IntegerSite) -> tuple[SSAValue, Affine]:
     (x, value), type = site.args, site.type()
     own = site.types[1]
+    number = scalar_of(value)
+    if number != 0:
+        site.check_rounding(type, "its value")
     if own is None:
         value = quantize(site.make, value, type)
     elif isinstance(own, AffineType) and not type.same(own):
@@ -202,8 +223,13 @@ def _clip(site: IntegerSite) -> tuple[SSAValue, Affine]:
     if scale is not None and zero is not None:
         # Limits that the dtype does not hold change nothing.
         low, high = lowest(type.dtype), highest(type.dtype)
-        a_min, a_max = (min(max(int(limit / scale + zero), low), high) for limit in limits)
+        steps = [min(max(limit / scale + zero, low), high) for limit in limits]
+        if any(abs(step - round(step)) > NEARLY for step in steps):
+            site.check_rounding(type, "a limit")
+        # A scale of float32 is not 6 / 255: a limit that is nearly a step is that step.
+        a_min, a_max = (round(step) if abs(step - round(step)) <= NEARLY else int(step) for step in steps)
         return make.call("clip", site.args[0], a_min=float(a_min), a_max=float(a_max)), type
+    site.check_rounding(type, "a limit")
     bounds: list[SSAValue] = []
     for limit in limits:
         value = _along_axis(site, make.constant(np.float32(limit), "float32"), type)
@@ -251,12 +277,18 @@ def _operands(site: IntegerSite) -> tuple[SSAValue, SSAValue, AffineType, Affine
     for index, type in enumerate(types):
         other = types[1 - index]
         if type is None and isinstance(other, AffineType):
+            site.check_rounding(other, "a constant")
             args[index], types[index] = quantize(site.make, args[index], other), other
     left, right = types
     if not isinstance(left, AffineType) or not isinstance(right, AffineType):
         raise NotQuantizable("an argument is not quantized")
     wanted = site.target()
-    return args[0], args[1], left, right, wanted if left.dtype == wanted.dtype else left
+    if site.rounds_once and right.dtype == "int32":
+        return args[0], args[1], left, right, right
+    if left.dtype != wanted.dtype:
+        site.check_rounding(left, "its result")
+        return args[0], args[1], left, right, left
+    return args[0], args[1], left, right, wanted
 
 
 def _binary(name: str) -> Rule:
@@ -271,6 +303,8 @@ def _binary(name: str) -> Rule:
             return site.make.call("add", a, b), left
         if rank_of(out.scale) or rank_of(out.zero_point):
             raise NotQuantizable("the scale and the zero point of its result must be scalars")
+        if name != "qnn.mul":
+            site.check_rounding(out, "each term")
         parameters = (left.scale, left.zero_point, right.scale, right.zero_point, out.scale, out.zero_point)
         return site.make.call(name, a, b, *parameters, lhs_axis=left.axis, rhs_axis=right.axis), out
 
@@ -289,8 +323,11 @@ def _compare(site: IntegerSite) -> tuple[SSAValue, Affine]:
 
 _TABLE = read_table("quantize/fake_quantization.json")
 
+SAME = frozenset(_TABLE["same"])
+"""Operators whose integers go the way of the real numbers."""
+
 RULES: Mapping[str, Rule] = {
-    **dict.fromkeys(_TABLE["same"], _same),
+    **dict.fromkeys(SAME, _same),
     **_functions(_TABLE["functions"]),
     "topk": _topk,
     "split": _split,

@@ -26,7 +26,7 @@ from ....support.walk import walk_ops
 from ..common.rewriting import replace
 from ..functional.infer_type import ensure_types
 from .affine_types import Affine, AffineType, dtype_of, give_each_user_its_own
-from .fake_quantization import ALONE, OPTIONAL_RULES, RULES, IntegerSite, NotQuantizable, Rule, requantized
+from .fake_quantization import ALONE, OPTIONAL_RULES, RULES, SAME, IntegerSite, NotQuantizable, Rule, requantized
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,9 @@ class FakeQuantizationToInteger(ModulePass):
 def to_integers_rounded_once(op: ModuleOp) -> None:
     """Does quantized regions in integers, except those whose integers would be rounded more than once.
 
-    These stay real: the regions with a sum or a mean of bytes (`_rounds_terms`).
+    ONNX defines what is between DequantizeLinear and QuantizeLinear on real numbers: only QuantizeLinear rounds. onnxruntime's kernels for
+    bytes (QLinearAdd, QLinearGlobalAveragePool) do so, too; a result that is rounded twice differs from theirs by one. Sums of int32, a
+    product and its bias, are added as they are.
     """
     ensure_types(op)
     rewriter = _Rewriter(RULES, False, rounds_once=True)
@@ -70,25 +72,8 @@ def to_integers_rounded_once(op: ModuleOp) -> None:
     give_each_user_its_own(rewriter.constants)
 
 
-SUMS = frozenset({"add", "subtract"})
-"""Operators whose integer form, `qnn.add` and `qnn.subtract`, requantizes both terms before it adds them."""
-
-MEANS = frozenset({"mean", "nn.avg_pool2d", "nn.global_avg_pool2d", "nn.adaptive_avg_pool1d"})
-"""Operators whose integer form rounds elements, or their mean toward zero, before the result is requantized."""
-
-
-def _rounds_terms(op: OperatorOp) -> bool:
-    """Returns whether an operator's integer form rounds before its result is quantized.
-
-    ONNX defines what is between DequantizeLinear and QuantizeLinear on real numbers: only QuantizeLinear rounds. onnxruntime's kernels for
-    bytes (QLinearAdd, QLinearGlobalAveragePool) do so, too; a result that is rounded twice differs from theirs by one.
-    Sums of int32, a product and its bias, are added as they are.
-    """
-    if op.OPERATOR.name in SUMS:
-        return all(
-            _is_dequantized(each) and dtype_of(_owner(each).operands[0]) in ("int8", "uint8") for each in op.args
-        )
-    return op.OPERATOR.name in MEANS
+_EXACT = frozenset((*SAME, "topk", "split", "nn.pad", "nn.relu", "clip"))
+"""Operators that choose or move numbers: of rounded ones they make no others."""
 
 
 class _Rewriter:
@@ -162,11 +147,7 @@ class _Rewriter:
             return []
         if isinstance(op, ir.TupleOp | ir.TupleGetItemOp):
             return list(op.operands)
-        if (
-            not isinstance(op, OperatorOp)
-            or op.OPERATOR.name not in self.rules
-            or (self.rounds_once and _rounds_terms(op))
-        ):
+        if not isinstance(op, OperatorOp) or op.OPERATOR.name not in self.rules:
             return None
         return list(op.args)
 
@@ -194,20 +175,23 @@ class _Rewriter:
         mark = end.prev_op
         integers: dict[SSAValue, SSAValue] = {}
         types: dict[SSAValue, Affine] = {}
+        rounded: set[SSAValue] = set()
         op: Operation = end
         try:
             for op in ops:
                 self.one(op, integers, types, make, wanted, end)
+                if self.rounds_once:
+                    _note_rounding(op, types, rounded)
             op = end
             make.location = end.location
             if wanted is None:
                 rule = self.rules[end.OPERATOR.name]
-                value, type = rule(_site(end, integers, types, make, None, False))
+                value, type = rule(self.site(end, integers, types, make, None, False))
                 if not isinstance(type, AffineType):
                     raise NotQuantizable("a tuple cannot be dequantized as a whole")
                 value = make.call("qnn.dequantize", value, type.scale, type.zero_point, axis=type.axis)
             else:
-                site = _site(end, integers, types, make, wanted, True)
+                site = self.site(end, integers, types, make, wanted, True)
                 value = requantized(site, site.args[0], site.type())
         except NotQuantizable as problem:
             self.discard(end, mark)
@@ -269,10 +253,22 @@ class _Rewriter:
                 types[result] = AffineType(op.args[1], op.args[2], dtype_of(op.args[0]), op.attrs().axis)
             case OperatorOp():
                 is_last = result is end.args[0]
-                site = _site(op, integers, types, make, wanted, is_last)
+                site = self.site(op, integers, types, make, wanted, is_last)
                 integers[result], types[result] = self.rules[op.OPERATOR.name](site)
             case _:
                 raise NotQuantizable("it is not an operator")
+
+    def site(
+        self,
+        op: OperatorOp,
+        integers: Mapping[SSAValue, SSAValue],
+        types: Mapping[SSAValue, Affine],
+        make: Emitter,
+        wanted: AffineType | None,
+        is_last: bool,
+    ) -> IntegerSite:
+        args = [integers.get(value, value) for value in op.args]
+        return IntegerSite(op, args, [types.get(value) for value in op.args], make, wanted, is_last, self.rounds_once)
 
     def discard(self, end: Operation, mark: Operation | None) -> None:
         """Takes away what was made in front of `end` since `mark` was there."""
@@ -296,13 +292,19 @@ def _owner(value: SSAValue) -> Operation:
     return value.owner
 
 
-def _site(
-    op: OperatorOp,
-    integers: Mapping[SSAValue, SSAValue],
-    types: Mapping[SSAValue, Affine],
-    make: Emitter,
-    wanted: AffineType | None,
-    is_last: bool,
-) -> IntegerSite:
-    args = [integers.get(value, value) for value in op.args]
-    return IntegerSite(op, args, [types.get(value) for value in op.args], make, wanted, is_last)
+def _note_rounding(op: Operation, types: Mapping[SSAValue, Affine], rounded: set[SSAValue]) -> None:
+    """Notes that an operator's result is rounded to bytes.
+
+    Raises NotQuantizable for one that computes other numbers from such.
+    """
+    name = op.OPERATOR.name if isinstance(op, OperatorOp) else ""
+    from_rounded = any(operand in rounded for operand in op.operands)
+    if isinstance(op, ir.TupleOp | ir.TupleGetItemOp) or name in _EXACT:
+        if from_rounded:
+            rounded.add(op.results[0])
+        return
+    if from_rounded:
+        raise NotQuantizable("its argument would be rounded before the result is quantized")
+    type = types.get(op.results[0])
+    if name != "qnn.dequantize" and isinstance(type, AffineType) and type.dtype != "int32":
+        rounded.add(op.results[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -220,6 +221,28 @@ def test_functions(function: Any, dynamic: bool) -> None:
         want = function(q, k)
     for a, b in zip(got, want, strict=True) if isinstance(want, tuple | list) else [(got, want)]:
         close(a, b)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize(
+    "view",
+    [
+        lambda x: x.reshape(x.shape[0] * x.shape[1])[1:],
+        lambda x: x.reshape(x.shape[0] * x.shape[1]).unfold(0, 3, 2),
+        lambda x: x.reshape(x.shape[0], 2, x.shape[1] // 2).chunk(2, 2)[1].transpose(0, 2),
+    ],
+)
+def test_results_that_are_views_of_inputs(view: Any, dynamic: bool) -> None:
+    """They share the input's memory, with its strides; what is computed from them is compiled."""
+    run = torch.compile(lambda x: (view(x), view(x) + 1), backend=mirstack, fullgraph=True, dynamic=dynamic)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for rows in (4, 6):
+            x = torch.randn(rows, 8)
+            got, more = run(x)
+            want = view(x)
+            assert torch.equal(got, want) and got.stride() == want.stride() and got.data_ptr() == want.data_ptr()
+            close(more, want + 1)
 
 
 def test_an_option_that_there_is_not() -> None:

@@ -96,6 +96,10 @@ def test_windows_of_open_sizes() -> None:
     interpreted(lambda x: x.unfold(1, 3, 2) * 2, torch.ones(2, 9, 2), torch.randn(2, 11, 2), open_axis=1)
 
 
+def test_an_offset_of_an_open_size() -> None:
+    interpreted(lambda x: torch.as_strided(x * 2, (3,), (1,), x.shape[0] - 3), torch.ones(6), torch.randn(9))
+
+
 def test_queries_share_a_head_of_keys() -> None:
     """Keys and values of another batch or of one head are broadcast, with fixed sizes and an open one."""
     cases = (

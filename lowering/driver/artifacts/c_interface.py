@@ -167,8 +167,7 @@ class Interface:
         messages = {code: text.replace("{size}", "(a size)") for code, text in program.messages.items()}
         return Interface(
             name,
-            # It is shown in comments, which MLIR's names could end.
-            re.sub(r"[^\w.$-]", "_", program.entry),
+            comment_name(program.entry),
             _fields([param.name for param in arguments], inputs, address),
             _fields(results, outputs, address),
             messages,
@@ -216,6 +215,11 @@ class Interface:
     def _struct(self, kind: str, fields: Sequence[Field], *, written: bool) -> list[str]:
         lines = [line for field in fields for line in field.declaration(written=written)]
         return [f"struct {self.name}_{kind} {{", *(lines or ["  int none; /* it has none */"]), "};"]
+
+
+def comment_name(name: str) -> str:
+    """Returns a name as comments show it, which MLIR's names could end."""
+    return re.sub(r"[^\w.$-]", "_", name)
 
 
 def identifier(name: str) -> str:

@@ -14,7 +14,9 @@ from pathlib import Path
 from ....support.diagnostics import Diagnostic, MirError
 from ...llvm.jit import load as codegen
 from ...options import target_of
+from ..program import KernelProgram
 from .c_interface import WORD, Interface, identifier
+from .kernel_library import KernelInterface, KernelLibrary, kernel_interface
 from .levels import Wanted, library_levels, package_levels
 from .library_ir import Library, Weights
 from .link import link_shared
@@ -51,16 +53,9 @@ def export(wanted: Wanted, path: Path, weights: Path | None = None) -> list[Path
 
 
 def _export_library(wanted: Wanted, path: Path, weights: Path | None) -> list[Path]:
-    def refuse(entry: str) -> MirError:
-        return MirError(
-            Diagnostic(f"a library for C needs a function of Relay, and @{entry} is not one").with_note(
-                f"call it from one: def @main(%x: Tensor[…]) {{ @{entry}(%x) }}; packages ({ENDING}) hold functions of TE and TIR, too"
-            )
-        )
-
     if path.suffix in BROWSERS:
         wanted = _for_browsers(wanted, path, weights)
-    levels = library_levels(wanted, refuse)
+    levels, kernel = library_levels(wanted)
     name = identifier(path.stem)
     targets = [target_of(options) for options, _ in wanted.each()]
     if len(targets) > 1 and path.suffix != ".so":
@@ -70,15 +65,17 @@ def _export_library(wanted: Wanted, path: Path, weights: Path | None) -> list[Pa
             )
         )
     target = targets[0]
-    library = Library(
-        name,
-        Interface.of(name, levels[0].program, WORD if path.suffix in BROWSERS else pointer_bytes(target.resolved()[0])),
-        levels,
-        Weights.of(level.program for level in levels),
-        target.resolved()[0],
-        wanted.options.threads or 1,
-        weights is not None,
-    )
+    triple, address = target.resolved()[0], WORD
+    if path.suffix not in BROWSERS:
+        address = pointer_bytes(triple)
+    weights_of = Weights.of(level.program for level in levels)
+    threads = wanted.options.threads or 1
+    if kernel is None:
+        interface = Interface.of(name, levels[0].program, address)
+        library = Library(name, interface, levels, weights_of, triple, threads, weights is not None)
+    else:
+        interface = _kernel_interface(name, kernel, address, path, weights)
+        library = KernelLibrary(name, interface, levels, weights_of, triple, threads, False, kernel)
     modules = library.modules()
     written = [path]
     # Of another kind of processor, and so that no process is needed to keep this one alive, LLVM runs apart.
@@ -115,6 +112,25 @@ def _export_library(wanted: Wanted, path: Path, weights: Path | None) -> list[Pa
         _write(weights, library.weights.data)
         written.append(weights)
     return written
+
+
+def _kernel_interface(
+    name: str, kernel: KernelProgram, address: int, path: Path, weights: Path | None
+) -> KernelInterface:
+    """Returns how C calls a function of TE or TIR. Raises MirError where it cannot."""
+
+    def refuse(why: str) -> MirError:
+        return MirError(
+            Diagnostic(f"a library for C cannot have @{kernel.entry}: {why}").with_note(
+                f"call it from a function of Relay: def @main(%x: Tensor[…]) {{ call_tir(@{kernel.entry}, %x) }}"
+            )
+        )
+
+    if path.suffix in BROWSERS:
+        raise refuse("a module of WebAssembly needs a function of Relay")
+    if weights is not None:
+        raise refuse("a function of TE or TIR has no weights")
+    return kernel_interface(name, kernel, address, refuse)
 
 
 def _for_browsers(wanted: Wanted, path: Path, weights: Path | None) -> Wanted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,9 @@ from ....support.garbage import no_collection
 from ....support.target import Target, missing_here, named
 from ....support.xdsl_patches import apply
 from ...options import Options, target_of
-from ..program import Program, RelayProgram
+from ..program import KernelProgram, Program, RelayProgram
 from ..source import ProgramSource
+from .kernel_library import as_level
 from .library_ir import LibraryLevel
 from .package import Level
 from .prepack import prepacked, prepacked_by_text
@@ -95,16 +96,19 @@ def _text_of(wanted: Wanted, options: Options) -> tuple[Program, str]:
 
 
 @no_collection()
-def library_levels(wanted: Wanted, refuse: Callable[[str], MirError]) -> list[LibraryLevel]:
-    """Returns the program as LLVM IR for each processor.
+def library_levels(wanted: Wanted) -> tuple[list[LibraryLevel], KernelProgram | None]:
+    """Returns the program as LLVM IR for each processor, and a function of TE or TIR as such.
 
-    Raises what `refuse` returns for an entry that is not Relay's, and MirError for what cannot be compiled.
+    Raises MirError for what cannot be compiled.
     """
     apply()
     levels: list[LibraryLevel] = []
+    kernel: KernelProgram | None = None
     for options, target in wanted.each():
         program, text = _text_of(wanted, options)
-        if not isinstance(program, RelayProgram):
-            raise refuse(program.entry)
-        levels.append(LibraryLevel(target, prepacked_by_text(program, text, target), text))
-    return levels
+        if isinstance(program, RelayProgram):
+            levels.append(LibraryLevel(target, prepacked_by_text(program, text, target), text))
+        else:
+            kernel = program
+            levels.append(LibraryLevel(target, as_level(program), text))
+    return levels, kernel

@@ -334,7 +334,7 @@ class Library:
     def _call(self, name: str, *, copies: bool) -> str:
         """Writes `net_run`, or `net_sizes`, which stores the sizes of results alone."""
         interface = self.interface
-        w = _Writer()
+        w = Writer()
         w.add(f"define i32 @{self.name}_{name}(ptr %inputs, ptr %outputs) {_GENERIC} {{")
         w.add("  %no.inputs = icmp eq ptr %inputs, null", "  %no.outputs = icmp eq ptr %outputs, null")
         w.add("  %no = or i1 %no.inputs, %no.outputs")
@@ -403,7 +403,7 @@ class Library:
         w.add("  call void @end(ptr %context, i32 %level)", "  ret i32 %verdict", "}")
         return w.text()
 
-    def _read_results(self, w: _Writer, slots: Sequence[str], *, copies: bool) -> str:
+    def _read_results(self, w: Writer, slots: Sequence[str], *, copies: bool) -> str:
         """Copies results of open sizes, or stores their sizes; returns the entries of the phi of the status."""
         differs: list[str] = []
         for number, each in enumerate(self.interface.outputs):
@@ -472,7 +472,7 @@ class Library:
 _GENERIC = "nounwind"
 
 
-class _Writer:
+class Writer:
     """Lines of one function, and the block that they are in."""
 
     def __init__(self) -> None:
@@ -574,14 +574,15 @@ def _renamed(text: str, number: int) -> str:
     defined |= set(re.findall(r'^@("[^"]*"|[\w.$-]+) =', text, re.M))
     text = re.sub(
         r'@("[^"]*"|[\w.$-]+)',
-        lambda found: f"@{_prefixed(found[1], number)}" if found[1] in defined else found[0],
+        lambda found: f"@{prefixed(found[1], number)}" if found[1] in defined else found[0],
         text,
     )
     text = re.sub(r"!(\d+)\b", lambda found: f"!{number * METADATA + int(found[1])}", text)
     return re.sub(r"^define (?!internal)", "define hidden ", text, flags=re.M)
 
 
-def _prefixed(name: str, number: int) -> str:
+def prefixed(name: str, number: int) -> str:
+    """Returns the name of a function of a level among those of all levels."""
     return f'"L{number}.{name[1:]}' if name.startswith('"') else f"L{number}.{name}"
 
 

@@ -359,15 +359,6 @@ def test_what_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: 
         mirstack.compile(mirstack.parse(NET)).export(name, **options)
 
 
-def test_functions_of_tir_are_not_called_from_c(tmp_path: Path):
-    text = (
-        "@te.func\ndef f():\n    A = te.placeholder((4,), name='A')\n"
-        "    B = te.compute((4,), lambda i: A[i] + 1.0, name='B')\n    return [A, B]"
-    )
-    with pytest.raises(mirstack.MirError, match=r"a library for C needs a function of Relay, and @f is not one"):
-        mirstack.compile(mirstack.parse(text)).export(tmp_path / "f.so")
-
-
 def test_without_a_linker_the_message_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("mirstack.lowering.driver.artifacts.link.linker", lambda: None)
     exe = mirstack.compile(mirstack.parse(NET))

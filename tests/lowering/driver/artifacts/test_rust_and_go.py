@@ -115,11 +115,19 @@ def test_go_computes_what_python_does(tmp_path: Path):
         pytest.skip("go is not installed")
     wanted = exported(tmp_path)
     (tmp_path / "main.go").write_text(GO)
-    environment = {**os.environ, "CGO_ENABLED": "1", "GOCACHE": str(tmp_path / "cache"), "GOFLAGS": "-mod=mod", "LD_LIBRARY_PATH": "."}
+    environment = {
+        **os.environ,
+        "CGO_ENABLED": "1",
+        "GOCACHE": str(tmp_path / "cache"),
+        "GOFLAGS": "-mod=mod",
+        "LD_LIBRARY_PATH": ".",
+    }
     built = subprocess.run(
         [go, "build", "-o", "main", "main.go"],
         cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False,
     )  # fmt: skip
     assert built.returncode == 0, built.stderr
-    done = subprocess.run(["./main"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True, env=environment)
+    done = subprocess.run(
+        ["./main"], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=True, env=environment
+    )
     np.testing.assert_allclose(np.array(done.stdout.split(), np.float32), wanted.ravel(), rtol=1e-6)

@@ -19,7 +19,7 @@ from .c_interface import WORD, Interface, identifier
 from .kernel_library import KernelInterface, KernelLibrary, kernel_interface
 from .levels import Wanted, library_levels, package_levels
 from .library_ir import Library, Weights
-from .link import link_shared
+from .link import link_object, link_shared
 from .narrow_words import pointer_bytes
 from .package import ENDING, write_package
 from .page import page_of
@@ -58,10 +58,10 @@ def _export_library(wanted: Wanted, path: Path, weights: Path | None) -> list[Pa
     levels, kernel = library_levels(wanted)
     name = identifier(path.stem)
     targets = [target_of(options) for options, _ in wanted.each()]
-    if len(targets) > 1 and path.suffix != ".so":
+    if len(targets) > 1 and path.suffix not in (".so", ".o"):
         raise MirError(
-            Diagnostic(f"{path}: code for several processors is linked together").with_note(
-                "write a shared library (.so) or a package (.mirpkg), or a file for each processor"
+            Diagnostic(f"{path}: code for several processors is several modules, and a text has one").with_note(
+                "write a shared library (.so), an object file (.o) or a package (.mirpkg), or a text for each processor"
             )
         )
     target = targets[0]
@@ -93,7 +93,7 @@ def _export_library(wanted: Wanted, path: Path, weights: Path | None) -> list[Pa
             _write(path, modules[0].encode())
         case ".s":
             _write(path, codegen.emit_assembly(modules[0], target).encode())
-        case ".o":
+        case ".o" if len(modules) == 1:
             _write(path, codegen.emit_object(modules[0], target))
         case _:
             # What chooses among the levels is for the least of them.
@@ -101,7 +101,10 @@ def _export_library(wanted: Wanted, path: Path, weights: Path | None) -> list[Pa
                 codegen.emit_object(module, each)
                 for module, each in zip(modules, [*targets, targets[-1]][-len(modules) :], strict=True)
             ]
-            link_shared(objects, path, path.name, target.triple)
+            if path.suffix == ".o":
+                link_object(objects, path, target.triple)
+            else:
+                link_shared(objects, path, path.name, target.triple)
     header = path.with_suffix(".h")
     shown = library.interface.header(
         parallel=library.is_parallel, external=library.external, most_threads=library.threads

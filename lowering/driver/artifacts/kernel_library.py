@@ -122,16 +122,9 @@ class KernelLibrary(Library):
 
     program: KernelProgram | None = None
 
-    def modules(self) -> list[str]:
-        """Returns the code of each level, then the functions that C calls."""
-        found = super().modules()
-        if len(self.levels) == 1:
-            return found
+    def _declared(self) -> list[str]:
         kinds = ", ".join(self._kinds())
-        declared = "".join(
-            f"declare hidden i32 {self._code(level, k)}({kinds})\n" for k, level in enumerate(self.levels)
-        )
-        return [*found[:-1], declared + found[-1]]
+        return [f"declare hidden i32 {self._code(level, k)}({kinds})" for k, level in enumerate(self.levels)]
 
     def _kinds(self) -> list[str]:
         """Returns the types of the function's arguments."""

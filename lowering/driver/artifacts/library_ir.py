@@ -137,9 +137,14 @@ class Library:
         if len(codes) == 1:
             whole = _joined([re.sub(r"^define hidden ", "define internal ", codes[0], flags=re.M), *self._doors()])
             return [self._with_words(whole)]
+        texts = (*codes, _joined([*self._declared(), *self._doors()]))
+        # Their names meet in the object file: those of another library must differ.
+        return [self._with_words(re.sub(r'@("?)(L\d+\.)', rf"@\1{self.name}.\2", text)) for text in texts]
+
+    def _declared(self) -> list[str]:
+        """Writes the declarations of the levels' functions that are called."""
         names = (ENTRY, PREPARE, FINISH)
-        declared = [f"declare hidden i32 @L{k}.{name}(ptr)" for k in range(len(codes)) for name in names]
-        return [self._with_words(text) for text in (*codes, _joined([*declared, *self._doors()]))]
+        return [f"declare hidden i32 @L{k}.{name}(ptr)" for k in range(len(self.levels)) for name in names]
 
     def _with_words(self, text: str) -> str:
         """Returns a text that calls the C library with the words of the processor."""

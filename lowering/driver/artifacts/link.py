@@ -74,16 +74,39 @@ def link_shared(objects: Sequence[bytes], path: Path, soname: str, triple: str |
                 "install a C compiler, or `pip install ziglang`; object files (.o) and packages (.mirpkg) need none"
             )
         )
-    plain = Path(command[-1]).name in ("ld", "ld.lld")
+    plain = _is_plain(command)
+    options = ["-soname", soname, "--build-id=none", "-z", "noexecstack"]
+    passed = options if plain else [f"-Wl,{','.join(options)}", "-nostartfiles"]
+    _run([*command, "-shared", *passed, "-o", str(path)], objects, ["-lm", "-lc"], path)
+
+
+def link_object(objects: Sequence[bytes], path: Path, triple: str | None = None) -> None:
+    """Joins object files to one, for the system `triple`. Raises MirError where that fails."""
+    command = linker() if triple is None else cross_linker(triple)
+    if command is None:
+        raise MirError(
+            Diagnostic(
+                f"{path}: code for several processors is joined by a linker, and this machine has none"
+            ).with_note(
+                "install a C compiler, or `pip install ziglang`; a package (.mirpkg), or a file for each processor, needs none"
+            )
+        )
+    _run([*command, "-r", *(() if _is_plain(command) else ("-nostdlib",)), "-o", str(path)], objects, [], path)
+
+
+def _is_plain(command: Sequence[str]) -> bool:
+    """Returns whether a command is a linker, which no compiler calls."""
+    return Path(command[-1]).name in ("ld", "ld.lld")
+
+
+def _run(command: Sequence[str], objects: Sequence[bytes], libraries: Sequence[str], path: Path) -> None:
+    """Runs a command on object files. Raises MirError where it fails."""
     with tempfile.TemporaryDirectory(prefix="mirstack-link-") as folder:
         inputs: list[str] = []
         for number, data in enumerate(objects):
             inputs.append(str(Path(folder) / f"{number}.o"))
             Path(inputs[-1]).write_bytes(data)
-        options = ["-soname", soname, "--build-id=none", "-z", "noexecstack"]
-        passed = options if plain else [f"-Wl,{','.join(options)}", "-nostartfiles"]
-        libraries = ["-lm", "-lc"]
-        arguments = [*command, "-shared", *passed, "-o", str(path), *inputs, *libraries]
+        arguments = [*command, *inputs, *libraries]
         try:
             done = subprocess.run(arguments, capture_output=True, text=True, timeout=LONGEST, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:

@@ -264,6 +264,41 @@ def test_object_files_text_and_assembly(tmp_path: Path):
     np.testing.assert_array_equal(out, exe(x, w))
 
 
+LINKERS = {
+    "cc": None if shutil.which("cc") is None else "cc",
+    "ld": None if shutil.which("ld") is None else "ld",
+    "ziglang": f"{sys.executable} -m ziglang cc",
+}
+
+
+@pytest.mark.skipif(not X86, reason="processors of x86-64 are named")
+@pytest.mark.parametrize("name", LINKERS)
+def test_several_levels_are_joined_to_one_object_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str):
+    if name == "ziglang":
+        library("ziglang", "link")
+    if LINKERS[name] is None:
+        pytest.skip(f"{name} is not installed")
+    monkeypatch.setenv("MIRSTACK_CC", LINKERS[name] or "")
+    exe = mirstack.compile(mirstack.parse(NET))
+    for each in ("net", "other"):
+        exe.export(tmp_path / f"{each}.o", cpus=["x86-64", "haswell", "diamondrapids"])
+    # Two libraries of several levels in one: none of their names is the same.
+    monkeypatch.delenv("MIRSTACK_CC")
+    link_shared([(tmp_path / f"{each}.o").read_bytes() for each in ("net", "other")], tmp_path / "net.so", "net.so")
+    x, w, out = np.ones((2, 16), np.float32), np.ones((8, 16), np.float32), np.zeros((2, 8), np.float32)
+    for each in ("net", "other"):
+        out[:] = 0
+        assert call(tmp_path / "net.so", each, [x, w], out) == 0
+        np.testing.assert_allclose(out, exe(x, w), rtol=1e-6)
+
+
+def test_several_levels_in_one_object_file_need_a_linker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("mirstack.lowering.driver.artifacts.link.linker", lambda: None)
+    cpus = ["x86-64", "haswell"] if X86 else ["cortex-a72", "neoverse-n1"]
+    with pytest.raises(mirstack.MirError, match=r"code for several processors is joined by a linker, and this machine"):
+        mirstack.compile(mirstack.parse(NET)).export(tmp_path / "net.o", cpus=cpus)
+
+
 def dense(rows: int, columns: int, seed: int = 0) -> mirstack.Executable:
     """Returns a product with constant weights of rows × columns, which kernels read packed."""
     weights = np.random.default_rng(seed).normal(size=(rows, columns)).astype(np.float32)
@@ -345,7 +380,7 @@ REFUSED = [
     ),
     ("absent/net.so", {}, "absent/net.so: cannot be written: No such file or directory"),
     ("net.mirpkg", {"weights": "net.bin"}, "a package holds its weights"),
-    ("net.o", {"cpus": ["haswell", "x86-64"]}, "code for several processors is linked together"),
+    ("net.ll", {"cpus": ["haswell", "x86-64"]}, "code for several processors is several modules, and a text has one"),
     ("net.so", {"cpus": ["haswell", "neoverse-n1"]}, "processors of several kinds are asked for: aarch64, x86_64"),
     ("net.so", {"cpus": ["apple-m1"]}, "a shared library of aarch64-apple-macosx is linked there"),
     ("net.so", {"cpus": ["z80"]}, "nothing is known of a processor 'z80'"),

@@ -98,7 +98,7 @@ def @main(%x: Tensor[({rows}, {depth}), float32]) {{
 SUM = "def @main(%x: Tensor[({count}), int32]) {{ sum(%x) }}"
 
 
-def measure_product(rows: int | str, group: int, threads: int, units: int = 8192, depth: int = 16384) -> None:
+def measure_product(rows: int | str, group: int, threads: int, units: int = 1 << 16, depth: int = 16384) -> None:
     """Times a product with a weight of 4 bits that no cache of a core holds, and adding up as many bytes."""
     rng = np.random.default_rng(0)
     weight = rng.integers(0, 256, (units, depth // group, group // 2), dtype=np.uint8)

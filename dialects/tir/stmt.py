@@ -688,7 +688,7 @@ class RealizeOp(PlainOp):
 
 
 PREFETCH = "prefetch"
-"""Annotation of a loop: the bytes by which memory is fetched ahead of the vectors that the loop loads."""
+"""Annotation of a loop: the bytes by which memory is fetched ahead of the vectors that the loop loads, into the first cache."""
 
 
 @irdl_op_definition

@@ -120,12 +120,24 @@ def convert_load(c: Converter, op: vector.LoadOp) -> None:
 
 
 def _prefetch(c: Converter, address: SSAValue, distance: Attribute | None) -> None:
-    """Fetches the cache line some bytes after an address, which may be beyond the memory's end."""
+    """Fetches the cache lines some bytes after an address, which may be beyond the memory's end.
+
+    That at the distance is then in the second cache, into which it was fetched before: the first has buffers for few lines that are waited for,
+    fewer than a core reads while memory answers.
+    """
     if isinstance(distance, IntegerAttr):
         # An integer's address may be outside of the memory that a pointer belongs to.
-        there = c.i64(c.add(c.emit(llvm.PtrToIntOp, (address,), i64), distance.value.data))
-        read, kept, data = (c.constant(value, i32) for value in (0, 3, 1))
-        c.intrinsic("prefetch", (c.emit(llvm.IntToPtrOp, (there,), PTR), read, kept, data), None)
+        here = c.emit(llvm.PtrToIntOp, (address,), i64)
+        for ahead, level in ((distance.value.data * FAR, SECOND_CACHE), (distance.value.data, FIRST_CACHE)):
+            there = c.i64(c.add(here, ahead))
+            read, kept, data = (c.constant(value, i32) for value in (0, level, 1))
+            c.intrinsic("prefetch", (c.emit(llvm.IntToPtrOp, (there,), PTR), read, kept, data), None)
+
+
+FAR = 3
+"""How many times as far ahead lines are fetched into the second cache."""
+FIRST_CACHE, SECOND_CACHE = 3, 2
+"""LLVM's numbers of the caches that a line is fetched into (LangRef, "llvm.prefetch")."""
 
 
 @TABLE.on(vector.StoreOp)

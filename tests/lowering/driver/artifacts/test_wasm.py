@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -31,11 +32,12 @@ def @main(%x: Tensor[(2, 16), float32], %w: Tensor[(8, 16), float32]) {
 """
 
 
-def run_js(folder: Path, library: str, body: str) -> str:
+def run_js(folder: Path, library: str, body: str, options: Sequence[str] = ()) -> str:
     """Runs JavaScript in which `net` is the loaded library; returns what it prints."""
     (folder / "test.mjs").write_text(f"import {{ load }} from './{library}.mjs';\nconst net = await load();\n{body}\n")
     assert NODE is not None
-    done = subprocess.run([NODE, "test.mjs"], cwd=folder, capture_output=True, text=True, timeout=300, check=False)
+    command = [NODE, *options, "test.mjs"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -61,6 +63,30 @@ def test_node_computes_what_python_does(tmp_path: Path):
     np.testing.assert_allclose(np.reshape(probabilities, (2, 8)), wanted[0], rtol=1e-5)
     np.testing.assert_array_equal(classes, wanted[1])
     assert shape == [2, 8]
+
+
+def relaxed_options() -> list[str]:
+    """Returns the options with which node has relaxed SIMD; skips the test where it has none."""
+    assert NODE is not None
+    # The smallest module of which a function has an instruction of it, i8x16.relaxed_swizzle.
+    body = "0,97,115,109,1,0,0,0,1,5,1,96,0,1,123,3,2,1,0,10,15,1,13,0,65,1,253,15,65,2,253,15,253,128,2,11"
+    script = f"process.exit(WebAssembly.validate(new Uint8Array([{body}])) ? 0 : 3)"
+    for options in ([], ["--experimental-wasm-relaxed-simd"]):
+        if subprocess.run([NODE, *options, "-e", script], capture_output=True, timeout=60, check=False).returncode == 0:
+            return options
+    pytest.skip("this node has no relaxed SIMD")
+
+
+def test_relaxed_simd_computes_what_python_does(tmp_path: Path):
+    options = relaxed_options()
+    exe = mirstack.compile(mirstack.parse(NET))
+    exe.export(tmp_path / "net.wasm", cpus=["relaxed"])
+    # f32x4.relaxed_madd
+    assert b"\xfd\x85\x02" in (tmp_path / "net.wasm").read_bytes()
+    probabilities, classes, _ = json.loads(run_js(tmp_path, "net", RUN, options))
+    wanted = exe(*arguments())
+    np.testing.assert_allclose(np.reshape(probabilities, (2, 8)), wanted[0], rtol=1e-5)
+    np.testing.assert_array_equal(classes, wanted[1])
 
 
 MODELS: dict[str, dict[str, float]] = {

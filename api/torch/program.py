@@ -18,6 +18,9 @@ _VERSION = attrgetter("_version")
 CONSTANT_CHANGES = 2
 """How often a parameter or buffer that was written to is compiled in again."""
 
+_PARTS = "leaves operators to torch, and compiles the parts between them"
+_WHOLE = "runs the whole graph by torch"
+
 SHOWN_REASONS = 10
 """Of more operators that torch runs, the warning tells the number."""
 
@@ -52,7 +55,7 @@ def _in_parts(
     """
     reasons = {node: reason for node, reason in refused_nodes(module, "graph", bound).items() if node not in views}
     if any(_reads_memory(node) for node in reasons):
-        _warn(list(dict.fromkeys(reasons.values())), "runs the whole graph by torch")
+        _warn(reasons, _WHOLE)
         return lambda *inputs: list(module(*inputs))
     places = {node: place for place, node in enumerate(n for n in module.graph.nodes if n.op == "placeholder")}
     found: list[tuple[Part, Callable[..., Sequence[Any]]]] = []
@@ -65,7 +68,7 @@ def _in_parts(
             run.compile()
         found.append((part, run))
     if reasons:
-        _warn(list(dict.fromkeys(reasons.values())), "leaves operators to torch, and compiles the parts between them")
+        _warn(reasons, _PARTS)
     return Parts(module, found)
 
 
@@ -74,9 +77,10 @@ def _reads_memory(node: Any) -> bool:
     return getattr(node.target, "_opname", "") == "as_strided" and node.args[0].op != "placeholder"
 
 
-def _warn(reasons: Sequence[str], consequence: str) -> None:
-    """Warns that torch runs operators, for these reasons."""
-    shown = list(reasons[:SHOWN_REASONS])
+def _warn(refused: Mapping[Any, str], consequence: str) -> None:
+    """Warns that torch runs these nodes, and why."""
+    reasons = list(dict.fromkeys(refused.values()))
+    shown = reasons[:SHOWN_REASONS]
     if len(reasons) > len(shown):
         shown.append(f"{len(reasons) - len(shown)} more")
     warnings.warn(f"the backend mirstack {consequence}: {'; '.join(shown)}", stacklevel=2)

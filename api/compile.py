@@ -87,6 +87,7 @@ def compile(
     specialize: bool = True,
     custom: Files = (),
     profile: bool = False,
+    debug_info: bool = False,
 ) -> Executable:
     """Compiles an entry of a file or a module to an executable.
 
@@ -102,7 +103,7 @@ def compile(
     `None` or `"?"` leaves one open. With `specialize`, sizes of open dimensions that calls often have get code of their own, which a process
     beside compiles (docs/compile-time.md, "Open sizes"). `custom` are files of TE and TIR functions for an ONNX file's own operators, as
     `from_onnx` takes them. With `profile` the program records when its kernels run, for `Executable.profile` (docs/see-inside.md); sizes of
-    open dimensions then get no code of their own. Raises MirError for a program that cannot be compiled, or
+    open dimensions then get no code of their own. With `debug_info` machine code carries the lines of the source, for debuggers. Raises MirError for a program that cannot be compiled, or
     would not run here.
     """
     if target not in ("cpu", "interp"):
@@ -119,6 +120,7 @@ def compile(
     check(cache, "cache", "True or False", bool)
     check(specialize, "specialize", "True or False", bool)
     check(profile, "profile", "True or False", bool)
+    check(debug_info, "debug_info", "True or False", bool)
     fixed = _shapes(shapes)
     observers = tuple(items(observers, "observers", "functions of a pass and a module", cast("type", Callable)))
 
@@ -133,6 +135,7 @@ def compile(
         allow_extern=_extern_names(allow_extern),
         strict_math=strict_math,
         profile=profile,
+        debug_info=debug_info,
     )
     if isinstance(source, str | PathLike):
         read: ProgramSource | ModuleOp | IRModule = _source(source, fixed, custom)

@@ -263,6 +263,17 @@ def add_strict_math(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_debug_info(parser: argparse.ArgumentParser) -> None:
+    """Declares `-g`."""
+    parser.add_argument(
+        "-g",
+        "--debug-info",
+        dest="debug_info",
+        action="store_true",
+        help="put the lines of the source into machine code: debuggers and perf show them (docs/see-inside.md)",
+    )
+
+
 def suggest_options(parser: argparse.ArgumentParser) -> None:
     """Makes the error for an unknown option suggest the nearest one, and `--help` fail if output fails."""
     refuse, unknown = parser.error, "unrecognized arguments: "

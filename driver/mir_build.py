@@ -13,6 +13,7 @@ from .arguments import (
     add_allow_extern,
     add_caches,
     add_custom,
+    add_debug_info,
     add_frontend,
     add_level,
     add_shape,
@@ -70,6 +71,7 @@ def argument_parser() -> argparse.ArgumentParser:
     add_shape(parser)
     add_custom(parser)
     add_strict_math(parser)
+    add_debug_info(parser)
     add_allow_extern(parser)
     return parser
 
@@ -113,6 +115,7 @@ def run(args: argparse.Namespace) -> int:
         caches=args.caches,
         allow_extern=names_of(args.allow_extern),
         strict_math=args.strict_math,
+        debug_info=args.debug_info,
     )
     program, shapes = program_source(args.file, args.frontend, args.shape, args.custom)
     weights = None if args.weights is None else Path(args.weights)

@@ -16,6 +16,7 @@ from .arguments import (
     add_allow_extern,
     add_caches,
     add_custom,
+    add_debug_info,
     add_frontend,
     add_level,
     add_shape,
@@ -139,6 +140,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--mcpu", "-mcpu", metavar="CPU", help="the CPU to compile for; this machine's by default")
     add_caches(parser)
     add_strict_math(parser)
+    add_debug_info(parser)
     add_allow_extern(parser)
     parser.add_argument(
         "--no-cache",
@@ -195,6 +197,7 @@ def compile_entry(args: argparse.Namespace) -> Executable:
         caches=args.caches,
         allow_extern=names_of(args.allow_extern),
         strict_math=args.strict_math,
+        debug_info=args.debug_info,
         profile=is_profiled(args),
     )
     program, shapes = program_source(args.file, args.frontend, args.shape, args.custom, parse=args.target != "cpu")
@@ -205,7 +208,7 @@ def compile_entry(args: argparse.Namespace) -> Executable:
     )
 
 
-FIXED = ("entry", "mcpu", "shape", "custom", "frontend", "caches", "strict_math", "allow_extern")
+FIXED = ("entry", "mcpu", "shape", "custom", "frontend", "caches", "strict_math", "debug_info", "allow_extern")
 """Options that say how a program is compiled, by their names in the namespace: a package is compiled already."""
 
 

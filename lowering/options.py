@@ -18,7 +18,8 @@ class Options:
     `cpu` is LLVM's `-mcpu`, None for this machine; `triple` likewise. `caches` are the sizes of the data caches where they differ from
     the known ones (`support.target.named`). `allow_extern` are C functions that the program may call besides those that every program
     may (`externs.py`). With `strict_math` floats are computed as the interpreter computes them, except for the order of sums
-    (docs/rules.md). With `profile` functions record when each kernel runs (docs/see-inside.md); kernels are the same.
+    (docs/rules.md). With `profile` functions record when each kernel runs (docs/see-inside.md); kernels are the same. With `debug_info`
+    machine code carries the lines of the source for debuggers, and is otherwise the same.
     """
 
     entry: str = "main"
@@ -30,6 +31,7 @@ class Options:
     allow_extern: tuple[str, ...] = ()
     strict_math: bool = False
     profile: bool = False
+    debug_info: bool = False
 
 
 DEFAULT = Options()

@@ -85,7 +85,7 @@ def llvm_text(module: ModuleOp, options: Options = DEFAULT, observers: Sequence[
     from ..llvm.text.translation import translate
 
     lower_module(module, options, observers)
-    return translate(module, externs=options.allow_extern)
+    return translate(module, externs=options.allow_extern, debug=options.debug_info)
 
 
 def assembly_text(module: ModuleOp, options: Options = DEFAULT, observers: Sequence[Observer] = ()) -> str:
@@ -131,7 +131,9 @@ class TextBuilder:
         from ..llvm.text.translation import translate
 
         lower_module(module, options, observers)
-        self.text = translate(module, externs=options.allow_extern, attributes=self.attributes)
+        self.text = translate(
+            module, externs=options.allow_extern, attributes=self.attributes, debug=options.debug_info
+        )
         return Built(module, messages_of(module))
 
 
@@ -162,7 +164,8 @@ class _Build:
         from ..llvm.text.translation import translate
 
         with timed("translate"):
-            text = translate(module, externs={*self.options.allow_extern, *self.declared})
+            externs = {*self.options.allow_extern, *self.declared}
+            text = translate(module, externs=externs, debug=self.options.debug_info)
         return self.pool.submit(text)
 
     def add(self, object: Future[bytes], messages: Mapping[int, str]) -> None:
@@ -241,7 +244,7 @@ class _Job:
         if facts is None or len(Sources.current().warnings) > warnings:
             return None
         with timed("translate"):
-            text = translate(lowered.module, externs=work.options.allow_extern)
+            text = translate(lowered.module, externs=work.options.allow_extern, debug=work.options.debug_info)
         return facts, emit_object(text, target_of(work.options))
 
     def join(self, work: _Build, program: ModuleOp) -> None:

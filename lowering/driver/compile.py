@@ -147,7 +147,9 @@ def _native(
 
         # Programs that are profiled have the same kernels.
         same = None if context is None else context_key(replace(options, profile=False))
-        kernels = KernelCache(None if context is None else store, same or b"", process)
+        # Kernels are kept without their lines.
+        kept_in = None if context is None or options.debug_info else store
+        kernels = KernelCache(kept_in, same or b"", process)
     try:
         program, options, weights = compiled_program(source, entry, options, observers, kernels, shapes)
     finally:
@@ -259,7 +261,7 @@ def _specializing(
 
         start_codegen()
         apply()
-        kernels = KernelCache(place.store, context_key(options) or b"")
+        kernels = KernelCache(None if options.debug_info else place.store, context_key(options) or b"")
         program, *_ = in_deep_stack(lambda: compiled_program(source, entry, options, (), kernels, {**shapes, **fixed}))
         place.write(program)
 

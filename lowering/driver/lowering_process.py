@@ -266,7 +266,8 @@ def _lowerer(options: Options) -> Callable[..., tuple[Facts, str] | None]:
         if facts is None or len(Sources.current().warnings) > before:
             return None
         with timed("translate"):
-            return facts, translate(result_of.module, externs=options.allow_extern)
+            text = translate(result_of.module, externs=options.allow_extern, debug=options.debug_info)
+        return facts, text
 
     return lowered
 

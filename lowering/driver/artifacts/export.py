@@ -25,6 +25,8 @@ from .package import ENDING, write_package
 from .page import page_of
 from .wasm_library import wasm_library
 
+NEAR = 1 << 30
+"""Bytes of weights from which on code addresses them as if they were anywhere."""
 BROWSERS = (".wasm", ".html")
 ENDINGS = (ENDING, ".so", ".o", ".ll", ".s", *BROWSERS)
 
@@ -78,6 +80,8 @@ def _export_library(wanted: Wanted, path: Path, weights: Path | None) -> list[Pa
         library = KernelLibrary(name, interface, levels, weights_of, triple, threads, False, kernel)
     modules = library.modules()
     written = [path]
+    # Code that is to be loaded into this process may be far from its data, which costs instructions.
+    is_far = len(library.weights.data) >= NEAR
     # Of another kind of processor, and so that no process is needed to keep this one alive, LLVM runs apart.
     match path.suffix:
         case ".wasm":
@@ -94,11 +98,11 @@ def _export_library(wanted: Wanted, path: Path, weights: Path | None) -> list[Pa
         case ".s":
             _write(path, codegen.emit_assembly(modules[0], target).encode())
         case ".o" if len(modules) == 1:
-            _write(path, codegen.emit_object(modules[0], target))
+            _write(path, codegen.emit_object(modules[0], target, to_load=is_far))
         case _:
             # What chooses among the levels is for the least of them.
             objects = [
-                codegen.emit_object(module, each)
+                codegen.emit_object(module, each, to_load=is_far)
                 for module, each in zip(modules, [*targets, targets[-1]][-len(modules) :], strict=True)
             ]
             if path.suffix == ".o":
@@ -143,6 +147,12 @@ def _for_browsers(wanted: Wanted, path: Path, weights: Path | None) -> Wanted:
     """
     if weights is not None:
         raise MirError(Diagnostic(f"{path}: a module of WebAssembly holds its weights").with_note("leave the file out"))
+    if wanted.options.debug_info:
+        raise MirError(
+            Diagnostic(f"{path}: a module of WebAssembly has no lines for debuggers").with_note(
+                "leave -g (debug_info) out, or build for this machine"
+            )
+        )
     cpus = {None: "wasm32", "wasm32": "wasm32", "relaxed": "wasm32-relaxed", "wasm32-relaxed": "wasm32-relaxed"}
     if len(wanted.cpus) != 1 or wanted.cpus[0] not in cpus:
         raise MirError(

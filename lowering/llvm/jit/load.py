@@ -100,6 +100,8 @@ QUICK_GATHERS = (
 )
 """Processors on which gathers are quicker than loads."""
 HOST = Target()
+LINES = b".debug_line\0"
+"""The name of a section in object files that have lines for debuggers."""
 
 
 @cache
@@ -123,9 +125,9 @@ def parse(text: str) -> llvm.ModuleRef:
         raise as_error(refused) from None
 
 
-def emit_object(text: str, target: Target = HOST) -> bytes:
-    """Compiles IR text to an object file for `target`; it links into this process unless foreign."""
-    return _compiled_apart(_request("object", target, target.is_host), text)
+def emit_object(text: str, target: Target = HOST, *, to_load: bool = True) -> bytes:
+    """Compiles IR text to an object file for `target`; it links into this process unless foreign or not `to_load`."""
+    return _compiled_apart(_request("object", target, to_load and target.is_host), text)
 
 
 def emit_assembly(text: str, target: Target = HOST) -> str:
@@ -227,10 +229,14 @@ def link_objects(
         except RuntimeError as error:
             raise MirError(Diagnostic(f"the compiled code cannot be loaded: {error}")) from None
     module = CompiledModule(tracker, tuple(objects), frozenset(defined), frozenset(imports), keep_alive)
-    if setting("MIRSTACK_PERF") is not None:
-        from .perf_map import add_to_map
+    if any(LINES in data for data in objects):
+        from .gdb import show_to_gdb
 
-        add_to_map(module)
+        show_to_gdb(module)
+    if setting("MIRSTACK_PERF") is not None:
+        from .perf_map import tell_perf
+
+        tell_perf(module)
     return module
 
 

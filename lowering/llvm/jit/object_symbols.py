@@ -8,10 +8,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from mmap import mmap
+from typing import NamedTuple
 
 from ....support.diagnostics import Diagnostic, MirError
 
-_ELF_SYMTAB, _ELF_LOCAL, _ELF_UNDEFINED, _ELF_FUNCTION = 2, 0, 0, 2
+ELF_SYMTAB = 2
+"""The kind of a section that holds symbols."""
+_ELF_LOCAL, _ELF_UNDEFINED, _ELF_FUNCTION = 0, 0, 2
 _LINKER_TABLE = "_GLOBAL_OFFSET_TABLE_"  # made by the linker itself
 _MACHO_MAGIC, _MACHO_SYMTAB, _MACHO_EXTERNAL, _MACHO_TYPE_MASK = 0xFEEDFACF, 2, 0x01, 0x0E
 
@@ -35,6 +39,40 @@ class Function:
     is_global: bool
 
 
+class Section(NamedTuple):
+    """A section of an ELF file, by the fields of its header."""
+
+    name: int
+    """The offset in the file of its name's bytes."""
+    kind: int
+    flags: int
+    address: int
+    offset: int
+    size: int
+    link: int
+    info: int
+    alignment: int
+    entry_size: int
+
+
+def sections_of(data: bytes | mmap) -> list[Section]:
+    """Returns the sections of an ELF file of 64 bits, by their numbers."""
+    table, _ = section_headers(data)
+    each, count, names = struct.unpack_from("<HHH", data, 0x3A)
+    found = [Section(*struct.unpack_from("<IIQQQQIIQQ", data, table + k * each)) for k in range(count)]
+    return [section._replace(name=found[names].offset + section.name) for section in found]
+
+
+def section_headers(data: bytes | mmap) -> tuple[int, int]:
+    """Returns where the headers of an ELF file's sections begin, and the bytes of one."""
+    return struct.unpack_from("<Q", data, 0x28)[0], struct.unpack_from("<H", data, 0x3A)[0]
+
+
+def text_at(data: bytes, start: int) -> str:
+    """Returns the text that ends with a zero byte."""
+    return data[start : data.index(b"\0", start)].decode()
+
+
 def functions_of(data: bytes) -> list[Function]:
     """Returns the functions that an ELF object file defines, local ones too; none of other formats."""
     if data[:5] != b"\x7fELF\x02":
@@ -55,10 +93,6 @@ def symbols_of(data: bytes) -> list[Symbol]:
     raise MirError(Diagnostic("not an object file of a known format (ELF or Mach-O of 64 bits)"))
 
 
-def _text(data: bytes, start: int) -> str:
-    return data[start : data.index(b"\0", start)].decode()
-
-
 def _elf_symbols(data: bytes) -> list[Symbol]:
     return [
         Symbol(name, section != _ELF_UNDEFINED)
@@ -69,18 +103,15 @@ def _elf_symbols(data: bytes) -> list[Symbol]:
 
 def _elf_entries(data: bytes) -> Iterator[tuple[str, int, int, int, int]]:
     """Yields name, binding and type, section, value and size of each symbol that has a name."""
-    (table,) = struct.unpack_from("<Q", data, 0x28)
-    entry_size, count = struct.unpack_from("<HH", data, 0x3A)
-    sections = [struct.unpack_from("<IIQQQQIIQQ", data, table + i * entry_size) for i in range(count)]
+    sections = sections_of(data)
     for section in sections:
-        _, kind, _, _, offset, size, link, _, _, each = section
-        if kind != _ELF_SYMTAB:
+        if section.kind != ELF_SYMTAB:
             continue
-        names = sections[link][4]
-        for position in range(offset, offset + size, each):
+        names = sections[section.link].offset
+        for position in range(section.offset, section.offset + section.size, section.entry_size):
             name, info, _, index, value, length = struct.unpack_from("<IBBHQQ", data, position)
             if name:
-                yield _text(data, names + name), info, index, value, length
+                yield text_at(data, names + name), info, index, value, length
 
 
 def _macho_symbols(data: bytes) -> list[Symbol]:
@@ -95,6 +126,6 @@ def _macho_symbols(data: bytes) -> list[Symbol]:
                 name, type_, _, _, _ = struct.unpack_from("<IBBHQ", data, offset + 16 * i)
                 if type_ & _MACHO_EXTERNAL:
                     # Mach-O puts an underscore before every C name.
-                    out.append(Symbol(_text(data, names + name).removeprefix("_"), bool(type_ & _MACHO_TYPE_MASK)))
+                    out.append(Symbol(text_at(data, names + name).removeprefix("_"), bool(type_ & _MACHO_TYPE_MASK)))
         position += size
     return out

@@ -48,6 +48,15 @@ def translate(
         return ModuleWriter(triple, debug, attributes, externs).write(module)
 
 
+DWARF = 4
+"""The version of DWARF: debuggers of all systems read it, and its tables of lines hold their names themselves."""
+
+
+def _quoted(text: str) -> str:
+    """Escapes text of debug information; signs of symbols and nodes too, which a library renames in its text."""
+    return escaped(text).replace("!", "\\21").replace("@", "\\40")
+
+
 @dataclass
 class ModuleWriter:
     """The text of one module."""
@@ -61,8 +70,8 @@ class ModuleWriter:
     metadata: list[str] = field(default_factory=list[str])
     functions: dict[str, llvm.FuncOp] = field(default_factory=dict[str, llvm.FuncOp])
     files: dict[str, int] = field(default_factory=dict[str, int])
-    units: list[str] = field(default_factory=list[str])
-    """The debug information's compile units: one a function."""
+    units: dict[str, str] = field(default_factory=dict[str, str])
+    """The debug information's compile units, by source file."""
 
     def write(self, module: ModuleOp) -> str:
         """Writes the whole module."""
@@ -93,9 +102,10 @@ class ModuleWriter:
             lines.append(f"attributes #0 = {{ {self.attributes} }}")
         if self.debug and self.files:
             flag = self.node('!{i32 2, !"Debug Info Version", i32 3}')
-            lines.append(f"!llvm.module.flags = !{{{flag}}}")
+            version = self.node(f'!{{i32 7, !"Dwarf Version", i32 {DWARF}}}')
+            lines.append(f"!llvm.module.flags = !{{{flag}, {version}}}")
             # LLVM drops all debug locations of a module that does not list its units.
-            lines.append(f"!llvm.dbg.cu = !{{{', '.join(self.units)}}}")
+            lines.append(f"!llvm.dbg.cu = !{{{', '.join(self.units.values())}}}")
         lines += [f"!{number} = {text}" for number, text in enumerate(self.metadata)]
         return "\n".join(lines) + "\n"
 
@@ -126,9 +136,19 @@ class ModuleWriter:
         if number is None:
             directory, _, base = name.rpartition("/")
             number = len(self.metadata)
-            self.metadata.append(f'!DIFile(filename: "{escaped(base)}", directory: "{escaped(directory or ".")}")')
+            self.metadata.append(f'!DIFile(filename: "{_quoted(base)}", directory: "{_quoted(directory or ".")}")')
             self.files[name] = number
         return f"!{number}"
+
+    def unit_node(self, name: str) -> str:
+        """Returns the compile unit of a source file."""
+        unit = self.units.get(name)
+        if unit is None:
+            unit = self.units[name] = self.node(
+                f'distinct !DICompileUnit(language: DW_LANG_C, file: {self.file_node(name)}, producer: "mirstack", '
+                "isOptimized: true, runtimeVersion: 0, emissionKind: LineTablesOnly)"
+            )
+        return unit
 
     def subprogram(self, op: llvm.FuncOp) -> str | None:
         """Returns the function's debug scope, None when it has no source position."""
@@ -137,14 +157,10 @@ class ModuleWriter:
             return None
         name, line, _ = position
         file = self.file_node(name)
-        unit = self.node(
-            f'distinct !DICompileUnit(language: DW_LANG_C, file: {file}, producer: "mirstack", isOptimized: true, '
-            "runtimeVersion: 0, emissionKind: LineTablesOnly)"
-        )
-        self.units.append(unit)
+        unit = self.unit_node(name)
         kind = self.node("!DISubroutineType(types: !{null})")
         return self.node(
-            f'distinct !DISubprogram(name: "{escaped(op.sym_name.data)}", scope: {file}, file: {file}, line: {line}, '
+            f'distinct !DISubprogram(name: "{_quoted(op.sym_name.data)}", scope: {file}, file: {file}, line: {line}, '
             f"type: {kind}, scopeLine: {line}, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: {unit})"
         )
 
@@ -195,6 +211,7 @@ class ModuleWriter:
             lines.append(text)
             return
         writer.scope = self.subprogram(op) if self.debug else None
+        writer.file = (source_position(op.location) or ("", 0, 0))[0]
         lines.append(text + (f" !dbg {writer.scope}" if writer.scope else "") + " {")
         writer.blocks(op)
         lines.append("}")
@@ -258,11 +275,15 @@ class FunctionWriter:
         self.names: dict[SSAValue, str] = {}
         self.labels: dict[Block, str] = {}
         self.scope: str | None = None
+        self.file = ""
+        """The source file of `scope`."""
+        self.scopes: dict[str, str] = {}
+        """The scopes of ops from other source files, by file."""
         self.incoming: dict[Block, list[tuple[str, Sequence[SSAValue]]]] = {}
         self.split_edges: list[str] = []
         self.split_labels: dict[tuple[Operation, int], str] = {}
         """The blocks that edges go through, by terminator and the edge's place."""
-        self.places: dict[tuple[int, int], str] = {}
+        self.places: dict[tuple[str, int, int], str] = {}
 
     # Names
 
@@ -317,13 +338,24 @@ class FunctionWriter:
         if position is None:
             if not isinstance(op, llvm.CallOp):
                 return ""
-            position = ("", 0, 0)
-        place = position[1:]
-        node = self.places.get(place)
+            position = (self.file, 0, 0)
+        node = self.places.get(position)
         if node is None:
-            node = self.module.node(f"!DILocation(line: {place[0]}, column: {place[1]}, scope: {self.scope})")
-            self.places[place] = node
+            file, line, column = position
+            node = self.module.node(f"!DILocation(line: {line}, column: {column}, scope: {self._scope_of(file)})")
+            self.places[position] = node
         return f", !dbg {node}"
+
+    def _scope_of(self, file: str) -> str | None:
+        """Returns the scope of a line of a source file within the function."""
+        if file == self.file or self.scope is None:
+            return self.scope
+        known = self.scopes.get(file)
+        if known is None:
+            known = self.scopes[file] = self.module.node(
+                f"!DILexicalBlockFile(scope: {self.scope}, file: {self.module.file_node(file)}, discriminator: 0)"
+            )
+        return known
 
     def blocks(self, op: llvm.FuncOp) -> None:
         """Writes every block: label, phis, ops."""

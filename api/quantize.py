@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from ..support.arguments import check, integer
 from ..support.deep_stack import in_deep_stack
 from ..support.diagnostics import MirError, error_at
+from ..support.stages import steps
+from ..support.stopwatch import timed
 from ..support.text import counted, did_you_mean
 from ..support.xdsl_patches import apply
 
@@ -175,7 +177,7 @@ class _Search:
         exact = _compiled(graph.module.clone(), graph.entry)
         self.samples = _samples(exact.params, data)
         self.labels = None if labels is None else np.asarray(labels).reshape(-1)
-        self.exact = [_results(exact, sample) for sample in self.samples]
+        self.exact = [_results(exact, sample) for sample in steps("samples", self.samples)]
         self.metric: Metric = metric or self._metric()
         if self.labels is not None and len(self.labels) != sum(len(_classes(each)) for each in self.exact):
             raise error_at(
@@ -190,7 +192,8 @@ class _Search:
         if graph.bits:
             self.affine: list[Affine8] = []
         else:
-            self.affine = _calibrate(graph, self.samples, calibrate)
+            with timed("calibrate"):
+                self.affine = _calibrate(graph, self.samples, calibrate)
         self._simulated = _compiled(graph.simulated(self.affine), graph.entry)
 
     def _metric(self) -> Metric:
@@ -204,9 +207,11 @@ class _Search:
         count = len(self.graph.layers)
         few = range(0, len(self.samples), -(-len(self.samples) // MOST_SAMPLES))
         exact, chosen = [self.exact[k] for k in few], [self.samples[k] for k in few]
-        errors = [_difference(exact, self._simulate({k}, chosen)) for k in range(count)]
+        with timed("measure layers"):
+            errors = [_difference(exact, self._simulate({k}, chosen)) for k in steps("layers", range(count))]
         order = sorted(range(count), key=lambda k: -errors[k])
-        kept = self._fewest(order, max_drop)
+        with timed("choose layers"):
+            kept = self._fewest(order, max_drop)
         tries = 0
         while True:
             module = self.graph.quantized(self.affine, [k for k in range(count) if k not in kept])
@@ -307,7 +312,7 @@ def _calibrate(graph: Graph, samples: Sequence[Sequence[Array]], method: Method)
     found = [Calibration(method) for _ in graph.points]
 
     def each(use: Callable[[Calibration, Array], None]) -> None:
-        for sample in samples:
+        for sample in steps("samples", samples):
             values = _results(observed, sample)
             for calibration, value in zip(found, values[len(values) - len(found) :], strict=True):
                 use(calibration, value)

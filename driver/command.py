@@ -10,6 +10,7 @@ from ..support.deep_stack import in_deep_stack
 from ..support.diagnostics import MirError, Sources, render_all
 from .arguments import add_debug, suggest_options
 from .errors import INVALID, guarded
+from .progress import add_verbose, logged
 
 
 def command_parser(name: str, description: str, usage: str) -> argparse.ArgumentParser:
@@ -37,9 +38,10 @@ def run_command(
     def body() -> int:
         parser = argument_parser()
         add_debug(parser)
+        add_verbose(parser)
         args = parser.parse_args(arguments)
         sources = Sources()
-        with sources.reading():
+        with sources.reading(), logged(args.verbose):
             try:
                 return run(args)
             except MirError as error:

@@ -22,6 +22,7 @@ from .arguments import (
 )
 from .command import command_parser, run_command
 from .errors import OK, UsageError
+from .progress import shown
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -119,7 +120,9 @@ def run(args: argparse.Namespace) -> int:
     )
     program, shapes = program_source(args.file, args.frontend, args.shape, args.custom)
     weights = None if args.weights is None else Path(args.weights)
-    for each in export(Wanted(program, args.entry, options, shapes, cpus), path, weights):
+    with shown(args, f"mir-build {args.file}"):
+        written = export(Wanted(program, args.entry, options, shapes, cpus), path, weights)
+    for each in written:
         print(f"{each}: {counted(each.stat().st_size, 'byte')}")
     return OK
 

@@ -12,6 +12,7 @@ from ..support.text import counted
 from .arguments import whole_number
 from .command import command_parser, run_command
 from .errors import OK, UsageError
+from .progress import shown
 
 if TYPE_CHECKING:
     from ..api.quantize import Quantized
@@ -125,17 +126,18 @@ def run(args: argparse.Namespace) -> int:
     if data is None and (args.weights is None or args.max_drop is not None):
         raise UsageError("samples are missing: --data FILE.npz, with an array for each parameter")
     kind = format_of(args.file, None)
-    found = quantize(
-        model_source(args.file, kind, {}).parse() if kind in MODEL_FORMATS else read_module(args.file),
-        data,
-        labels=labels.get(args.labels),
-        max_drop=args.max_drop,
-        metric=args.metric,
-        calibrate=args.calibrate,
-        weights=args.weights,
-        group=args.group,
-        entry=args.entry,
-    )
+    with shown(args, f"mir-quantize {args.file}"):
+        found = quantize(
+            model_source(args.file, kind, {}).parse() if kind in MODEL_FORMATS else read_module(args.file),
+            data,
+            labels=labels.get(args.labels),
+            max_drop=args.max_drop,
+            metric=args.metric,
+            calibrate=args.calibrate,
+            weights=args.weights,
+            group=args.group,
+            entry=args.entry,
+        )
     show(found, args.max_drop, every=args.all)
     if output is not None:
         side = write_module(found.module, output)

@@ -25,6 +25,7 @@ from .arguments import (
 )
 from .command import command_parser, run_command
 from .errors import INVALID, OK, UsageError
+from .progress import shown
 from .sources import PACKAGE, extension
 from .timing_out import add_timing_out, check_writable, timing_out
 
@@ -250,7 +251,7 @@ def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:
     if args.expect is not None:
         expected = run_inputs.load_npz(args.expect, "save the results by name, as --output writes them: numpy.savez")
     start = time.perf_counter()
-    with timed("compile"):
+    with shown(args, f"mir-run {args.file}"), timed("compile"):
         executable = compile_with(args)
     compile_seconds = time.perf_counter() - start
     sources = Sources.current()
@@ -317,7 +318,7 @@ def _timed_runs(executable: Executable, inputs: Arrays, repeat: int) -> tuple[Ar
     for _ in range(repeat):
         fresh = {name: array.copy() for name, array in inputs.items()}
         start = time.perf_counter()
-        with timed("run" if seconds else "first run"):
+        with timed("run" if seconds else "first run", fine=True):
             results = executable.run(fresh)
         seconds.append(time.perf_counter() - start)
     return results, seconds

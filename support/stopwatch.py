@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from threading import get_ident
 from typing import Any
 
+from .stages import is_heard, stage
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -110,8 +112,21 @@ def timing(log: bool = False) -> Generator[Span]:
 
 
 @contextmanager
-def timed(name: str) -> Generator[None]:
-    """Counts the block, and the time that it takes, under this name."""
+def timed(name: str, *, fine: bool = False) -> Generator[None]:
+    """Counts the block, and the time that it takes, under this name.
+
+    Whoever hears of stages is told; a `fine` one is a pass, or work on one kernel of many.
+    """
+    if is_heard():
+        with stage(name, fine), _timed(name):
+            yield
+    else:
+        with _timed(name):
+            yield
+
+
+@contextmanager
+def _timed(name: str) -> Generator[None]:
     parent = _CURRENT.get()
     if parent is None:
         yield

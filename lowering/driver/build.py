@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 
 from ...support.diagnostics import Diagnostic, MirError, Sources, file_loc
 from ...support.garbage import no_collection
+from ...support.stages import counted, steps
 from ...support.stopwatch import timed
 from ...support.target import processors
 from ...support.trace import anyone_listens
@@ -47,7 +48,7 @@ class Passes:
     def run(self, passes: Iterable[ModulePass], module: ModuleOp) -> None:
         """Runs the passes in order, in place. Raises MirError for what one of them refuses."""
         for step in passes:
-            with timed(step.name):
+            with timed(step.name, fine=True):
                 step.apply(self.context, module)
             for observe in self.observers:
                 observe(step, module)
@@ -156,14 +157,14 @@ class _Build:
         if self.options.profile:
             from .kernel_work import work_of_kernels
 
-            with timed("work"):
+            with timed("work", fine=True):
                 self.work |= work_of_kernels(module, self.options)
 
     def emit(self, module: ModuleOp) -> Future[bytes]:
         """Submits a module of the LLVM dialect to LLVM; returns the future object file."""
         from ..llvm.text.translation import translate
 
-        with timed("translate"):
+        with timed("translate", fine=True):
             externs = {*self.options.allow_extern, *self.declared}
             text = translate(module, externs=externs, debug=self.options.debug_info)
         return self.pool.submit(text)
@@ -208,7 +209,7 @@ class _Job:
     @staticmethod
     def of(unit: Unit, kernels: KernelCache | None) -> _Job:
         unit.add_stubs()
-        with timed("look up"):
+        with timed("look up", fine=True):
             return _Job(unit, None if kernels is None else kernels.candidate(unit))
 
     def lower(self, work: _Build) -> None:
@@ -243,14 +244,14 @@ class _Job:
         facts = facts_of(lowered, self.candidate.places)
         if facts is None or len(Sources.current().warnings) > warnings:
             return None
-        with timed("translate"):
+        with timed("translate", fine=True):
             text = translate(lowered.module, externs=work.options.allow_extern, debug=work.options.debug_info)
         return facts, emit_object(text, target_of(work.options))
 
     def join(self, work: _Build, program: ModuleOp) -> None:
         """Joins the unit to the program; it is lowered now where nobody else did."""
         if self.result is None:
-            with timed("look up"):
+            with timed("look up", fine=True):
                 known = None if self.candidate is None else self.candidate.find(work.messages)
             if known is not None:
                 known.join(self.unit, program, work.declared)
@@ -283,7 +284,7 @@ def _build_kernels(work: _Build, units: Sequence[Unit] | None, program: ModuleOp
         work.note_work(job.unit.module)
     if kernels is not None:
         _build_apart(work, jobs, kernels.process)
-    for job in jobs:
+    for job in jobs if kernels is not None and kernels.process is not None else steps("kernels", jobs):
         job.join(work, program)
 
 
@@ -305,7 +306,7 @@ def _build_apart(work: _Build, jobs: Sequence[_Job], process: LoweringProcess | 
     else:
         lowered = process.lower_all([(candidate, job.unit) for job, candidate in unknown], work.options.entry)
         _lower_own(work, own)
-        for number, answer in lowered:
+        for number, answer in counted("kernels", lowered, len(jobs) - len(unknown), len(jobs)):
             job, candidate = unknown[number]
             if answer is None:
                 job.lower(work)

@@ -29,6 +29,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ...support.diagnostics import Sources
+from ...support.stages import silence
 from ...support.stopwatch import current_span, timed, timing
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class LoweringProcess:
                 for here in self._channels:
                     here.close()
                 gc.disable()
+                silence()
                 # Who interrupts the first process means this one, too: it ends with its channel.
                 signal.signal(signal.SIGINT, signal.SIG_IGN)
                 _serve([there for _, there in pairs], options)
@@ -249,7 +251,7 @@ def _lowerer(options: Options) -> Callable[..., tuple[Facts, str] | None]:
     def lowered(
         text: str, symbol: str, types: list[Any], locations: list[Any], call_location: list[Any], entry: str
     ) -> tuple[Facts, str] | None:
-        with timed("read"):
+        with timed("read", fine=True):
             function = reader(text, locations)
             assert isinstance(function, te.FuncOp)
             function.sym_name = StringAttr(symbol)
@@ -265,7 +267,7 @@ def _lowerer(options: Options) -> Callable[..., tuple[Facts, str] | None]:
         facts = facts_of(result_of, places)
         if facts is None or len(Sources.current().warnings) > before:
             return None
-        with timed("translate"):
+        with timed("translate", fine=True):
             text = translate(result_of.module, externs=options.allow_extern, debug=options.debug_info)
         return facts, text
 

@@ -24,6 +24,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
 from ...support.settings import whole_number
+from ...support.stages import silence
 from ...support.stopwatch import current_span, timed, timing
 from ...support.target import processors
 
@@ -137,6 +138,7 @@ class Workers:
         """Runs in a worker: does tasks until no more requests come."""
         # Who interrupts the first process means this one, too: it ends with its requests.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        silence()
         # Held open here, they would not end when the first process closes them.
         for end in (other_end, *(worker.pipe for worker in self._workers)):
             end.close()

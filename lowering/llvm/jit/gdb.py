@@ -1,4 +1,4 @@
-"""Shows loaded code to gdb: its functions and lines, as gdb's interface for compilers in a process has it.
+"""Shows functions and lines of loaded code to gdb, by its interface for compilers in a process.
 
 A debugger stops in `__jit_debug_register_code`, and reads of the list in `__jit_debug_descriptor` what was loaded (gdb's manual, "JIT
 Interface"). LLVM has both, in llvmlite's library, but its linker `LLJIT` calls them only with a plugin that llvmlite does not reach: here
@@ -115,7 +115,7 @@ def _placed(data: bytes, module: CompiledModule) -> bytes | None:
 
 @cache
 def _interface() -> tuple[int, int] | None:
-    """Returns the addresses of the list and of the function in llvmlite's library; None where it does not show them."""
+    """Returns the addresses of the list and of the function; None where llvmlite's library hides them."""
     path = str(ffi.lib._name)  # pyright: ignore[reportPrivateUsage]
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:

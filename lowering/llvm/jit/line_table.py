@@ -1,4 +1,4 @@
-"""Reads the table of lines of an object file: which line of the source the code from an offset on is of.
+"""Reads the table of lines of an object file: of which line of the source the code at an offset is.
 
 Format: "DWARF Debugging Information Format", version 4, section 6.2, with the relocations of an ELF object file of 64 bits.
 """
@@ -17,7 +17,7 @@ _RELA = 4
 
 
 class Line(NamedTuple):
-    """A line of a source file, and the offset in its section of the code that it begins at."""
+    """A line of a source file, and where its code begins in its section."""
 
     offset: int
     file: str
@@ -25,7 +25,7 @@ class Line(NamedTuple):
 
 
 def lines_of(data: bytes) -> dict[int, list[Line]]:
-    """Returns the lines of an ELF object file in the order of its code, by the number of the code's section."""
+    """Returns the lines of an ELF object file in the order of its code, by the section's number."""
     sections = sections_of(data)
     named = {text_at(data, section.name): section for section in sections}
     table, patches = named.get(".debug_line"), named.get(".rela.debug_line")
@@ -48,13 +48,16 @@ def lines_of(data: bytes) -> dict[int, list[Line]]:
 
 
 class _Reader:
-    """Reads tables of lines, one after the other; `places` are the addresses in them, as section and offset."""
+    """Reads tables of lines; `places` are the addresses in them, as section and offset."""
 
     def __init__(self, data: bytes, places: Mapping[int, tuple[int, int]]):
         self.data, self.places, self.at = data, places, 0
 
     def units(self) -> Iterator[tuple[int, Line]]:
-        """Yields the lines of each unit, with the number of the code's section. Raises ValueError for another version of the format."""
+        """Yields the lines of each unit, with the number of the code's section.
+
+        Raises ValueError for another version of the format.
+        """
         while self.at < len(self.data):
             (length,) = struct.unpack_from("<I", self.data, self.at)
             end = self.at + 4 + length

@@ -126,7 +126,10 @@ def parse(text: str) -> llvm.ModuleRef:
 
 
 def emit_object(text: str, target: Target = HOST, *, to_load: bool = True) -> bytes:
-    """Compiles IR text to an object file for `target`; it links into this process unless foreign or not `to_load`."""
+    """Compiles IR text to an object file for `target`.
+
+    It links into this process unless foreign, or not `to_load`: such code is near its data, and shorter.
+    """
     return _compiled_apart(_request("object", target, to_load and target.is_host), text)
 
 

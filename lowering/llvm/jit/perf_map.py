@@ -1,4 +1,4 @@
-"""Writes a map of compiled functions for Linux's `perf`, or has `jit_dump` write them with code and lines.
+"""Writes a map of compiled functions for Linux's `perf`; `jit_dump` adds code and lines.
 
     MIRSTACK_PERF=map perf record -g python net.py      →      7f12a4001000 2c0 fused_nn_dense.1f0c9be22d41
 

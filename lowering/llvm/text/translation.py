@@ -53,7 +53,7 @@ DWARF = 4
 
 
 def _quoted(text: str) -> str:
-    """Escapes text of debug information; signs of symbols and nodes too, which a library renames in its text."""
+    """Escapes text of debug information, and the signs of names that a library changes in its text."""
     return escaped(text).replace("!", "\\21").replace("@", "\\40")
 
 

@@ -120,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
     )
     program, shapes = program_source(args.file, args.frontend, args.shape, args.custom)
     weights = None if args.weights is None else Path(args.weights)
-    with shown(args, f"mir-build {args.file}"):
+    with shown(f"mir-build {args.file}"):
         written = export(Wanted(program, args.entry, options, shapes, cpus), path, weights)
     for each in written:
         print(f"{each}: {counted(each.stat().st_size, 'byte')}")

@@ -126,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
     if data is None and (args.weights is None or args.max_drop is not None):
         raise UsageError("samples are missing: --data FILE.npz, with an array for each parameter")
     kind = format_of(args.file, None)
-    with shown(args, f"mir-quantize {args.file}"):
+    with shown(f"mir-quantize {args.file}"):
         found = quantize(
             model_source(args.file, kind, {}).parse() if kind in MODEL_FORMATS else read_module(args.file),
             data,

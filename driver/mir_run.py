@@ -251,7 +251,7 @@ def run(args: argparse.Namespace, compile_with: Compile = compile_entry) -> int:
     if args.expect is not None:
         expected = run_inputs.load_npz(args.expect, "save the results by name, as --output writes them: numpy.savez")
     start = time.perf_counter()
-    with shown(args, f"mir-run {args.file}"), timed("compile"):
+    with shown(f"mir-run {args.file}"), timed("compile"):
         executable = compile_with(args)
     compile_seconds = time.perf_counter() - start
     sources = Sources.current()

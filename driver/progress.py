@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 0.5
 """The seconds that work takes without a line."""
+_LOGGED: ContextVar[bool] = ContextVar("logged", default=False)
+"""Whether stages are logged to the terminal, where a line would get between."""
 PAUSE = 0.1
 """The seconds between two drawings, at least."""
 
@@ -96,9 +99,9 @@ def _started(title: str, seconds: float) -> Progress:
 
 
 @contextmanager
-def shown(args: argparse.Namespace, title: str) -> Generator[None]:
+def shown(title: str) -> Generator[None]:
     """While inside, shows the stages of this command on the terminal, unless a log does."""
-    if args.verbose or not _is_terminal() or find_spec("rich") is None:
+    if _LOGGED.get() or not _is_terminal() or find_spec("rich") is None:
         yield
         return
     line = Line(title)
@@ -143,9 +146,11 @@ def logged(verbosity: int) -> Generator[None]:
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG if verbosity > 1 else logging.INFO)
     logger.propagate = False
+    token = _LOGGED.set(True)
     try:
         yield
     finally:
+        _LOGGED.reset(token)
         logger.removeHandler(handler)
         logger.setLevel(level)
         logger.propagate = propagates

@@ -1,6 +1,6 @@
-"""Tells of the stages of long work while they run: to Python's `logging`, and to a display of progress.
+"""Reports stages of long work while they run, to Python's `logging` and to a display of progress.
 
-Stages are what `stopwatch.timed` marks. A program that turns the loggers on hears of each stage when it has ended:
+Stages are what `stopwatch.timed` marks. Where its logger is on, each stage is reported when it has ended:
 
     logging.basicConfig(); logging.getLogger("mirstack").setLevel("INFO")      →      INFO:mirstack.stages:kernels: 61.2 ms
 """
@@ -86,7 +86,7 @@ def is_heard() -> bool:
 
 
 def steps(name: str, parts: Sequence[T]) -> Iterator[T]:
-    """Yields the parts of a stage, and tells of how many are done."""
+    """Yields the parts of a stage, and reports how many are done."""
     display = _DISPLAY.get()
     if display is None:
         yield from parts
@@ -98,7 +98,7 @@ def steps(name: str, parts: Sequence[T]) -> Iterator[T]:
 
 
 def counted(name: str, parts: Iterable[T], done: int, total: int) -> Iterator[T]:
-    """Yields parts, and tells of each that it is done; `done` of `total` were done before."""
+    """Yields parts, and reports each that is done; `done` of `total` were done before."""
     display = _DISPLAY.get()
     for number, part in enumerate(parts, done + 1):
         if display is not None:

@@ -115,7 +115,7 @@ def timing(log: bool = False) -> Generator[Span]:
 def timed(name: str, *, fine: bool = False) -> Generator[None]:
     """Counts the block, and the time that it takes, under this name.
 
-    Whoever hears of stages is told; a `fine` one is a pass, or work on one kernel of many.
+    Loggers and displays hear of it; a `fine` one is a pass, or work on one kernel of many.
     """
     if is_heard():
         with stage(name, fine), _timed(name):

@@ -15,13 +15,11 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ..support.stages import displayed
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 PATIENCE = 0.5
 """The seconds that work takes without a line."""
@@ -37,7 +35,7 @@ class Line:
     def __init__(self, title: str):
         self.title = title
         self.start = self.drawn = time.monotonic()
-        self.progress: Progress | None = None
+        self.progress: Any = None
         self.names: tuple[str, ...] = ()
         self.parts: tuple[str, int, int] | None = None
 
@@ -71,20 +69,19 @@ class Line:
             self.progress.stop()
 
 
-def _started(title: str, seconds: float) -> Progress:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
+def _started(title: str, seconds: float) -> Any:
+    """Returns the display of a package that need not be installed."""
+    rich = import_module("rich.progress")
     columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
+        rich.SpinnerColumn(),
+        rich.TextColumn("{task.description}", markup=False),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TimeElapsedColumn(),
     )
-    progress = Progress(
+    progress: Any = rich.Progress(
         *columns,
-        console=Console(stderr=True),
+        console=import_module("rich.console").Console(stderr=True),
         auto_refresh=False,
         transient=True,
         redirect_stdout=False,

@@ -3,7 +3,6 @@
 xDSL asks every constraint of a declaration at every op. Most ask for the class of a type or attribute alone, so that an op whose operands,
 results, regions, properties and attributes have the classes of one that fulfilled its declaration fulfils it, too.
 """
-# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
@@ -16,6 +15,7 @@ from xdsl.irdl.constraints import AnyRange, AttrConstraint, RangeLengthConstrain
 from xdsl.irdl.operations import AttrSizedSegments
 from xdsl.traits import OpTrait
 
+from ..operands import operands_of
 from . import Patch
 from .direct import asks_for_class
 
@@ -52,10 +52,10 @@ class _Declaration:
         of_type, exact = self.of_type, self.exact
         attributes = op.attributes
         return (
-            tuple([of_type(operand.type) for operand in op._operands]),
+            tuple([of_type(operand.type) for operand in operands_of(op)]),
             tuple([of_type(result.type) for result in op.results]),
             tuple([self._region(region) for region in op.regions]) if op.regions else (),
-            len(op._successors),
+            len(op.successors),
             tuple([(name, each if name in exact else type(each)) for name, each in op.properties.items()]),
             tuple([
                 (name, each if name in exact else type(each))
@@ -112,7 +112,7 @@ def _range_asks_for_class(constraint: RangeConstraint[Attribute]) -> bool:
 
 def _verify(self: OpDef, op: Operation) -> None:
     """Verifies that an op fulfils a declaration; raises VerifyException."""
-    if len(op._operands) + len(op.results) > MANY:
+    if len(operands_of(op)) + len(op.results) > MANY:
         _check(self, op)
         return
     kind = type(op)

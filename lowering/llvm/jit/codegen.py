@@ -209,12 +209,17 @@ _UNLOCKED: list[ctypes.CDLL] = []
 def _library() -> ctypes.CDLL:
     """Returns llvmlite's library, which is loaded already."""
     if not _UNLOCKED:
-        library = ctypes.CDLL(ffi.lib._name)  # pyright: ignore[reportPrivateUsage]
+        library = ctypes.CDLL(library_file())
         for name in ("LLVMPY_RunNewModulePassManager", "LLVMPY_TargetMachineEmitToMemory"):
             function, locked = getattr(library, name), getattr(ffi.lib, name)
             function.argtypes, function.restype = locked.argtypes, locked.restype
         _UNLOCKED.append(library)
     return _UNLOCKED[0]
+
+
+def library_file() -> str:
+    """Returns the path of llvmlite's library."""
+    return str(ffi.lib._name)  # pyright: ignore[reportPrivateUsage]
 
 
 def _emit(machine: llvm.TargetMachine, module: llvm.ModuleRef) -> bytes:

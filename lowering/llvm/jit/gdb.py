@@ -17,8 +17,7 @@ import weakref
 from functools import cache
 from typing import TYPE_CHECKING
 
-from llvmlite.binding import ffi
-
+from .codegen import library_file
 from .object_symbols import ELF_SYMTAB, functions_of, section_headers, sections_of
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ def _placed(data: bytes, module: CompiledModule) -> bytes | None:
 @cache
 def _interface() -> tuple[int, int] | None:
     """Returns the addresses of the list and of the function; None where llvmlite's library hides them."""
-    path = str(ffi.lib._name)  # pyright: ignore[reportPrivateUsage]
+    path = library_file()
     try:
         with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             found = _values(data)

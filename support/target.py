@@ -157,6 +157,15 @@ class Target:
         return 10 if self.vector_bytes == 32 else 6
 
     @property
+    def has_endless_registers(self) -> bool:
+        """Tells whether LLVM sees no limit of registers, though there is one.
+
+        WebAssembly's locals have none. LLVM then loads ahead of a loop all that is the same in each iteration, and engines keep on the
+        stack what they have no registers for.
+        """
+        return self.arch == "wasm32"
+
+    @property
     def has_masked_stores(self) -> bool:
         """Tells whether masked stores cost no more than whole ones.
 

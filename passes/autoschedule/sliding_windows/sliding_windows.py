@@ -134,7 +134,7 @@ def schedule_windows(sch: Schedule, block: BlockRV, window: Window, target: Targ
     for loop in inner:
         sch.unroll(loop)
     written = reducing if window.turning is None else [loop for loop in reducing if loop is not by_axis[window.turning]]
-    _unroll_taps(sch, written, tile, MAX_TAPS if window.shares_inputs else 2 * MAX_TAPS)
+    _unroll_taps(sch, written, tile, _most_terms(window, tile, target))
     _store(sch, epilogue, tile)
     parallelize(sch, far if padding is not None and alone else [*far, *near], work, target)
     # What several blocks write is not shared out any more.
@@ -355,6 +355,16 @@ def _schedule_inner(sch: Schedule, block: BlockRV, target: Target) -> None:
         row, rest = sch.loop_partition(row, [extent - extent % lanes])
         vectorize_loop(sch, rest, lanes)
     vectorize_loop(sch, row, lanes)
+
+
+def _most_terms(window: Window, tile: WindowTile, target: Target) -> int:
+    """Returns the terms that are written out at most, accumulators times taps.
+
+    Taps that are the same along a row are loaded ahead of it, where LLVM does not count registers: no more of them than there are.
+    """
+    if not window.shares_inputs:
+        return 2 * MAX_TAPS
+    return min(MAX_TAPS, tile.vectors * target.vector_registers) if target.has_endless_registers else MAX_TAPS
 
 
 def _unroll_taps(sch: Schedule, reducing: list[LoopRV], tile: WindowTile, most: int) -> None:

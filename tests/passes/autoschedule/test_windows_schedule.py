@@ -245,6 +245,17 @@ def test_masked_stores_where_they_are_quick(cpu: str, masked: bool) -> None:
     assert bool(stored) is masked
 
 
+@pytest.mark.parametrize(("channels", "kernel", "size"), [(32, 1, 112), (3, 3, 112)])
+def test_filters_are_loaded_where_they_are_used(channels: int, kernel: int, size: int) -> None:
+    """WebAssembly has as many locals as one asks for: LLVM would load all taps ahead of a row, and the engine store them."""
+    module = mirstack.parse(f"""#[version = "0.0.5"]
+def @main(%x: Tensor[(1, {channels}, {size}, {size}), float32], %w: Tensor[(64, {channels}, {kernel}, {kernel}), float32]) {{
+  nn.conv2d(%x, %w, channels=64, kernel_size=[{kernel}, {kernel}])
+}}""")
+    text = assembly_text(module, Options(cpu="wasm32", triple="wasm32-unknown-unknown", threads=1))
+    assert 4 <= text.count("v128.load32_splat") <= 14
+
+
 def test_halves_of_vectors_take_as_long_as_whole_ones() -> None:
     text = scheduled(28, 1, 5)
     assert "T.vectorized(8)" in text and "T.vectorized(4)" not in text.split("conv2d_init")[0]

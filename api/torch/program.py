@@ -141,7 +141,8 @@ class Program:
         for place, tensor, version, changed in zip(self.places, self.tensors, self.versions, self.changes, strict=True):
             given = inputs[place]
             now = changed + (given is not tensor or _version(given) != version)
-            if now <= CONSTANT_CHANGES:
+            # A complex tensor cannot be a parameter.
+            if now <= CONSTANT_CHANGES or given.is_complex():
                 kept[place] = given
                 changes.append(now)
         self.places, self.tensors, self.changes = list(kept), list(kept.values()), changes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import cast
 
 from xdsl.ir import Operation, SSAValue
@@ -10,17 +10,25 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects.relay.operator import OperatorOp
 from ...dialects.rule.functions import NoMatch
 from ...dialects.rule.levels.imported import NodeOp
+from ...dialects.rule.ops import MatchOp
 from ...passes.rules.engine.program import Match, Program
 from ...passes.rules.engine.rewriter import RuleIndex
 from ...support.diagnostics import MirError
 from .graph_builder import GraphBuilder
 
 
-def convert_by_rules(op: NodeOp, files: Iterable[RuleIndex], builder: GraphBuilder) -> SSAValue | None:
-    """Returns the replacement of the first rule that matches a node, or None; drops the node."""
+def convert_by_rules(
+    op: NodeOp, files: Iterable[RuleIndex], builder: GraphBuilder, needed: Collection[str] = ()
+) -> SSAValue | None:
+    """Returns the replacement of the first rule that matches a node, or None; drops the node.
+
+    Rules that do not name the attributes `needed` do not count.
+    """
     try:
         for rules in files:
             for program in rules.candidates(op):
+                if needed and not _attributes(program).issuperset(needed):
+                    continue
                 match = program.match(op)
                 made = None if match is None else _made(builder, program, match)
                 if made is not None:
@@ -28,6 +36,11 @@ def convert_by_rules(op: NodeOp, files: Iterable[RuleIndex], builder: GraphBuild
     finally:
         op.drop_all_references()
     return None
+
+
+def _attributes(program: Program) -> set[str]:
+    """Returns the attributes that a rule's pattern names."""
+    return {name.data for op in program.rule.walk() if isinstance(op, MatchOp) for name in op.attr_names.data}
 
 
 def _made(builder: GraphBuilder, program: Program, match: Match) -> SSAValue | None:

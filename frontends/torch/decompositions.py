@@ -54,12 +54,19 @@ def for_graph() -> dict[Any, Any]:
 
 
 def _not_converted(table: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Returns the decompositions of operators that no rule and no function converts."""
-    return {
+    """Returns the decompositions of operators that nothing converts, and of overloads of others."""
+    found = {
         op: function
         for op, function in table.items()
         if not (op.namespace == "aten" and TABLE.is_converted(op._opname))
     }
+    return {**found, require_torch().ops.aten.round.decimals: _round}
+
+
+def _round(x: Any, *, decimals: int) -> Any:
+    """Rounds to a number of decimals, of a negative one to tens, hundreds and so on."""
+    scale = 10 ** abs(decimals)
+    return (x * scale).round() / scale if decimals > 0 else (x / scale).round() * scale
 
 
 def _encoder_layer(

@@ -25,8 +25,10 @@ from ..common.graph_builder import GraphBuilder
 from ..common.open_sizes import WORLDS, Extent, extent
 from ..common.operator_rules import convert_by_rules
 from ..common.refusal import Refused
+from .complex_tensor import BILINEAR, BY_PARTS, COMPLEX, PART_DTYPES, ComplexTensor
 from .decompositions import for_export
 from .node import FxNode
+from .overloads import takes
 from .registry import TABLE
 from .size_arithmetic import arithmetic, is_arithmetic
 from .tensors import dtype_name, require_torch, to_numpy
@@ -39,6 +41,9 @@ UNSUPPORTED = object()
 
 COMPUTED = object()
 """Represents a truth or a fraction that is computed from sizes."""
+
+WITHOUT_EFFECT = frozenset(("half_to_float", "memory_format", "padding_idx", "scale_grad_by_freq", "sparse"))
+"""Arguments that rules may leave out: layouts in memory, dtypes that results have anyway, and what gradients need."""
 
 CHECKS = ("_assert", "sym_constrain")
 """How the operators begin that only check sizes."""
@@ -139,8 +144,11 @@ def is_size(node: Any) -> bool:
     )
 
 
-def foreign(value: Any) -> str | None:
-    """Returns why a value that torch has inferred cannot be a tensor here; None where it can."""
+def foreign(value: Any, complex_too: bool = False) -> str | None:
+    """Returns why a value that torch has inferred cannot be a tensor here; None where it can.
+
+    With `complex_too` it may be a complex tensor, which is a pair of tensors.
+    """
     torch = require_torch()
     if not isinstance(value, torch.Tensor):
         return None
@@ -148,9 +156,16 @@ def foreign(value: Any) -> str | None:
         return f"is on the device {value.device}, and programs here run on the CPU"
     if value.layout != torch.strided:
         return f"has the layout {value.layout}, which tensors here cannot have"
-    if dtype_name(value.dtype) is None:
+    if dtype_name(value.dtype) is None and not (complex_too and str(value.dtype) in PART_DTYPES):
         return f"has elements of {value.dtype}, which tensors here cannot have"
     return None
+
+
+def _is_complex(value: Any) -> bool:
+    """Returns whether a value, or one of a list, is a complex tensor, here or of torch's."""
+    if isinstance(value, list | tuple):
+        return any(map(_is_complex, value))
+    return isinstance(value, ComplexTensor) or str(getattr(value, "dtype", "")) in PART_DTYPES
 
 
 class FxImporter:
@@ -170,9 +185,12 @@ class FxImporter:
 
     # Inputs --------------------------------------------------------------------------------------------------------
 
-    def constant(self, tensor: Any) -> SSAValue:
-        """Creates a constant that shares a tensor's memory."""
+    def constant(self, tensor: Any) -> SSAValue | ComplexTensor:
+        """Creates a constant that shares a tensor's memory; of a complex one both parts are copied."""
         self.builder.location = node_loc(self.name, "")
+        if tensor.is_complex():
+            tensor = tensor.detach().resolve_conj()
+            return ComplexTensor(*(self.builder.array_constant(to_numpy(part)) for part in (tensor.real, tensor.imag)))
         return self.builder.array_constant(to_numpy(tensor))
 
     def inputs(self, module: Any, bound: Mapping[int, Any]) -> list[int]:
@@ -246,7 +264,9 @@ class FxImporter:
                 self._convert_node(node)
             elif node.op == "output":
                 self._output(node)
-        if self.refused and not self.cuts:
+        if self.cuts:
+            self._spread()
+        elif self.refused:
             shown = list(self.refused.values())[:SHOWN_NODES]
             if len(self.refused) > len(shown):
                 shown.append(
@@ -259,7 +279,28 @@ class FxImporter:
     def _output(self, node: Any) -> None:
         given = node.args[0]
         for each in given if isinstance(given, list | tuple) else [given]:
-            self.results.append(self.values[each] if hasattr(each, "meta") else each)
+            value = self.values[each] if hasattr(each, "meta") else each
+            if isinstance(value, ComplexTensor):
+                reason = f"result '{each.name}' {foreign(each.meta['val'])}"
+                self.refused[each] = Diagnostic(reason, self.location(each))
+            self.results.append(value)
+
+    def _spread(self) -> None:
+        """Refuses operators that pass complex tensors to refused ones, or take them from these.
+
+        Such a tensor is either a pair of tensors here or torch's.
+        """
+        left = list(self.refused)
+        while left:
+            node = left.pop()
+            neighbours = [each for each in node.all_input_nodes if _is_complex(self.values.get(each))]
+            if _is_complex(self.values.get(node)):
+                neighbours += node.users
+            for each in neighbours:
+                if each.op == "call_function" and each not in self.refused and not is_size(each):
+                    reason = f"{each.target}: operators that torch runs take or return its complex tensors"
+                    self.refused[each] = Diagnostic(reason, self.location(each))
+                    left.append(each)
 
     def _convert_node(self, node: Any) -> None:
         if getattr(node.target, "_opname", "").startswith(CHECKS):
@@ -298,7 +339,9 @@ class FxImporter:
         target = node.target
         if target is python_operator.getitem:
             return self._value(node.args[0])[node.args[1]]
-        reason = foreign(node.meta.get("val"))
+        arguments = [self.values.get(each) for each in node.all_input_nodes]
+        is_complex = _is_complex([node.meta.get("val"), *arguments])
+        reason = foreign(node.meta.get("val"), complex_too=True)
         if reason is not None:
             raise Refused(f"its result {reason}")
         if is_arithmetic(target):
@@ -307,17 +350,80 @@ class FxImporter:
         if schema is None:
             raise Refused("there is no such operator here")
         namespace, _, name = schema.name.partition("::")
-        if namespace not in ("aten", "prims") or not TABLE.is_converted(name):
-            raise Refused("there is no such operator here")
+        known = COMPLEX.is_converted(name) or name in BY_PARTS | BILINEAR if is_complex else TABLE.is_converted(name)
+        if namespace not in ("aten", "prims") or not known:
+            raise Refused(f"there is no such operator here{' for complex tensors' if is_complex else ''}")
         it = FxNode(self, node, name, schema.overload_name)
-        arguments = self._bound(schema, node)
-        value = self._by_rules(it, schema, arguments)
-        if value is None:
-            converter = TABLE.converters.get(name)
-            if converter is None:
-                raise Refused("no rule takes this form")
-            value = converter(it, *arguments.values())
-        return self._typed(it, value)
+        given = self._bound(schema, node)
+        return self._typed(it, self._complex(it, given) if is_complex else self.convert_real(it, given))
+
+    def convert_real(self, node: FxNode, arguments: Mapping[str, Any]) -> Any:
+        """Converts an operator on real tensors, by rules or by its function."""
+        target = node.fx.target
+        value = self._by_rules(node, target._schema, arguments)
+        if value is not None:
+            return value
+        converter = TABLE.converters.get(node.name)
+        if converter is None:
+            raise Refused("no rule takes this form")
+        return self._called(converter, node, arguments)
+
+    def _called(self, converter: Any, node: FxNode, arguments: Mapping[str, Any]) -> Any:
+        if not takes(converter, node.fx.target):
+            raise Refused("there is no such overload here")
+        return converter(node, *arguments.values())
+
+    def _complex(self, node: FxNode, arguments: Mapping[str, Any]) -> Any:
+        """Converts an operator on complex tensors: by its function, or as operators on the parts."""
+        converter = COMPLEX.converters.get(node.name)
+        if converter is not None:
+            return self._called(converter, node, arguments)
+        if node.name in BILINEAR:
+            return self._product(node, arguments)
+        if any(isinstance(each, SSAValue) and "float" in self.builder.dtype(each) for each in arguments.values()):
+            raise Refused("of a real and a complex tensor it cannot be computed here")
+        real, imaginary = (
+            self.convert_real(node, {name: self._part(value, name_of_part) for name, value in arguments.items()})
+            for name_of_part in ("real", "imaginary")
+        )
+        if isinstance(real, list):
+            return list(map(ComplexTensor, real, imaginary))
+        return ComplexTensor(real, imaginary)
+
+    def _part(self, value: Any, part: str) -> Any:
+        """Returns the real or imaginary part of an argument; of what is not complex itself."""
+        if isinstance(value, list) and _is_complex(value):
+            zeros = part == "imaginary"
+            return [
+                self.builder.call("zeros_like", each)
+                if zeros and isinstance(each, SSAValue)
+                else self._part(each, part)
+                for each in value
+            ]
+        return getattr(value, part) if isinstance(value, ComplexTensor) else value
+
+    def _pair(self, node: FxNode, value: Any) -> Any:
+        """Returns a complex number as a pair of constants, any other argument as it is."""
+        if not isinstance(value, complex):
+            return value
+        return ComplexTensor(*(self.builder.constant(part, node.dtype()) for part in (value.real, value.imag)))
+
+    def _product(self, node: FxNode, arguments: Mapping[str, Any]) -> ComplexTensor:
+        """Converts a product: (a + bi)(c + di) = ac - bd + (ad + bc)i."""
+        first, second = list(arguments)[:2]
+        x, y = (self._pair(node, arguments[name]) for name in (first, second))
+
+        def times(a: Any, b: Any) -> SSAValue:
+            return self.convert_real(node, {**arguments, first: a, second: b})
+
+        if not isinstance(x, ComplexTensor):
+            return ComplexTensor(times(x, y.real), times(x, y.imaginary))
+        if not isinstance(y, ComplexTensor):
+            return ComplexTensor(times(x.real, y), times(x.imaginary, y))
+        return ComplexTensor(
+            self.builder.call("subtract", times(x.real, y.real), times(x.imaginary, y.imaginary)),
+            self.builder.call("add", times(x.real, y.imaginary), times(x.imaginary, y.real)),
+        )
 
     def _size(self, node: Any) -> Any:
         """Returns a number that is computed from sizes; COMPUTED where only torch can compute it."""
@@ -363,6 +469,7 @@ class FxImporter:
             return None
         operands: list[Any] = []
         attributes: dict[str, Any] = {}
+        given: set[str] = set()
         for argument in schema.arguments:
             value = arguments[argument.name]
             kind = str(argument.type)
@@ -372,6 +479,8 @@ class FxImporter:
                 return None
             else:
                 attributes[argument.name] = tuple(value) if isinstance(value, list) else value
+                if not argument.has_default_value() or value != argument.default_value:
+                    given.add(argument.name)
         if node.name in one_dtype:
             common = self._common_dtype(node)
             operands = [node.tensor(each, common) for each in operands]
@@ -379,7 +488,10 @@ class FxImporter:
             return None
         attributes["dtype"] = node.dtype()
         return convert_by_rules(
-            node_op("torch", f"aten.{node.name}", operands, attributes), TABLE.rule_files, self.builder
+            node_op("torch", f"aten.{node.name}", operands, attributes),
+            TABLE.rule_files,
+            self.builder,
+            given - WITHOUT_EFFECT,
         )
 
     def _common_dtype(self, node: FxNode) -> str:
@@ -394,7 +506,7 @@ class FxImporter:
 
     def _typed(self, node: FxNode, value: Any) -> Any:
         """Gives results the dimensions that torch has inferred, and checks that dtypes are those."""
-        if isinstance(value, SSAValue):
+        if isinstance(value, SSAValue | ComplexTensor):
             return self._with_extents(value, node.result())
         if isinstance(value, list | tuple):
             metas = node.fx.meta["val"]
@@ -402,6 +514,8 @@ class FxImporter:
         return value
 
     def _with_extents(self, value: Any, meta: Any) -> Any:
+        if isinstance(value, ComplexTensor):
+            return ComplexTensor(*(self._with_extents(each, meta) for each in (value.real, value.imaginary)))
         if not isinstance(value, SSAValue) or not hasattr(meta, "shape"):
             return value
         wanted = self.extents_of(meta)
@@ -410,7 +524,7 @@ class FxImporter:
         static = self.builder.static_shape(value)
         if static is not None and all(isinstance(size, int) for size in wanted) and static != wanted:
             raise Refused(f"its result has shape {static}, and torch's {wanted}")
-        dtype = dtype_name(meta.dtype)
+        dtype = PART_DTYPES.get(str(meta.dtype)) or dtype_name(meta.dtype)
         if dtype != self.builder.dtype(value):
             value = self.builder.call("cast", value, dtype=str(dtype))
         return value if static is not None else self.builder.set_extents(value, wanted)

@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from ..common.graph_builder import GraphBuilder
 from ..common.open_sizes import Extent
 from ..common.refusal import Refused
+from .complex_tensor import PART_DTYPES
 from .tensors import dtype_name
 
 if TYPE_CHECKING:
@@ -53,9 +54,16 @@ class FxNode:
         """Returns the dtype of a result."""
         return self.named(self.result(index).dtype)
 
+    def is_complex(self) -> bool:
+        """Returns whether the result is a complex tensor."""
+        return str(self.result().dtype) in PART_DTYPES
+
     def named(self, dtype: Any) -> str:
-        """Returns a torch dtype's name; results of dtypes that Relay does not have are refused before."""
-        name = dtype_name(dtype)
+        """Returns a torch dtype's name, of a complex one that of its parts.
+
+        Results of dtypes that Relay does not have are refused before.
+        """
+        name = PART_DTYPES.get(str(dtype)) or dtype_name(dtype)
         assert name is not None
         return name
 

@@ -14,9 +14,10 @@ from ....dialects.relay.operator import Attrs
 from ....dialects.relay.operators.image.resize import axis_taps
 from ...common.graph_builder import GraphBuilder
 from ...common.open_sizes import Extent, computed
+from ...common.slices import sliced
 from ..node import Node
 from ..registry import operator
-from .shape import checked_axes, length, sliced
+from .shape import checked_axes, length
 
 # Resizing ------------------------------------------------------------------------------------------------------------
 
@@ -620,7 +621,7 @@ def col2im(node: Node) -> SSAValue:
     if any(pads):
         begin = builder.integers(pads[:rank])
         end = builder.call("add", begin, image)
-        result = sliced(node, result, list(range(2, 2 + rank)), begin, end, builder.integers([1] * rank))
+        result = sliced(node.builder, result, list(range(2, 2 + rank)), begin, end, builder.integers([1] * rank))
     known, width_of = builder.elements(image), builder.elements(elements)
     if known is None or width_of is None:
         return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate, groupby
 from typing import cast
 
@@ -11,14 +11,12 @@ from xdsl.ir import SSAValue
 from ....support.text import counted
 from ...common.graph_builder import GraphBuilder
 from ...common.open_sizes import Extent, OpenSize, computed, product, total
+from ...common.slices import FARTHEST, sliced, static_slice
 from ..node import Node
 from ..registry import operator
 from ..values import Value
 
 PADDINGS = ("constant", "reflect", "edge", "wrap")
-
-FARTHEST = 2**31 - 1
-"""Bounds of slices beyond this are clamped to it: no dimension is larger."""
 
 
 def checked_axes(node: Node, axes: Sequence[int], rank: int) -> list[int]:
@@ -223,7 +221,7 @@ def slice_by_attributes(node: Node) -> SSAValue:
     """Converts `Slice` with bounds as attributes: opsets 1 to 9."""
     starts = node.ints("starts") or []
     axes = checked_axes(node, node.ints("axes", list(range(len(starts)))) or [], node.rank(0))
-    return _slice(node, node[0], axes, starts, node.ints("ends") or [], [1] * len(axes))
+    return static_slice(node.builder, node[0], axes, starts, node.ints("ends") or [], [1] * len(axes))
 
 
 @operator("Slice", since=10)
@@ -237,12 +235,12 @@ def slice_(node: Node) -> SSAValue:
         bounds = [
             _of_every_axis(node, node.tensor(place), default) for place, default in ((1, 0), (2, FARTHEST), (4, 1))
         ]
-        return sliced(node, node[0], list(range(rank)), *bounds)
+        return sliced(node.builder, node[0], list(range(rank)), *bounds)
     starts, ends = (builder.reshape(node[place], [count]) for place in (1, 2))
     steps = node[4] if node.has(4) else builder.integers([1] * count)
     axes = node.integers(3, "the axes")
     axes = list(range(count)) if axes is None else checked_axes(node, axes, rank)
-    return sliced(node, node[0], axes, starts, ends, builder.reshape(steps, [count]))
+    return sliced(node.builder, node[0], axes, starts, ends, builder.reshape(steps, [count]))
 
 
 def _of_every_axis(node: Node, bounds: SSAValue | None, default: int) -> SSAValue:
@@ -256,80 +254,6 @@ def _of_every_axis(node: Node, bounds: SSAValue | None, default: int) -> SSAValu
         return node.call("scatter_elements", defaults, counted_from_first(node, node[3], rank), bounds, axis=0)
     both = node.call("concatenate", builder.tuple([bounds, defaults]), axis=0)
     return node.call("take", both, builder.integers(list(range(rank))), axis=0)
-
-
-def sliced(node: Node, x: SSAValue, axes: Sequence[int], begin: SSAValue, end: SSAValue, steps: SSAValue) -> SSAValue:
-    """Slices axes of a tensor by numbers that may be computed."""
-    known = [node.builder.elements(each) for each in (begin, end, steps)]
-    starts, ends, strides = known
-    if starts is None or ends is None or strides is None or not all(isinstance(step, int) for step in strides):
-        return _slice_at_run_time(node, x, axes, begin, end, steps)
-    return _slice(node, x, axes, starts, ends, cast("list[int]", strides), (begin, end, steps))
-
-
-def _slice_at_run_time(
-    node: Node, x: SSAValue, axes: Sequence[int], begin: SSAValue, end: SSAValue, steps: SSAValue
-) -> SSAValue:
-    builder = node.builder
-    bounds = [
-        builder.call("clip", builder.call("cast", each, dtype="int64"), a_min=-float(FARTHEST), a_max=float(FARTHEST))
-        for each in (begin, end)
-    ]
-    result = builder.call("dyn.strided_slice", x, *bounds, builder.call("cast", steps, dtype="int64"), axes=list(axes))
-    kept = [size if axis not in axes else builder.extents(result)[axis] for axis, size in enumerate(builder.extents(x))]
-    return builder.sized(result, kept)
-
-
-def _slice(
-    node: Node,
-    x: SSAValue,
-    axes: Sequence[int],
-    starts: Sequence[Extent],
-    ends: Sequence[Extent],
-    steps: Sequence[int],
-    bounds: tuple[SSAValue, SSAValue, SSAValue] | None = None,
-) -> SSAValue:
-    builder = node.builder
-    if not len(axes) == len(starts) == len(ends) == len(steps):
-        numbers = [
-            counted(len(each), noun)
-            for each, noun in ((axes, "axis"), (starts, "start"), (ends, "end"), (steps, "step"))
-        ]
-        raise node.refuse(f"{', '.join(numbers)}: there must be as many of each")
-    if 0 in steps:
-        raise node.refuse("a step of a slice must not be 0")
-    sizes = builder.extents(x)
-    # An end at the size of its axis, which is only known at run time, is any number beyond it.
-    begins = [_bound(start) for start in starts]
-    limits = [
-        FARTHEST if end == sizes[axis] and step > 0 else _bound(end)
-        for axis, end, step in zip(axes, ends, steps, strict=True)
-    ]
-    result = list(sizes)
-    for axis, start, end, step in zip(axes, begins, limits, steps, strict=True):
-        result[axis] = computed(_slice_length(step), sizes[axis], start, end)
-    if list(sizes) == result and all(step == 1 for step in steps):
-        return x
-    if bounds is None or all(isinstance(each, int) for each in (*begins, *limits)):
-        value = builder.call(
-            "strided_slice",
-            x,
-            begin=cast("list[int]", begins),
-            end=cast("list[int]", limits),
-            strides=list(steps),
-            axes=list(axes),
-        )
-    else:
-        value = _slice_at_run_time(node, x, axes, *bounds)
-    return builder.sized(value, result)
-
-
-def _slice_length(step: int) -> Callable[[int, int, int], int]:
-    return lambda size, low, high: len(range(*slice(low, high, step).indices(size)))
-
-
-def _bound(bound: Extent) -> Extent:
-    return max(-FARTHEST, min(bound, FARTHEST)) if isinstance(bound, int) else bound
 
 
 # Repetition ----------------------------------------------------------------------------------------------------------
@@ -517,7 +441,7 @@ def center_crop_pad(node: Node) -> SSAValue:
     cut = builder.call("maximum", builder.call("subtract", sizes, wanted), zero)
     begin = builder.call("floor_divide", cut, two)
     end = builder.call("add", begin, builder.call("minimum", sizes, wanted))
-    x = sliced(node, x, axes, begin, end, builder.integers([1] * len(axes)))
+    x = sliced(node.builder, x, axes, begin, end, builder.integers([1] * len(axes)))
     added = builder.call("maximum", builder.call("subtract", wanted, sizes), zero)
     low = builder.call("floor_divide", added, two)
     pads = builder.call("concatenate", builder.tuple([low, builder.call("subtract", added, low)]), axis=0)

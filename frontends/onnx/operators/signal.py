@@ -7,11 +7,13 @@ from typing import cast
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ...common.fourier import first_half, mirrored, transformed
 from ...common.graph_builder import GraphBuilder
 from ...common.open_sizes import Extent
+from ...common.slices import sliced
 from ..node import Node
 from ..registry import operator
-from .shape import counted_from_first, padded, sliced
+from .shape import counted_from_first, padded
 
 # Fourier transforms --------------------------------------------------------------------------------------------------
 
@@ -76,34 +78,24 @@ def _dft(node: Node, x: SSAValue, axis: int, parts: Extent | None = None) -> SSA
         number = builder.call("add", builder.call("floor_divide", whole, builder.integers(2)), builder.integers(1))
     if number is not None:
         x = _of_length(node, x, axis, number)
-    last = [at for at in range(rank - 1) if at != axis]
-    order = [*last, axis]
-    real = _part(builder, x, 0, order)
-    imaginary = _part(builder, x, 1, order) if parts == 2 else builder.call("multiply", real, node.scalar(0, real))
+    real = _part(builder, x, 0)
+    imaginary = _part(builder, x, 1) if parts == 2 else builder.call("multiply", real, node.scalar(0, real))
     if inverse and onesided:
         assert whole is not None
-        real, imaginary = _mirrored(node, real, imaginary, whole)
-    found = builder.tuple_parts(builder.call("dft", real, imaginary, inverse=inverse))
+        real, imaginary = mirrored(builder, real, imaginary, axis, whole)
+    found = transformed(builder, real, imaginary, axis, inverse)
     if inverse and onesided:
         found = found[:1]
     elif onesided:
-        half = builder.call(
-            "add",
-            builder.call("floor_divide", builder.size(found[0], rank - 2), builder.integers(2)),
-            builder.integers(1),
-        )
-        end = builder.reshape(half, [1])
-        found = [sliced(node, each, [rank - 2], builder.integers([0]), end, builder.integers([1])) for each in found]
-    back = [order.index(at) for at in range(rank - 1)]
-    found = [builder.call("transpose", each, axes=back) for each in found]
+        found = tuple(first_half(builder, each, axis) for each in found)
     return builder.call("stack", builder.tuple(found), axis=rank - 1)
 
 
-def _part(builder: GraphBuilder, x: SSAValue, part: int, order: list[int]) -> SSAValue:
-    """Returns the real or the imaginary part, without the last axis, the axis to transform last."""
+def _part(builder: GraphBuilder, x: SSAValue, part: int) -> SSAValue:
+    """Returns the real or the imaginary part, without the last axis."""
     rank = builder.rank(x)
     found = builder.call("strided_slice", x, begin=[part], end=[part + 1], strides=[1], axes=[rank - 1])
-    return builder.call("transpose", builder.call("squeeze", found, axis=[rank - 1]), axes=order)
+    return builder.call("squeeze", found, axis=[rank - 1])
 
 
 def _of_length(node: Node, x: SSAValue, axis: int, number: SSAValue) -> SSAValue:
@@ -112,28 +104,10 @@ def _of_length(node: Node, x: SSAValue, axis: int, number: SSAValue) -> SSAValue
     if builder.elements(number) == [builder.extents(x)[axis]]:
         return x
     one = builder.integers([1])
-    x = sliced(node, x, [axis], builder.integers([0]), builder.reshape(number, [1]), one)
+    x = sliced(node.builder, x, [axis], builder.integers([0]), builder.reshape(number, [1]), one)
     missing = builder.call("subtract", number, builder.size(x, axis))
     pads = builder.sizes_tensor([0, missing])
     return padded(node, x, [axis], pads, node.scalar(0, x))
-
-
-def _mirrored(node: Node, real: SSAValue, imaginary: SSAValue, whole: SSAValue) -> tuple[SSAValue, SSAValue]:
-    """Returns all `whole` numbers of the spectrum of a real signal from the first half of them."""
-    builder, axis = node.builder, node.builder.rank(real) - 1
-    # The numbers after the half are those from (whole - 1) // 2 down to 1.
-    begin = builder.reshape(
-        builder.call("floor_divide", builder.call("subtract", whole, builder.integers(1)), builder.integers(2)), [1]
-    )
-    halves = [
-        sliced(node, each, [axis], begin, builder.integers([0]), builder.integers([-1])) for each in (real, imaginary)
-    ]
-    halves[1] = builder.call("negative", halves[1])
-    first, second = (
-        builder.call("concatenate", builder.tuple([each, half]), axis=axis)
-        for each, half in zip((real, imaginary), halves, strict=True)
-    )
-    return first, second
 
 
 @operator("STFT", since=17)

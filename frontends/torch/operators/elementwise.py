@@ -14,7 +14,7 @@ from .indexing import places_of
 
 
 @operator("_to_copy", "to", "convert_element_type")
-def to_copy(node: FxNode, x: SSAValue, *_: Any) -> SSAValue:
+def to_copy(node: FxNode, x: SSAValue, *_rest: Any) -> SSAValue:
     """Converts to another dtype; memory formats and devices do not count."""
     return node.cast(x, node.dtype())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from xdsl.ir import SSAValue
@@ -10,7 +11,7 @@ from ..node import FxNode
 from ..registry import operator
 
 
-def over(node: FxNode, name: str, x: SSAValue, dims: Any, keepdim: bool = False) -> SSAValue:
+def over(node: FxNode, name: str, x: SSAValue, dims: Sequence[int] | int | None, keepdim: bool = False) -> SSAValue:
     """Reduces over axes; none or an empty list are all."""
     rank = node.rank(x)
     if rank == 0:
@@ -19,13 +20,17 @@ def over(node: FxNode, name: str, x: SSAValue, dims: Any, keepdim: bool = False)
 
 
 @operator("sum")
-def total(node: FxNode, x: SSAValue, dims: Any = None, keepdim: bool = False, *_: Any) -> SSAValue:
+def total(
+    node: FxNode, x: SSAValue, dims: Sequence[int] | int | None = None, keepdim: bool = False, *_: Any
+) -> SSAValue:
     """Adds over axes."""
     return over(node, "sum", node.cast(x, node.dtype()), dims, bool(keepdim))
 
 
 @operator("mean")
-def mean(node: FxNode, x: SSAValue, dims: Any = None, keepdim: Any = False, *_: Any) -> SSAValue:
+def mean(
+    node: FxNode, x: SSAValue, dims: Sequence[int] | int | None = None, keepdim: int | None = False, *_: Any
+) -> SSAValue:
     """Averages over axes; a mean over an image is a global pooling."""
     if node.overload != "dim":
         dims, keepdim = None, False
@@ -34,7 +39,7 @@ def mean(node: FxNode, x: SSAValue, dims: Any = None, keepdim: Any = False, *_: 
 
 
 @operator("amax", "amin")
-def extreme(node: FxNode, x: SSAValue, dims: Any = None, keepdim: bool = False) -> SSAValue:
+def extreme(node: FxNode, x: SSAValue, dims: Sequence[int] | int | None = None, keepdim: bool = False) -> SSAValue:
     """Returns the largest or smallest element over axes."""
     if node.builder.dtype(x) == "bool":
         return over(node, "any" if node.name == "amax" else "all", x, dims, keepdim)
@@ -42,13 +47,15 @@ def extreme(node: FxNode, x: SSAValue, dims: Any = None, keepdim: bool = False) 
 
 
 @operator("any", "all")
-def truth(node: FxNode, x: SSAValue, dims: Any = None, keepdim: bool = False) -> SSAValue:
+def truth(node: FxNode, x: SSAValue, dims: Sequence[int] | int | None = None, keepdim: bool = False) -> SSAValue:
     """Returns whether some element, or each, is not 0."""
     return node.cast(over(node, node.name, node.cast(x, "bool"), dims, keepdim), node.dtype())
 
 
 @operator("prod")
-def prod(node: FxNode, x: SSAValue, dims: Any = None, keepdim: Any = False, *_: Any) -> SSAValue:
+def prod(
+    node: FxNode, x: SSAValue, dims: Sequence[int] | int | None = None, keepdim: int | None = False, *_: Any
+) -> SSAValue:
     """Multiplies over axes."""
     if node.overload != "dim_int":
         dims, keepdim = None, False
@@ -67,13 +74,13 @@ def position(node: FxNode, x: SSAValue, dim: int | None = None, keepdim: bool = 
 
 @operator("max", "min")
 def extreme_with_position(
-    node: FxNode, x: SSAValue, dim: Any = None, keepdim: bool = False
+    node: FxNode, x: SSAValue, dim: SSAValue | int | None = None, keepdim: bool = False
 ) -> SSAValue | list[SSAValue]:
     """Returns the extreme over an axis and its position; without an axis the element alone.
 
     `max.other` and `min.other` compare two tensors.
     """
-    if node.overload == "other":
+    if isinstance(dim, SSAValue):
         return node.call(f"{node.name}imum", node.cast(x, node.dtype()), node.cast(dim, node.dtype()))
     if dim is None:
         return over(node, node.name, x, None)
@@ -87,14 +94,16 @@ def extreme_with_position(
     return [value, node.cast(over(node, f"arg{node.name}", x, dim, keepdim), "int64")]
 
 
-def moments(node: FxNode, x: SSAValue, dims: Any) -> tuple[SSAValue, SSAValue]:
+def moments(node: FxNode, x: SSAValue, dims: Sequence[int] | int | None) -> tuple[SSAValue, SSAValue]:
     """Returns mean and biased variance over axes, which are kept."""
     average = over(node, "mean", x, dims, True)
     return average, node.call("variance", x, average, axis=node.axes(dims, node.rank(x)), keepdims=True)
 
 
 @operator("var")
-def var(node: FxNode, x: SSAValue, dims: Any = None, correction: Any = None, keepdim: bool = False) -> SSAValue:
+def var(
+    node: FxNode, x: SSAValue, dims: Sequence[int] | int | None = None, correction: Any = None, keepdim: bool = False
+) -> SSAValue:
     """Returns the sum of squares over axes, divided by the number of elements less `correction`."""
     if not node.overload:  # Its one argument says whether to divide by one less.
         dims, correction = None, dims

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import mirstack
+import numpy as np
 import pytest
 from extras import library
 from hypothesis import HealthCheck, given, settings
@@ -72,3 +75,14 @@ def test_equals_torch(name: str) -> None:
         check(op, CASES[name](Draw(data)), "interp")
 
     run()
+
+
+@pytest.mark.parametrize("decimals", [2, 0, -1])
+def test_rounds_to_decimals(decimals: int) -> None:
+    class Rounded(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.round(x, decimals=decimals)
+
+    x = torch.tensor([1.2345, -0.125, 0.5, 15.0, -96.4])
+    got = mirstack.compile(mirstack.from_torch(Rounded(), (x,)), "interp")(x.numpy())
+    torch.testing.assert_close(torch.from_numpy(np.asarray(got)), Rounded()(x))

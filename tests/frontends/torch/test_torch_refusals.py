@@ -33,8 +33,10 @@ def refused(op: Any, *arguments: Any, used: int | None = None) -> str:
         node.meta["val"] = value
         return node
 
-    call = graph.call_function(op, tuple(as_node(each) for each in arguments))
-    call.meta["val"] = op(*arguments)
+    named = dict(arguments[-1]) if isinstance(arguments[-1], dict) else {}
+    given = arguments[:-1] if named else arguments
+    call = graph.call_function(op, tuple(as_node(each) for each in given), named)
+    call.meta["val"] = op(*given, **named)
     result = call
     if used is not None:
         result = graph.call_function(getitem, (call, used))
@@ -82,16 +84,55 @@ DROPOUT = "dropout while training draws random numbers; call eval() before"
         ),
         (
             aten.view_as_complex.default, (torch.zeros(3, 2),), None,
-            "aten.view_as_complex.default: its result has elements of torch.complex64, which tensors here cannot have",
+            "has elements of torch.complex64, which tensors here cannot have",
         ),
         (aten.abs.default, (torch.zeros(3, device="meta"),), None, "input 'x0' is on the device meta, and programs here run on the CPU"),
+        (aten.quantize_per_tensor.default, (torch.zeros(3), 0.1, 0, torch.qint8), None, "its result has elements of torch.qint8"),
+        (aten.view_as_complex.default, (torch.zeros(3, 2, dtype=torch.float16),), None, "its result has elements of torch.complex32"),
         (aten.to_dense.default, (torch.zeros(3).to_sparse(),), None, "input 'x0' has the layout torch.sparse_coo, which tensors here cannot have"),
         (aten.abs.default, (torch.zeros(3, dtype=torch.complex64),), None, "input 'x0' has elements of torch.complex64, which tensors here cannot have"),
+        (aten.view.dtype, (torch.zeros(3), torch.int32), None, "aten.view.dtype: there is no such overload here"),
+        (
+            aten.scatter.value_reduce, (torch.zeros(3), 0, torch.tensor([0, 1]), 2.0, {"reduce": "add"}), None,
+            "aten.scatter.value_reduce: there is no such overload here",
+        ),
+        (aten.round.decimals, (torch.zeros(3), {"decimals": 2}), None, "aten.round.decimals: no rule takes this form"),
         (aten.rsub.Scalar, (torch.zeros(3), 1, 2), None, "no rule takes this form"),
     ],
 )  # fmt: skip
 def test_reasons(op: Any, arguments: tuple[Any, ...], used: int | None, reason: str) -> None:
     assert reason in refused(op, *arguments, used=used)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "cumsum.{}(Tensor x, int dim, Tensor other) -> Tensor",
+        "cat.{}(Tensor[] tensors, int dim, str order) -> Tensor",
+        "flip.{}(Tensor x, int dim) -> Tensor",
+        "index_put.{}(Tensor x, Tensor values) -> Tensor",
+        "sigmoid.{}(Tensor x, *, bool fast) -> Tensor",
+        "sum.{}(Tensor x, Tensor dim) -> Tensor",
+    ],
+)
+def test_overloads_that_no_converter_takes(schema: str) -> None:
+    """A later torch may have overloads that these converters do not know."""
+    name, overload = schema.partition(".")[0], "made_up"
+    library = torch.library.Library("aten", "FRAGMENT")
+    library.define(schema.format(overload))
+    library.impl(f"{name}.{overload}", lambda x, *_, **__: torch.zeros(3), "CompositeExplicitAutograd")
+    try:
+        x = torch.zeros(3)
+        arguments = {
+            "cumsum": (x, 0, x), "cat": ([x, x], 0, "up"), "flip": (x, 0), "index_put": (x, x), "sigmoid": (x, {"fast": True}), "sum": (x, x),
+        }[name]  # fmt: skip
+        text = refused(getattr(getattr(aten, name), overload), *arguments)
+    finally:
+        library._destroy()
+    assert (
+        f"aten.{name}.{overload}: {'no rule takes this form' if name == 'sigmoid' else 'there is no such overload here'}"
+        in text
+    )
 
 
 class Complex(torch.nn.Module):
@@ -135,7 +176,7 @@ OPEN = torch.export.Dim("open", min=2)
 @pytest.mark.parametrize(
     ("model", "shape", "axis", "reason"),
     [
-        (Complex(), [3, 4], None, "its result has elements of torch.complex64, which tensors here cannot have"),
+        (Complex(), [3, 4], None, "result '_to_copy' has elements of torch.complex64, which tensors here cannot have"),
         (Many(), [3, 3], None, "2 more nodes cannot be imported"),
         (Diagonal(), [3, 4], 0, "the tensor has dimensions that are known only at run time"),
         (Shared(), [1, 2, 4, 8], 1, "shared heads of open sizes cannot be computed here"),

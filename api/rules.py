@@ -24,6 +24,7 @@ from ..dialects import rule as ir
 from ..dialects.rule.functions import FUNCTIONS, named_function
 from ..parser.rules import tree
 from ..parser.rules.build import build_item
+from ..parser.rules.expression_text import callee_text, expression_text, rest_text
 from ..support.arguments import check, integer, items
 from ..support.diagnostics import file_loc
 from ..support.verify import verify
@@ -55,7 +56,8 @@ class Expr:
         return _operation("contains", items, self)
 
     def __getattr__(self, name: str) -> Expr:
-        if name.startswith("__"):
+        # Notebooks ask for `_repr_html_` and others of one underscore.
+        if name.startswith("_"):
             raise AttributeError(name)
         return Expr(lambda names: tree.RuleMember(0, names.node(self), name))
 
@@ -125,6 +127,9 @@ class Expr:
     def __invert__(self) -> Expr:
         return _operation("not_", self)
 
+    def __repr__(self) -> str:
+        return expression_text(_ShownNames().node(self))
+
     def __bool__(self) -> bool:
         raise TypeError(
             "a rule's condition is known only when the rule is applied: write &, | and ~ for and, or and not"
@@ -146,6 +151,9 @@ class _Let(Expr):
         else:
             super().__init__(lambda names: tree.Local(0, name))
             self.bind = lambda names: tree.Named(0, name, names.node(value))
+
+    def __repr__(self) -> str:
+        return expression_text(self.bind(_ShownNames()))
 
 
 class _Names:
@@ -180,6 +188,22 @@ class _Names:
         return tree.Named(0, self.captures[key], node)
 
 
+class _ShownNames(_Names):
+    """The names of an expression that is shown: of a large one only a part, the rest as `%…`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = _SHOWN_NODES
+
+    def node(self, value: Argument) -> tree.Node:
+        self.left -= 1
+        return tree.Local(0, "…") if self.left < 0 else super().node(value)
+
+
+_SHOWN_NODES = 100
+"""Expressions share parts: as text they may be exponentially larger than what they were made of."""
+
+
 def _operation(function: str, *args: Argument) -> Expr:
     return Expr(lambda names: tree.Operation(0, function, tuple(names.node(arg) for arg in args)))
 
@@ -211,6 +235,9 @@ def attr(name: str) -> Expr:
 class _Rest:
     def __init__(self, name: str):
         self.name = name
+
+    def __repr__(self) -> str:
+        return rest_text(self.name)
 
 
 def rest(name: str) -> _Rest:
@@ -266,12 +293,15 @@ class _Op:
         self._names, self._capture = names, capture
 
     def __getattr__(self, name: str) -> _Op:
-        if name.startswith("__"):
+        if name.startswith("_"):
             raise AttributeError(name)
         return _Op([f"{self._names[0]}.{name}" if self._names else name])
 
     def __call__(self, *args: Argument | _Rest, **attributes: Argument) -> Expr:
         return _call(tree.RuleCallee(0, tuple(self._names), self._capture), args, attributes)
+
+    def __repr__(self) -> str:
+        return callee_text(tree.RuleCallee(0, self._names, self._capture)) or "every op"
 
 
 op = _Op()
@@ -391,4 +421,10 @@ def function(name: str | None = None, *, arity: int | None, wants_values: bool =
 def __getattr__(name: str) -> Callable[..., Expr]:
     if name not in FUNCTIONS:
         raise AttributeError(f"module 'mirstack.rules' has no function '{name}'")
-    return lambda *args: _call(tree.RuleCallee(0, (name,)), args, {})
+
+    def call(*args: Argument) -> Expr:
+        return _call(tree.RuleCallee(0, (name,)), args, {})
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = FUNCTIONS[name].doc
+    return call

@@ -36,12 +36,12 @@ class CheckEach(Instrument):
     `allow_unchecked` that is reported on `stream`, and the pass is not checked.
     """
 
-    run: RunModule
+    run: RunModule = field(repr=False)
     seed: int = 0
     allow_unchecked: bool = False
-    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    stream: TextIO = field(default_factory=lambda: sys.stderr, repr=False)
     results: Results | None = None
-    module: ModuleOp | None = None  # The module of the results.
+    module: ModuleOp | None = field(default=None, repr=False)  # The module of the results.
 
     def run_before_pass(self, mod: ModuleOp, info: PassInfo) -> None:
         if self.results is None or self.module is not mod:

@@ -27,6 +27,9 @@ PrintModule = Callable[[ModuleOp], str]
 class Instrument:
     """Is told of each pass before and after it runs. An instrument may raise `MirError` to end the run."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     def enter_pass_ctx(self) -> None:
         """Begins to observe the passes that follow."""
 
@@ -87,7 +90,7 @@ class Stage:
 class Timing(Instrument):
     """Prints seconds, ops and printed bytes of each stage (`--timing`), without the time of measuring."""
 
-    show: PrintModule = print_module
+    show: PrintModule = field(default=print_module, repr=False)
     stages: list[Stage] = field(default_factory=list[Stage])
     started: float = 0.0
     measured: float = 0.0  # Seconds that measuring sizes took.

@@ -23,8 +23,8 @@ from .pass_info import PassInfo
 class PrintBeforeAll(Instrument):
     """`--print-ir-before-all`: the whole module before each pass."""
 
-    show: PrintModule = print_module
-    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    show: PrintModule = field(default=print_module, repr=False)
+    stream: TextIO = field(default_factory=lambda: sys.stderr, repr=False)
 
     def run_before_pass(self, mod: ModuleOp, info: PassInfo) -> None:
         print(f"// ----- IR before {info} -----", file=self.stream)
@@ -35,8 +35,8 @@ class PrintBeforeAll(Instrument):
 class PrintAfterAll(Instrument):
     """`--print-ir-after-all`: the whole module after each pass."""
 
-    show: PrintModule = print_module
-    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    show: PrintModule = field(default=print_module, repr=False)
+    stream: TextIO = field(default_factory=lambda: sys.stderr, repr=False)
 
     def run_after_pass(self, mod: ModuleOp, info: PassInfo) -> None:
         print(f"// ----- IR after {info} -----", file=self.stream)
@@ -52,8 +52,8 @@ def _difference(before: list[str], after: list[str], info: PassInfo) -> list[str
 class PrintAfterChange(Instrument):
     """`--print-ir-after-change`: what each pass changed, as a unified diff."""
 
-    show: PrintModule = print_module
-    stream: TextIO = field(default_factory=lambda: sys.stderr)
+    show: PrintModule = field(default=print_module, repr=False)
+    stream: TextIO = field(default_factory=lambda: sys.stderr, repr=False)
     before: list[str] = field(default_factory=list[str])
 
     def run_before_pass(self, mod: ModuleOp, info: PassInfo) -> None:
@@ -76,7 +76,7 @@ class DumpIR(Instrument):
 
     dump_dir: str | PathLike[str]
     refresh: bool = False
-    show: PrintModule = print_module
+    show: PrintModule = field(default=print_module, repr=False)
     count: int = 0
     before: list[str] | None = None
     module: ModuleOp | None = None  # What was shown last.

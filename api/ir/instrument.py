@@ -30,6 +30,9 @@ __all__ = [
 class PassInstrument:
     """Is told of each pass of a context; the modules are `IRModule`s."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     def enter_pass_ctx(self) -> None:
         """The context is entered."""
 

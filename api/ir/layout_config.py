@@ -18,6 +18,9 @@ class LayoutConfig:
         self.skip_layers = list(skip_layers or ())
         self._tokens: list[Token[LayoutConfig | None]] = []
 
+    def __repr__(self) -> str:
+        return f"LayoutConfig(skip_layers={self.skip_layers})"
+
     @staticmethod
     def current() -> LayoutConfig | None:
         """That of the innermost `with`, or None."""

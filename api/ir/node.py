@@ -56,6 +56,9 @@ class Node:
 
     span: Span | None
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     def same_as(self, other: object) -> bool:
         """Returns whether the two are one object."""
         return self is other

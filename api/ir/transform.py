@@ -92,6 +92,14 @@ class PassContext:
         self._explained = _topics("mirstack.explain", self.config.get("mirstack.explain", ()), EXPLAINED)
         self._tokens: list[Token[PassContext | None]] = []
 
+    def __repr__(self) -> str:
+        parts = [f"opt_level={self.opt_level}"]
+        parts += [f"required_pass={sorted(self.required_pass)}"] if self.required_pass else []
+        parts += [f"disabled_pass={sorted(self.disabled_pass)}"] if self.disabled_pass else []
+        parts += [f"instruments={self.instruments}"] if self.instruments else []
+        parts += [f"config={self.config}"] if self.config else []
+        return f"PassContext({', '.join(parts)})"
+
     @staticmethod
     def current() -> PassContext:
         """The context of the innermost `with`, or the one of defaults."""

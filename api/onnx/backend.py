@@ -48,6 +48,9 @@ class Prepared(BackendRep):
                 if not self._decides_by_values():
                     raise
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(each.name for each in self._inputs)})"
+
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Runs the model on arrays, in order or by name; returns a named tuple of its outputs."""
         if isinstance(inputs, Mapping):

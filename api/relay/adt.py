@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ...support.deep_stack import in_deep_stack
 from ...support.source_text import characters
 from ..ir.node import Node, Span
 from .expr import Call, RelayExpr, Var
@@ -39,6 +40,13 @@ class TypeData(Node):
         self.type_vars = tuple(type_vars)
         self.constructors = tuple(constructors)
 
+    def __repr__(self) -> str:
+        variables = f"[{_listed(self.type_vars)}]" if self.type_vars else ""
+        constructors = [
+            f"{each.name_hint}({_listed(each.inputs)})" if each.inputs else each.name_hint for each in self.constructors
+        ]
+        return f"type {self.header.name_hint}{variables} {{ {', '.join(constructors)} }}"
+
 
 class Pattern(Node):
     """A pattern of a match's clause."""
@@ -54,6 +62,9 @@ class PatternWildcard(Pattern):
     def __init__(self) -> None:
         self.span = None
 
+    def __repr__(self) -> str:
+        return "_"
+
 
 class PatternVar(Pattern):
     """Anything, to be called `var`."""
@@ -63,6 +74,9 @@ class PatternVar(Pattern):
     def __init__(self, var: Var):
         self.span = None
         self.var = var
+
+    def __repr__(self) -> str:
+        return f"%{self.var.name_hint}"
 
 
 class PatternConstructor(Pattern):
@@ -76,6 +90,10 @@ class PatternConstructor(Pattern):
         wildcards = [PatternWildcard() for _ in constructor.inputs]
         self.patterns = tuple(wildcards if patterns is None else patterns)
 
+    def __repr__(self) -> str:
+        name = self.constructor.name_hint
+        return in_deep_stack(lambda: f"{name}({_listed(self.patterns)})" if self.patterns else name)
+
 
 class PatternTuple(Pattern):
     """A tuple whose fields match the patterns."""
@@ -85,6 +103,10 @@ class PatternTuple(Pattern):
     def __init__(self, patterns: Sequence[Pattern] | None = None):
         self.span = None
         self.patterns = tuple(patterns or ())
+
+    def __repr__(self) -> str:
+        comma = "," if len(self.patterns) == 1 else ""
+        return in_deep_stack(lambda: f"({_listed(self.patterns)}{comma})")
 
 
 class Clause(Node):
@@ -97,6 +119,9 @@ class Clause(Node):
         self.lhs = lhs
         self.rhs = rhs
 
+    def __repr__(self) -> str:
+        return f"{self.lhs} => {self.rhs}"
+
 
 class Match(RelayExpr):
     """`Match(data, clauses)`: the value of the first clause that matches; if `complete`, one always does."""
@@ -108,6 +133,10 @@ class Match(RelayExpr):
         self.data = data
         self.clauses = tuple(clauses)
         self.complete = complete
+
+
+def _listed(items: Sequence[object]) -> str:
+    return ", ".join(map(repr, items))
 
 
 def pattern_vars(pattern: Pattern) -> Iterator[Var]:

@@ -44,6 +44,9 @@ class BlockBuilder:
             if isinstance(function, PrimFunc)
         }
 
+    def __repr__(self) -> str:
+        return f"BlockBuilder({self._module!r})"
+
     def get(self) -> IRModule:
         """The module so far."""
         return IRModule.of_op(self._module.copy_op())

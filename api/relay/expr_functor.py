@@ -41,6 +41,9 @@ class ExprFunctor(Generic[R]):
         self.memo_map: dict[Node, R] = {}
         self._is_deep = False
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     def visit(self, expr: Any) -> R:
         """The result for an expression."""
         if expr in self.memo_map:

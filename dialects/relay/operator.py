@@ -210,6 +210,9 @@ class Attrs(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._values)
 
+    def __repr__(self) -> str:
+        return f"Attrs({', '.join(f'{name}={value!r}' for name, value in self._values.items())})"
+
 
 class Relation(Protocol):
     """One use of an operator as a type relation reads and types it.

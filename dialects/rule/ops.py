@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -34,11 +35,19 @@ from xdsl.irdl import (
 from xdsl.traits import IsTerminator, NoTerminator, Pure, SymbolOpInterface
 
 from ...support.diagnostics import error_at
+from ...support.notebook import text_html
 from ...support.text import counted, nearest
 from ..relay.operator import from_attribute
 from .functions import FUNCTIONS, LAZY
 from .levels import LEVELS, level_of
 from .numbers import check_number
+
+
+def _rule_html(op: Operation) -> str:
+    """Returns the rule's text for notebooks."""
+    # By name: printers of formats import dialects.
+    printer = import_module("....parser.rules.printer", __name__)
+    return text_html(printer.print_rule(op))
 
 
 @irdl_attr_definition
@@ -117,6 +126,12 @@ class RewriteOp(IRDLOperation):
     def verify_(self) -> None:
         verify_rewrite(self)
 
+    def __repr__(self) -> str:
+        return f"RewriteOp(@{self.sym_name.data})"
+
+    def _repr_html_(self) -> str:
+        return _rule_html(self)
+
 
 @irdl_op_definition
 class RulesetOp(IRDLOperation):
@@ -138,6 +153,12 @@ class RulesetOp(IRDLOperation):
 
     def verify_(self) -> None:
         verify_ruleset(self)
+
+    def __repr__(self) -> str:
+        return f"RulesetOp(@{self.sym_name.data})"
+
+    def _repr_html_(self) -> str:
+        return _rule_html(self)
 
 
 @irdl_op_definition

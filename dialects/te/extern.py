@@ -25,6 +25,9 @@ class Buffer:
         self.dims = dims
         self.dtype = dtype
 
+    def __repr__(self) -> str:
+        return f"Buffer({self.name}: {self.dtype}{list(self.shape)})"
+
     @property
     def shape(self) -> tuple[int | Expr, ...]:
         """Returns the extents, as `Tensor.shape`."""
@@ -282,6 +285,9 @@ class BufferPointer:
         self._buffer = buffer
         self.dtype = buffer.dtype
 
+    def __repr__(self) -> str:
+        return f"BufferPointer({self._buffer})"
+
     def _unflattened(self, index: Any) -> Any:
         # TVM's pointer is one-dimensional whatever the buffer's rank.
         dims = self._buffer.dims
@@ -309,6 +315,9 @@ class IRBuilder:
 
     def __init__(self) -> None:
         self._blocks: list[list[Stmt]] = [[]]
+
+    def __repr__(self) -> str:
+        return f"IRBuilder({counted(len(self._blocks[0]), 'statement')})"
 
     def emit(self, statement: Any) -> None:
         """Adds statements, or a call."""

@@ -28,6 +28,9 @@ class CommReducer:
         self.location = current_location()
         self.instances: dict[tuple[str, ...], ReducerInstance] = {}
 
+    def __repr__(self) -> str:
+        return f"CommReducer({self.name})"
+
     def __call__(self, expr: Any, *args: Any, axis: Any = None, where: ExprLike | None = None, init: Any = None) -> Any:
         """Returns the reduction of `expr`, a value or tuple: `te.sum(A[k], axis=k, where=c, init=0)`.
 

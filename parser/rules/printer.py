@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import isinf
+from typing import TypeVar
 
 from xdsl.ir import Operation, SSAValue
 
@@ -20,6 +21,7 @@ _LEVELS = {"or_": 1, "and_": 2, "not_": 3, **dict.fromkeys(["lt", "le", "gt", "g
            "add": 5, "sub": 5, "mul": 6, "truediv": 6, "mod": 6, "neg": 7, "getitem": 8, "slice": 8}  # fmt: skip
 _MEMBERS = ("shape", "dtype", "rank", "size", "type")
 _WIDTH = 120
+_T = TypeVar("_T")
 _MADE = rule.BuildOp | rule.ConstantOp | rule.FoldOp | rule.SelectOp
 
 
@@ -156,7 +158,7 @@ class _Printer:
         op = value.owner
         match op:
             case rule.LiteralOp():
-                return _literal(from_attribute(op.value))
+                return literal_text(from_attribute(op.value))
             case rule.MatchOp():
                 rest = None if op.rest_name is None else op.rest_name.data
                 names = [name.data for name in op.names.data]
@@ -174,7 +176,7 @@ class _Printer:
             case rule.ConstantOp():
                 plain = op.value.owner
                 if op.dtype is None and isinstance(plain, rule.DataOp) and op.value not in self.names:
-                    return _literal(from_attribute(plain.value))
+                    return literal_text(from_attribute(plain.value))
                 dtype = "" if op.dtype is None else f", {self.expression(op.dtype, 0)}"
                 return f"const({self.expression(op.value, 0)}{dtype})"
             case rule.FoldOp():
@@ -221,53 +223,62 @@ class _Printer:
             return f"${name}" if value.type == rule.ATTR else f"%{name}{run}"
         op = value.owner
         if isinstance(op, rule.DataOp):
-            return _literal(from_attribute(op.value))
+            return literal_text(from_attribute(op.value))
         assert isinstance(op, rule.ComputeOp)
         text, own = self.function(op.function.data, op.args)
         return f"({text})" if own < outer else text
 
     def function(self, name: str, args: Sequence[SSAValue]) -> tuple[str, int]:
         """The text of a function's use, and how tightly it binds."""
-        own = _LEVELS.get(name, 9)
         if name == "not_":
             inner = args[0].owner
             if isinstance(inner, rule.ComputeOp) and inner.function.data == "contains" and args[0] not in self.names:
                 return f"{self.expression(inner.args[1], 5)} not in {self.expression(inner.args[0], 5)}", 4
-            return f"not {self.expression(args[0], own)}", own
-        if name == "contains":
-            return f"{self.expression(args[1], 5)} in {self.expression(args[0], 5)}", own
-        if name in ("or_", "and_"):
-            return f" {name.rstrip('_')} ".join([self.expression(args[0], own), self.expression(args[1], own + 1)]), own
-        if name in _SIGNS:
-            left = own + 1 if own == 4 else own
-            return f"{self.expression(args[0], left)} {_SIGNS[name]} {self.expression(args[1], own + 1)}", own
-        if name == "neg":
-            return f"-{self.expression(args[0], own)}", own
-        if name == "getitem":
-            return f"{self.expression(args[0], own)}[{self.expression(args[1], 0)}]", own
-        if name == "slice":
-            bounds = ["" if (text := self.expression(arg, 0)) == "None" else text for arg in args[1:]]
-            return f"{self.expression(args[0], own)}[{bounds[0]}:{bounds[1]}]", own
-        if name == "ifelse":
-            condition, a, b = (self.expression(arg, 1) for arg in args)
-            return f"{a} if {condition} else {b}", 0
-        if name == "tuple":
-            return f"[{', '.join(self.expression(arg, 0) for arg in args)}]", own
         if name == "identity":
             return self.expression(args[0], 0), 0
         if name in _MEMBERS:
             return f"{self.expression(args[0], 8)}.{name}", 8
         if name == "attribute" and isinstance(args[1].owner, rule.DataOp):
             return f"{self.expression(args[0], 8)}.{from_attribute(args[1].owner.value)}", 8
-        return f"{name}({', '.join(self.expression(arg, 0) for arg in args)})", own
+        return function_text(name, args, self.expression)
 
 
-def _literal(value: AttrValue) -> str:
+def function_text(name: str, args: Sequence[_T], text: Callable[[_T, int], str]) -> tuple[str, int]:
+    """Returns the text of a function or infix operator on operands, and how tightly it binds.
+
+    `text(operand, outer)` is that of an operand, in parentheses where it binds less tightly than `outer`.
+    """
+    own = _LEVELS.get(name, 9)
+    if name == "not_":
+        return f"not {text(args[0], own)}", own
+    if name == "contains":
+        return f"{text(args[1], 5)} in {text(args[0], 5)}", own
+    if name in ("or_", "and_"):
+        return f" {name.rstrip('_')} ".join([text(args[0], own), text(args[1], own + 1)]), own
+    if name in _SIGNS:
+        left = own + 1 if own == 4 else own
+        return f"{text(args[0], left)} {_SIGNS[name]} {text(args[1], own + 1)}", own
+    if name == "neg":
+        return f"-{text(args[0], own)}", own
+    if name == "getitem":
+        return f"{text(args[0], own)}[{text(args[1], 0)}]", own
+    if name == "slice":
+        bounds = ["" if (bound := text(arg, 0)) == "None" else bound for arg in args[1:]]
+        return f"{text(args[0], own)}[{bounds[0]}:{bounds[1]}]", own
+    if name == "ifelse":
+        condition, a, b = (text(arg, 1) for arg in args)
+        return f"{a} if {condition} else {b}", 0
+    if name == "tuple":
+        return f"[{', '.join(text(arg, 0) for arg in args)}]", own
+    return f"{name}({', '.join(text(arg, 0) for arg in args)})", own
+
+
+def literal_text(value: AttrValue) -> str:
     match value:
         case str():
             return json.dumps(value)
         case tuple() | list():
-            return f"[{', '.join(_literal(item) for item in value)}]"
+            return f"[{', '.join(literal_text(item) for item in value)}]"
         case float() if isinf(value):
             # The language has no word for it, but numbers beyond all floats.
             return "1e999" if value > 0 else "-1e999"

@@ -51,7 +51,7 @@ class DFPattern:
             raise TypeError("None stands for any arguments, and then it is the only one: p(None)")
         return CallPattern(self, given)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return _pattern_text(self)
 
     def __or__(self, other: DFPattern) -> AltPattern:

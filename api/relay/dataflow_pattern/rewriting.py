@@ -43,6 +43,9 @@ class DFPatternCallback:
         self.require_type = require_type
         self.rewrite_once = rewrite_once
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({'no pattern' if self.pattern is None else self.pattern})"
+
     def rewrite(self, expr: RelayExpr) -> RelayExpr:
         """The expression, rewritten by this."""
         return rewrite(self, expr)

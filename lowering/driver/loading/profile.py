@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ....support.diagnostics import Diagnostic, MirError
+from ....support.notebook import table_html
 from ....support.text import counted
 from ...runtime.profile import CHUNK, CallRecord, LogFullError, record_calls
 from ...tir.signature import Size, evaluate
@@ -24,6 +25,8 @@ UNCOUNTED = 2
 """Calls before those that count: memory and caches are cold."""
 
 _SHOWN_PLACES = 4
+
+_HEAD = ("kernel", "calls", "µs", "share", "MFLOP", "MB", "GFLOP/s", "GB/s", "of peak", "of memory", "rule", "lines")
 
 
 @dataclass(frozen=True)
@@ -86,32 +89,14 @@ class Profile:
         """Returns the share of the memory's bandwidth; more than 1 where caches hold what the kernel moves."""
         return None if not row.gbytes else row.gbytes / self.limits.gbytes
 
+    def __repr__(self) -> str:
+        kernels = counted(len(self.rows) - 1, "kernel")
+        return f"Profile({self.name}: {self.seconds * 1e3:.4g} ms a call, {kernels}, {counted(self.calls, 'call')})"
+
     def __str__(self) -> str:
-        limits = self.limits
-        title = (
-            f"{self.name}: {self.seconds * 1e3:.4g} ms a call, mean of the faster half of {counted(self.calls, 'call')}; "
-            f"this machine: {limits.gflops:.4g} GFLOP/s of float32, {limits.gbytes:.4g} GB/s of memory "
-            f"on {counted(limits.threads, 'thread')}"
-        )
-        head = (
-            "kernel",
-            "calls",
-            "µs",
-            "share",
-            "MFLOP",
-            "MB",
-            "GFLOP/s",
-            "GB/s",
-            "of peak",
-            "of memory",
-            "rule",
-            "lines",
-        )
-        cells = [head, *map(self._cells, self.rows)]
-        total = sum(row.seconds for row in self.rows)
-        cells.append(("total", "", _number(total * 1e6), f"{total / self.seconds:.1%}", *[""] * 8))
+        cells = [_HEAD, *self._lines()]
         widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        texts = (0, len(head) - 2, len(head) - 1)
+        texts = (0, len(_HEAD) - 2, len(_HEAD) - 1)
         lines = (
             "  ".join(
                 cell.ljust(width) if place in texts else cell.rjust(width)
@@ -119,7 +104,24 @@ class Profile:
             ).rstrip()
             for row in cells
         )
-        return "\n".join([title, *lines])
+        return "\n".join([self._title(), *lines])
+
+    def _repr_html_(self) -> str:
+        return table_html(self._title(), _HEAD, self._lines())
+
+    def _title(self) -> str:
+        limits = self.limits
+        return (
+            f"{self.name}: {self.seconds * 1e3:.4g} ms a call, mean of the faster half of {counted(self.calls, 'call')}; "
+            f"this machine: {limits.gflops:.4g} GFLOP/s of float32, {limits.gbytes:.4g} GB/s of memory "
+            f"on {counted(limits.threads, 'thread')}"
+        )
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        """Returns the table's lines below its head."""
+        total = sum(row.seconds for row in self.rows)
+        last = ("total", "", _number(total * 1e6), f"{total / self.seconds:.1%}", *[""] * 8)
+        return [*map(self._cells, self.rows), last]
 
     def _cells(self, row: Row) -> tuple[str, ...]:
         if not row.symbol:

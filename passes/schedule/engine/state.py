@@ -43,6 +43,10 @@ class State:
         # For each block in one of the tables, that table and the name that it has there.
         self._entries: dict[tir.BlockOp, tuple[Names, str]] = {}
 
+    def __repr__(self) -> str:
+        names = [op.sym_name.data for op in self.module.ops if isinstance(op, tir.PrimFuncOp)]
+        return f"State({', '.join(names)})"
+
     # Functions and names
 
     def function(self, name: str | None = None) -> tir.PrimFuncOp:

@@ -13,8 +13,8 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack import ir, nd, relay, rules, te, tir, transform
-from mirstack.ir import instrument
-from mirstack.relay import dataflow_pattern
+from mirstack.api.ir import instrument
+from mirstack.api.relay import dataflow_pattern
 
 MODULE = "def @main(%x: Tensor[(2, ?), float32]) { nn.relu(%x) }"
 

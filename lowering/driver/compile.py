@@ -270,8 +270,9 @@ def _specializing(
         loaded = None if program is None else load_program(program, options)
         return loaded if isinstance(loaded, RelayExecutable) else None
 
-    executable.variants = Variants(executable.params, place_of, compile_for, load)
+    variants = Variants(executable.params, place_of, compile_for, load)
+    executable.specialize(variants)
     if own is not None:
         kept = own.others()
-        executable.variants.is_kept = lambda fixed: kept((entry, {**shapes, **fixed}))
+        variants.is_kept = lambda fixed: kept((entry, {**shapes, **fixed}))
     return executable

@@ -94,7 +94,7 @@ class Context:
     """The memory of one call at a time.
 
     It is the heap's first chunk, the words that the code keeps there, and the table of addresses that the code is called with, the
-    first of which is that of the words.
+    first of which is that of the words. The table has `arguments` more words; to its end direct calls write descriptors of inputs.
     """
 
     def __init__(self, arena: int, tables: tuple[int, int], arguments: int):
@@ -178,7 +178,12 @@ class DynamicOutput:
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype[np.generic]):
         self.shape, self.dtype = shape, dtype
         self._last = Output((0,), dtype)
+        self.new = allocator()
         self._words = ctypes.c_uint64 * (1 + shape.count(DYNAMIC))
+
+    def maker(self) -> tuple[Callable[..., Array], tuple[object, ...]]:
+        """Returns the function that creates an array, and its arguments; the shape is not known yet."""
+        return self.new, (None, self.dtype)
 
     def take(self) -> Array:
         """Returns a place for the address."""
@@ -186,7 +191,11 @@ class DynamicOutput:
 
     def read(self, place: Array) -> Array:
         """Returns a copy of the tensor, whose memory is about to be freed."""
-        data, *sizes = self._words.from_address(int(place[0]))
+        return self.copy(int(place[0]))
+
+    def copy(self, descriptor: int) -> Array:
+        """Returns a copy of the tensor whose descriptor is at an address."""
+        data, *sizes = self._words.from_address(descriptor)
         extents = iter(sizes)
         shape = tuple([next(extents) if e == DYNAMIC else e for e in self.shape])
         last = self._last

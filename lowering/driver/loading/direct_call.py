@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...runtime import POOL
-from .call_memory import Context
+from ..program import DYNAMIC
+from .call_memory import LARGE_BYTES, Context, DynamicOutput, Output
 
 if TYPE_CHECKING:
     from ...llvm.jit.load import CompiledModule
@@ -25,9 +26,9 @@ METH_FASTCALL = 0x0080
 """Python's C interface: a builtin that takes the address and the number of its arguments."""
 
 PYTHON = (
-    "PyTuple_GetItem", "PyTuple_New", "PyTuple_SetItem", "PyLong_AsVoidPtr", "PyObject_Vectorcall",
-    "PyEval_SaveThread", "PyEval_RestoreThread", "PyThread_get_thread_ident", "Py_IncRef", "Py_DecRef",
-    "PyCFunction_NewEx",
+    "PyTuple_GetItem", "PyTuple_New", "PyTuple_SetItem", "PyLong_AsVoidPtr", "PyLong_FromVoidPtr",
+    "PyLong_FromLongLong", "PyObject_Vectorcall", "PyEval_SaveThread", "PyEval_RestoreThread",
+    "PyThread_get_thread_ident", "Py_IncRef", "Py_DecRef", "PyCFunction_NewEx",
 )  # fmt: skip
 """What is called of Python; all but the last by `call.ll`."""
 
@@ -47,7 +48,21 @@ class _Input(ctypes.Structure):
 
 
 class _Output(ctypes.Structure):
-    _fields_ = (("maker", ctypes.c_void_p), ("arguments", ctypes.c_void_p), ("count", ctypes.c_int64))
+    _fields_ = (
+        ("maker", ctypes.c_void_p),
+        ("arguments", ctypes.c_void_p),
+        ("count", ctypes.c_int64),
+        ("form", ctypes.c_void_p),
+    )
+
+
+class _Form(ctypes.Structure):
+    """The shape of an output that is known after the call."""
+
+    _fields_ = (
+        ("rank", ctypes.c_int64), ("extents", ctypes.c_void_p), ("element", ctypes.c_int64), ("large", ctypes.c_int64),
+        ("copies", ctypes.c_void_p),
+    )  # fmt: skip
 
 
 class _Plan(ctypes.Structure):
@@ -55,7 +70,7 @@ class _Plan(ctypes.Structure):
         ("code", ctypes.c_void_p), ("contexts", ctypes.c_void_p), ("input_count", ctypes.c_int64),
         ("inputs", ctypes.c_void_p), ("output_count", ctypes.c_int64), ("outputs", ctypes.c_void_p),
         ("single", ctypes.c_int64), ("threads", ctypes.c_int64), ("pool", ctypes.c_void_p),
-        ("array_type", ctypes.c_void_p), ("declined", ctypes.c_void_p),
+        ("array_type", ctypes.c_void_p), ("declined", ctypes.c_void_p), ("finish", ctypes.c_void_p),
     )  # fmt: skip
 
 
@@ -131,8 +146,9 @@ class DirectCall:
     def __init__(
         self,
         code: int,
-        inputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]],
-        makers: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]],
+        finish: int | None,
+        inputs: Sequence[tuple[tuple[int | str, ...], np.dtype[Any]]],
+        outputs: Sequence[Output | DynamicOutput],
         *,
         single: bool,
         threads: int | None,
@@ -142,38 +158,48 @@ class DirectCall:
         assert functions is not None, "made by `direct_call`"
         self._functions = functions
         self._contexts: dict[int, Context] = {}
-        shapes = [(ctypes.c_int64 * len(shape))(*shape) for shape, _ in inputs]
-        taken = (_Input * len(inputs))(
-            *(
-                _Input(id(dtype), len(shape), ctypes.addressof(extents))
-                for (shape, dtype), extents in zip(inputs, shapes, strict=True)
+        held: list[object] = [self._contexts, *inputs, keep_alive]
+
+        def held_address(data: ctypes.Structure | ctypes.Array[Any]) -> int:
+            held.append(data)
+            return ctypes.addressof(data)
+
+        def extents_of(shape: tuple[int | str, ...]) -> int:
+            return held_address((ctypes.c_int64 * len(shape))(*(DYNAMIC if isinstance(e, str) else e for e in shape)))
+
+        def made(output: Output | DynamicOutput) -> _Output:
+            maker, arguments = output.maker()
+            form = None
+            if isinstance(output, DynamicOutput):
+                copies = output.copy
+                held.append(copies)
+                rank, extents = len(output.shape), extents_of(output.shape)
+                form = held_address(_Form(rank, extents, output.dtype.itemsize, LARGE_BYTES, id(copies)))
+            held.append(maker)
+            return _Output(
+                id(maker), held_address((ctypes.py_object * len(arguments))(*arguments)), len(arguments), form
             )
-        )
-        given = [(ctypes.py_object * len(arguments))(*arguments) for _, arguments in makers]
-        made = (_Output * len(makers))(
-            *(
-                _Output(id(maker), ctypes.addressof(words), len(arguments))
-                for (maker, arguments), words in zip(makers, given, strict=True)
-            )
-        )
+
+        taken = [_Input(id(dtype), len(shape), extents_of(shape)) for shape, dtype in inputs]
+        given = [made(output) for output in outputs]
         self._plan = _Plan(
             code,
             None,
-            len(inputs),
-            ctypes.addressof(taken),
-            len(makers),
-            ctypes.addressof(made),
+            len(taken),
+            held_address((_Input * len(taken))(*taken)),
+            len(given),
+            held_address((_Output * len(given))(*given)),
             single,
             threads or 0,
             ctypes.addressof(POOL),
             id(np.ndarray),
             id(NotImplemented),
+            finish,
         )
         self._address = ctypes.addressof(self._plan)
         # The function holds all that it reads: a call that runs outlives the executable that is dropped meanwhile.
-        held = (self._plan, self._contexts, shapes, taken, given, made, tuple(inputs), tuple(makers), keep_alive)
         self.call: Callable[..., Any] = functions.make(
-            ctypes.addressof(functions.method), (self._address, held, functions), None
+            ctypes.addressof(functions.method), (self._address, self._plan, held, functions), None
         )
 
     def take(self) -> Context | None:
@@ -189,8 +215,9 @@ class DirectCall:
 
 def direct_call(
     code: int,
-    inputs: Sequence[tuple[tuple[int, ...], np.dtype[Any]]],
-    makers: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]],
+    finish: int | None,
+    inputs: Sequence[tuple[tuple[int | str, ...], np.dtype[Any]]],
+    outputs: Sequence[Output | DynamicOutput],
     *,
     single: bool,
     threads: int | None,
@@ -198,9 +225,9 @@ def direct_call(
 ) -> DirectCall | None:
     """Returns the direct call of the program at `code`; None where this Python or numpy does not allow it.
 
-    `inputs` are shapes and dtypes; `makers` create an array for each output. The result is the `single` output's array, or
-    a tuple of all. The pool must be set to `threads`, if that is not None. `keep_alive` is memory that the program needs.
+    `finish` is the address of what frees results of open shape. The result is the `single` output's array, or a tuple of
+    all. The pool must be set to `threads`, if that is not None. `keep_alive` is memory that the program needs.
     """
     if _functions() is None:
         return None
-    return DirectCall(code, inputs, makers, single=single, threads=threads, keep_alive=keep_alive)
+    return DirectCall(code, finish, inputs, outputs, single=single, threads=threads, keep_alive=keep_alive)

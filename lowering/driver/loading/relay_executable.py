@@ -59,7 +59,8 @@ class RelayExecutable(Executable):
         self._result = program.result
         self._outputs = [output_of(tensor.shape, numpy_dtype(tensor.dtype)) for tensor in flatten_tree(program.result)]
         dynamic = any(isinstance(output, DynamicOutput) for output in self._outputs)
-        self._finish = CALL(code.address(FINISH)) if dynamic else None
+        finish = code.address(FINISH) if dynamic else None
+        self._finish = None if finish is None else CALL(finish)
         self._single = not isinstance(program.result, tuple)
         self._nested = isinstance(program.result, tuple) and any(isinstance(f, tuple) for f in program.result)
         self._inputs = [(param, tuple(param.shape), numpy_dtype(param.dtype)) for param in self.params]
@@ -74,9 +75,10 @@ class RelayExecutable(Executable):
             self._drop_constants(program.prepare_only)
         # Contexts that no call is using; list.pop and append are atomic, so that threads share it without a lock.
         self._idle: list[Context] = []
-        fixed = not (dynamic or any("?" in param.shape for param in self.params))
-        self._direct = self._make_direct() if fixed else None
-        self._direct_call: Callable[..., Any] = _declined if self._direct is None else self._direct.call
+        self._direct = self._make_direct(finish)
+        self._own_call: Callable[..., Any] = _declined if self._direct is None else self._direct.call
+        self._direct_call = self._own_call
+        """Tried first: that of this code, or of a variant's."""
         self.variants: Variants | None = None
         """The code for sizes of open dimensions that calls often have."""
 
@@ -102,11 +104,20 @@ class RelayExecutable(Executable):
             args = tuple(self._arguments.flat(args))
         try:
             result = self._direct_call(*args)
+            if result is NotImplemented and self.variants is not None:
+                result = self._sized_call(args, self.variants)
+            elif result is NotImplemented:
+                result = self._careful_call(args)
+        except OutOfMemoryError:
+            raise
         except MemoryError:
             raise self._no_memory() from None
-        if result is NotImplemented:
-            result = self._careful_call(args) if self.variants is None else self._sized_call(args, self.variants)
         return rebuild(self._result, list(result)) if self._nested else result
+
+    def specialize(self, variants: Variants) -> None:
+        """Lets calls count their sizes, and take the code for these when there is any."""
+        self.variants = variants
+        self._direct_call = _declined
 
     def _sized_call(self, args: Sequence[Any], variants: Variants) -> Any:
         """Calls the code for the sizes of the arguments, otherwise the open code."""
@@ -118,7 +129,9 @@ class RelayExecutable(Executable):
             result = self._direct_call(*args)
             return variant._careful_call(args) if result is NotImplemented else result
         start = perf_counter()
-        result = self._careful_call(args)
+        result = self._own_call(*args)
+        if result is NotImplemented:
+            result = self._careful_call(args)
         if sizes is not None:
             variants.met(sizes, perf_counter() - start)
         return result
@@ -157,9 +170,13 @@ class RelayExecutable(Executable):
         if status != 0:
             raise self._failure(status, context)
         if self._finish is not None:
-            outputs = [output.read(array) for output, array in zip(self._outputs, outputs, strict=True)]
-            self._finish(context.address)
-        self._give_context(context)
+            try:
+                outputs = [output.read(array) for output, array in zip(self._outputs, outputs, strict=True)]
+            finally:
+                self._finish(context.address)
+                self._give_context(context)
+        else:
+            self._give_context(context)
         return outputs[0] if self._single else tuple(outputs)
 
     def _take_context(self) -> Context:
@@ -169,15 +186,18 @@ class RelayExecutable(Executable):
             try:
                 context = self._idle.pop()
             except IndexError:
-                context = Context(self.arena_bytes, self._tables, len(self._inputs) + len(self._outputs))
+                descriptors = sum(1 + len(each.open) for each in self._descriptors if each is not None)
+                words = len(self._inputs) + len(self._outputs) + descriptors
+                context = Context(self.arena_bytes, self._tables, words)
         return context
 
-    def _make_direct(self) -> DirectCall | None:
-        """Returns the direct call of a program of known shapes, made at load time (10 ms, once a process)."""
+    def _make_direct(self, finish: int | None) -> DirectCall | None:
+        """Returns the direct call, made at load time (10 ms, once a process)."""
         return direct_call(
             self._code.address(ENTRY),
-            [(tuple(e for e in shape if isinstance(e, int)), dtype) for _, shape, dtype in self._inputs],
-            [output.maker() for output in self._outputs if isinstance(output, Output)],
+            finish,
+            [(shape, dtype) for _, shape, dtype in self._inputs],
+            self._outputs,
             single=self._single,
             threads=self._threads,
             keep_alive=(self._code, self._constants, self._constant_table, self._prepared),
@@ -208,9 +228,10 @@ class RelayExecutable(Executable):
         text = no_memory_for(self.name)
         found = next((message for message in self._messages.values() if message.endswith(text)), text)
         taken = sum(output.bytes for output in self._outputs if isinstance(output, Output))
+        results = "results" if self._finish is None else "results of known sizes"
         return OutOfMemoryError(
             diagnostic_of(found).with_note(
-                f"its results take {counted(taken, 'byte')}, its other tensors {counted(self.arena_bytes, 'byte')}"
+                f"its {results} take {counted(taken, 'byte')}, its other tensors {counted(self.arena_bytes, 'byte')}"
             )
         )
 

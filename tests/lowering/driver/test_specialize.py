@@ -236,3 +236,14 @@ def test_a_branch_that_the_sizes_do_not_fit(taken: bool) -> None:
     for program in (net, _compiled(BRANCHES, specialize=False), mirstack.compile(mirstack.parse(BRANCHES), "interp")):
         with pytest.raises(mirstack.MirError, match=r"elements|must be 1"):
             program(x, not taken)
+
+
+def test_calls_of_the_open_code_are_direct_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    net = _compiled("def @main(%x: Tensor[(?), float32]) { exp(%x) }")
+    monkeypatch.setattr(specialize, "WORTH_CALLS", 1000)
+    x = np.zeros(2, "float32")
+    for _ in range(3):
+        net(x)
+    monkeypatch.setattr(net, "_careful_call", lambda _: pytest.fail("not direct"))  # pyright: ignore[reportUnknownLambdaType]
+    assert np.array_equal(net(x), np.ones(2, "float32"))
+    assert _variants(net)._met[((2,),)][0] == 4

@@ -103,8 +103,8 @@ def compile(
     `None` or `"?"` leaves one open. With `specialize`, sizes of open dimensions that calls often have get code of their own, which a process
     beside compiles (docs/compile-time.md, "Open sizes"). `custom` are files of TE and TIR functions for an ONNX file's own operators, as
     `from_onnx` takes them. With `profile` the program records when its kernels run, for `Executable.profile` (docs/see-inside.md); sizes of
-    open dimensions then get no code of their own. With `debug_info` machine code carries the lines of the source, for debuggers. Raises MirError for a program that cannot be compiled, or
-    would not run here.
+    open dimensions then get no code of their own. With `debug_info` machine code carries the lines of the source, for debuggers.
+    Raises MirError for a program that cannot be compiled, or would not run here.
     """
     if target not in ("cpu", "interp"):
         raise ValueError(f"there is no target '{target}'; the targets are cpu and interp")

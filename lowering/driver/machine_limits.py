@@ -23,6 +23,8 @@ COPIED = 64 << 20
 """Bytes of a copy: more than caches hold."""
 _SECONDS = 0.2
 """How long each limit is tried for; the best counts, as other programs may run meanwhile."""
+TRIES = 8
+"""Tries at least: the system may keep this process waiting for longer than all of them take."""
 
 KIND = "limits"
 """The kind of such files in the cache."""
@@ -69,9 +71,9 @@ def _measured(threads: int) -> MachineLimits:
 
         def rate(amount: float, each: Callable[[int], object]) -> float:
             """Returns the best rate of all threads together, in 10⁹ a second; `amount` is that of one thread."""
-            best, begin = float("inf"), perf_counter()
-            while perf_counter() - begin < _SECONDS:
-                start = perf_counter()
+            best, begin, tries = float("inf"), perf_counter(), 0
+            while tries < TRIES or perf_counter() - begin < _SECONDS:
+                start, tries = perf_counter(), tries + 1
                 list(pool.map(each, range(threads)))
                 best = min(best, perf_counter() - start)
             return amount * threads / best / 1e9

@@ -37,6 +37,9 @@ def main() -> None:
             number = browser.evaluate("data.graphs[0].edges.findIndex((edge) => edge.reasons.length)")
             browser.click(f".grip[data-edge='{number}']")
             browser.picture(pictures / "mir-view-graph.png")
+            browser.click("[data-tab=memory]")
+            browser.click("#memory .box", 0)
+            browser.picture(pictures / "mir-view-memory.png")
         with Browser(folder / "dark", WIDTH, HEIGHT, dark=True) as browser:
             browser.open(folder / "matmul.html", "#steps/sch.reorder")
             browser.click(".source .row", 7)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import mirstack.editor.analysis as analysis_module
 import pytest
@@ -146,9 +147,9 @@ def test_only_what_changed_is_read_again(monkeypatch: pytest.MonkeyPatch) -> Non
     read: list[str] = []
     before = analysis_module.read_part
 
-    def counted(part: analysis_module.Part, directory: Path | None) -> None:
+    def counted(part: analysis_module.Part, directory: Path | None, *rest: Any) -> None:
         read.append(part.text.split("(")[0])
-        before(part, directory)
+        before(part, directory, *rest)
 
     monkeypatch.setattr(analysis_module, "read_part", counted)
     analyzer = Analyzer()

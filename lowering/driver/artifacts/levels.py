@@ -14,7 +14,7 @@ from ...options import Options, target_of
 from ..program import KernelProgram, Program, RelayProgram
 from ..source import ProgramSource
 from .kernel_library import as_level
-from .library_ir import LibraryLevel
+from .library_ir import LibraryLevel, for_processor
 from .package import Level
 from .prepack import prepacked, prepacked_by_text
 from .stripe_checksum import checksum_object
@@ -90,7 +90,7 @@ def _text_of(wanted: Wanted, options: Options) -> tuple[Program, str]:
     from ..compile import compiled_program
 
     _, cpu, features = target_of(options).resolved()
-    builder = TextBuilder(f'"target-cpu"="{cpu}" "target-features"="{features}"')
+    builder = TextBuilder(for_processor(named(options.cpu or "").arch, cpu, features))
     program, _, _ = compiled_program(wanted.taken(), wanted.entry, options, (), None, wanted.shapes, builder)
     return program, builder.text
 

@@ -167,8 +167,8 @@ class Library:
             parts.append(self._threads())
         if self.is_wasm:
             return [re.sub(r"^.*@pthread_mutex_.*$", "", part, flags=re.M) for part in parts]
-        cpu, features = least_cpu(self.levels[0].target.arch)
-        attributes = f'"target-cpu"="{cpu}" "target-features"="{features}"'
+        arch = self.levels[0].target.arch
+        attributes = for_processor(arch, *least_cpu(arch))
         least = re.compile(r'^(define (?!.*"target-cpu").*\)) ?([^(){]*)\{$', re.M)
         return [least.sub(rf"\1 {attributes} \2{{", part) for part in parts]
 
@@ -475,6 +475,15 @@ class Library:
 
 
 _GENERIC = "nounwind"
+
+
+def for_processor(arch: str, cpu: str, features: str) -> str:
+    """Returns LLVM's attributes of the functions of a library for a processor.
+
+    With them come the tables by which debuggers and profilers find who called a function. Those of Arm's 32 bits need a library.
+    """
+    tables = "" if arch in ("arm", "wasm32") else "uwtable "
+    return f'{tables}"target-cpu"="{cpu}" "target-features"="{features}"'
 
 
 class Writer:

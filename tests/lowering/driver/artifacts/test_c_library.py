@@ -166,6 +166,18 @@ def test_threads_call_at_once(tmp_path: Path):
         assert done.returncode == 0, done.stderr[-3000:]
 
 
+def test_debuggers_find_who_called_a_function(tmp_path: Path):
+    """Without tables they guess: valgrind then takes each call for one from another place, and minutes for seconds."""
+    mirstack.compile(mirstack.parse(NET)).export(tmp_path / "net.ll")
+    text = (tmp_path / "net.ll").read_text()
+    groups = dict(re.findall(r"^attributes (#\d+) = (.*)$", text, re.M))
+    defined = re.findall(r"^define .*$", text, re.M)
+    assert len(defined) > 5
+    for line in defined:
+        group = re.search(r"#\d+", line)
+        assert "uwtable" in line + (groups[group[0]] if group else ""), line
+
+
 PARALLEL = """
 def @main(%x: Tensor[(512, 512), float32], %w: Tensor[(512, 512), float32]) { nn.relu(nn.dense(%x, %w)) }
 """

@@ -7,19 +7,20 @@ from typing import cast
 
 from xdsl.ir import SSAValue
 
+from ...dialects.extents import MOST_EXTENT
 from ...support.text import counted
 from .graph_builder import GraphBuilder
 from .open_sizes import Extent, computed
 from .refusal import Refused
 
-FARTHEST = 2**31 - 1
-"""Bounds of slices beyond this are clamped to it: no dimension is larger."""
-
 
 def sliced(
     builder: GraphBuilder, x: SSAValue, axes: Sequence[int], begin: SSAValue, end: SSAValue, steps: SSAValue
 ) -> SSAValue:
-    """Slices axes of a tensor by numbers that may be computed."""
+    """Slices axes of a tensor by numbers that may be computed.
+
+    `begin`, `end` and `steps` are vectors of a number for each axis; no dimension is larger than `MOST_EXTENT`, to which they are clamped.
+    """
     known = [builder.elements(each) for each in (begin, end, steps)]
     starts, ends, strides = known
     if starts is None or ends is None or strides is None or not all(isinstance(step, int) for step in strides):
@@ -31,7 +32,9 @@ def _slice_at_run_time(
     builder: GraphBuilder, x: SSAValue, axes: Sequence[int], begin: SSAValue, end: SSAValue, steps: SSAValue
 ) -> SSAValue:
     bounds = [
-        builder.call("clip", builder.call("cast", each, dtype="int64"), a_min=-float(FARTHEST), a_max=float(FARTHEST))
+        builder.call(
+            "clip", builder.call("cast", each, dtype="int64"), a_min=-float(MOST_EXTENT), a_max=float(MOST_EXTENT)
+        )
         for each in (begin, end)
     ]
     result = builder.call("dyn.strided_slice", x, *bounds, builder.call("cast", steps, dtype="int64"), axes=list(axes))
@@ -48,6 +51,10 @@ def static_slice(
     steps: Sequence[int],
     bounds: tuple[SSAValue, SSAValue, SSAValue] | None = None,
 ) -> SSAValue:
+    """Slices axes of a tensor by numbers that are known, or are sizes; `bounds` are these as tensors.
+
+    Raises Refused for a step of 0, and where there are not as many numbers as axes.
+    """
     if not len(axes) == len(starts) == len(ends) == len(steps):
         numbers = [
             counted(len(each), noun)
@@ -60,7 +67,7 @@ def static_slice(
     # An end at the size of its axis, which is only known at run time, is any number beyond it.
     begins = [_bound(start) for start in starts]
     limits = [
-        FARTHEST if end == sizes[axis] and step > 0 else _bound(end)
+        MOST_EXTENT if end == sizes[axis] and step > 0 else _bound(end)
         for axis, end, step in zip(axes, ends, steps, strict=True)
     ]
     result = list(sizes)
@@ -87,4 +94,4 @@ def _slice_length(step: int) -> Callable[[int, int, int], int]:
 
 
 def _bound(bound: Extent) -> Extent:
-    return max(-FARTHEST, min(bound, FARTHEST)) if isinstance(bound, int) else bound
+    return max(-MOST_EXTENT, min(bound, MOST_EXTENT)) if isinstance(bound, int) else bound

@@ -8,6 +8,8 @@ from .cache.store import Buffer
 
 ALIGNMENT = 64
 """Bytes that the start of each part is a multiple of."""
+PAGE = 4096
+"""Bytes of a page of memory: what is mapped begins at one."""
 
 
 class Segments:

@@ -144,7 +144,7 @@ def test_kernels_are_counted_to_the_last() -> None:
 
 
 @pytest.mark.extra
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")
 @pytest.mark.parametrize("command", ["mir_run", "mir_build", "mir_quantize"])
 def test_a_terminal_shows_a_line_that_goes(command: str) -> None:
     library("rich", "progress")

@@ -8,10 +8,11 @@ from typing import cast
 
 from xdsl.ir import SSAValue
 
+from ....dialects.extents import MOST_EXTENT
 from ....support.text import counted
 from ...common.graph_builder import GraphBuilder
 from ...common.open_sizes import Extent, OpenSize, computed, product, total
-from ...common.slices import FARTHEST, sliced, static_slice
+from ...common.slices import sliced, static_slice
 from ..node import Node
 from ..registry import operator
 from ..values import Value
@@ -233,7 +234,7 @@ def slice_(node: Node) -> SSAValue:
     computed_axes = node.has(3) and builder.array(node[3]) is None
     if computed_axes or count is None:
         bounds = [
-            _of_every_axis(node, node.tensor(place), default) for place, default in ((1, 0), (2, FARTHEST), (4, 1))
+            _of_every_axis(node, node.tensor(place), default) for place, default in ((1, 0), (2, MOST_EXTENT), (4, 1))
         ]
         return sliced(node.builder, node[0], list(range(rank)), *bounds)
     starts, ends = (builder.reshape(node[place], [count]) for place in (1, 2))
@@ -425,7 +426,7 @@ def _cut(builder: GraphBuilder, x: SSAValue, pairs: Sequence[tuple[int, int]]) -
     if not axes:
         return x
     begin = [max(-pairs[axis][0], 0) for axis in axes]
-    end = [pairs[axis][1] if pairs[axis][1] < 0 else FARTHEST for axis in axes]
+    end = [pairs[axis][1] if pairs[axis][1] < 0 else MOST_EXTENT for axis in axes]
     return builder.call("strided_slice", x, begin=begin, end=end, strides=[1] * len(axes), axes=axes)
 
 

@@ -13,14 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ....dialects.array_box import numpy_dtype
+from ....dialects.extents import MOST_EXTENT
 from ....support.diagnostics import MirError
 from ...tir.signature import BufferParam, HandleParam, ScalarParam, Size
 from ..loading.kernel_executable import param_of
 from ..program import KernelProgram, RelayProgram, Tensor
 from .c_interface import C_TYPES, WORD, Field, Interface, Status, comment_name, identifier
 from .library_ir import Library, LibraryLevel, Writer, prefixed
-
-MOST_SIZE = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -165,7 +164,7 @@ class KernelLibrary(Library):
         sizes: list[str] = []
         for symbol in signature.symbols:
             size = scalars[symbol] if symbol in scalars else w.load("%inputs", next(opened).offset, "i64")
-            w.unless(w.value(f"icmp ugt i64 {size}, {MOST_SIZE}"), str(Status.SIZE.value))
+            w.unless(w.value(f"icmp ugt i64 {size}, {MOST_EXTENT}"), str(Status.SIZE.value))
             sizes.append(size)
         w.add("  %begun = call { i32, i32, ptr } @begin()", "  %ready = extractvalue { i32, i32, ptr } %begun, 0")
         w.add("  %unready = icmp ne i32 %ready, 0")
@@ -184,8 +183,3 @@ def _llvm_type(dtype: str) -> str:
     """Returns LLVM's type of a scalar parameter."""
     floats = {"float16": "half", "float32": "float", "float64": "double", "bfloat16": "i16", "bool": "i1"}
     return floats.get(dtype) or f"i{re.sub('[^0-9]', '', dtype)}"
-
-
-def kernel_library(library: Library, program: KernelProgram) -> KernelLibrary:
-    """Returns the library of a function, from one of a program."""
-    return KernelLibrary(**vars(library), program=program)

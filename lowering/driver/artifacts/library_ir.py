@@ -38,6 +38,7 @@ from ...relay.functions.calling_convention import (
 from ...relay.memory.alignment import ALIGNMENT, align
 from ...runtime import SPINS, runtime_ir
 from ..program import RelayProgram
+from ..segments import PAGE
 from .c_interface import Interface, Status
 from .narrow_words import pointer_bytes, with_narrow_words
 from .prepack import reachable_text
@@ -46,8 +47,6 @@ from .stripe_checksum import STRIPE, WORDS, checksum_ir, own_function, stripe_su
 
 METADATA = 1_000_000
 """Nodes of metadata of a program, fewer than these."""
-PAGE = 4096
-"""Bytes of a page: weights begin at one."""
 MADV_HUGEPAGE = 14
 """Linux' number of the advice to use large pages."""
 STACK = 512 << 10

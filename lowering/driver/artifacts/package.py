@@ -31,7 +31,7 @@ from ....support.diagnostics import Diagnostic, MirError
 from ....support.target import Target, missing_here
 from ....support.text import counted
 from ..program import DYNAMIC, KernelProgram, Program, RelayProgram, Tree, of_tree_json
-from ..segments import ALIGNMENT, Segments, segment_of
+from ..segments import ALIGNMENT, PAGE, Segments, segment_of
 from . import stripe_checksum
 
 if TYPE_CHECKING:
@@ -43,8 +43,6 @@ FORMAT = 2
 """The version of the format, and of how machine code is called: one that is newer than this is refused."""
 START = struct.Struct("<8sII32s")
 MOST_HEADER = 1 << 28
-PAGE = 4096
-"""Bytes that the start of the header's end and of the weights is a multiple of."""
 
 
 @dataclass(frozen=True)

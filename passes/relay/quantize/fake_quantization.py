@@ -99,7 +99,7 @@ def _same(site: IntegerSite) -> tuple[SSAValue, Affine]:
     """Moves or compares elements only: the integers go the same way."""
     scales = constant_of(site.type().scale)
     if site.op.OPERATOR.name == "image.resize2d" and site.op.attrs().method != "nearest_neighbor":
-        site.check_rounding(site.type(), "what lies between pixels")
+        site.check_rounding(site.type(), "what is between pixels")
     if (rank_of(site.type().scale) if scales is None else scales.size > 1) and site.op.OPERATOR.name not in KEEPS_AXES:
         raise NotQuantizable("scales of channels do not follow elements that are moved")
     return site.again(*site.args), site.type()

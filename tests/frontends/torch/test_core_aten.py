@@ -29,7 +29,7 @@ MISSING = {
 }
 """The operators that cannot be imported, and why."""
 COMPLEX = ("_fft_c2r.default", "_fft_r2c.default")
-"""Operators on complex tensors, which are no results of programs: tested in `test_complex_tensors.py`."""
+"""Operators on complex tensors, which are not results of programs: tested in `test_complex_tensors.py`."""
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTEGERS = ("int8", "uint8", "int16", "int32", "int64")

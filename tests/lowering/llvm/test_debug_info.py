@@ -84,7 +84,7 @@ def debugged(*command: str) -> str:
 
 
 @needs_gdb
-@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+@pytest.mark.skipif(shutil.which("cc") is None, reason="a C compiler is not installed")
 def test_gdb_breaks_at_a_line_of_a_library(net: Path) -> None:
     built("net.so", "-g")
     Path("main.c").write_text(C)

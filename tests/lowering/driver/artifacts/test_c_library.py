@@ -40,7 +40,7 @@ def compiler() -> list[str]:
         return COMPILERS[0]
     found = linker()
     if found is None or "ziglang" not in found:
-        pytest.skip("there is no C compiler")
+        pytest.skip("a C compiler is not installed")
     return found
 
 

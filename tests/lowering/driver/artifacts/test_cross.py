@@ -40,7 +40,7 @@ class System:
     """The integer that floats are converted to: QEMU before 8.0 ends on RISC-V's conversions of vectors to narrower ones."""
 
     def run(self, program: Path, options: tuple[str, ...] | None = None) -> str:
-        """Runs a program; skips the test where there is no emulator, or not the libraries that it is linked to."""
+        """Runs a program; skips the test where the emulator, or a library that it is linked to, is not installed."""
         emulator = shutil.which(self.emulator)
         if emulator is None:
             pytest.skip(f"{self.emulator} is not installed")

@@ -54,7 +54,7 @@ def run_c(folder: Path, library: str, body: str) -> list[str]:
     """Compiles a main function that includes the library's header, runs it, and returns the words that it prints."""
     compiler = next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
     if compiler is None:
-        pytest.skip("there is no C compiler")
+        pytest.skip("a C compiler is not installed")
     (folder / "main.c").write_text(f'#include <stdio.h>\n#include "{library}.h"\n{body}\n')
     flags: Sequence[str] = ("-Wall", "-Werror", "-O1", f"-Wl,-rpath,{folder}")
     files = [str(folder / name) for name in ("main.c", f"{library}.so")]

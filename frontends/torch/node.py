@@ -139,11 +139,9 @@ class FxNode:
         return sorted(each % max(rank, 1) for each in dims) if dims and rank else list(range(rank))
 
     def size_of(self, value: SSAValue, axis: int) -> Any:
-        """Returns a dimension: a number, or a tensor of rank 0 where it is open."""
+        """Returns a dimension, of a negative axis counted from the end: a number, or a tensor of rank 0 where it is open."""
         found = self.builder.extents(value)[axis]
-        if isinstance(found, int):
-            return found
-        return self.call("take", self.builder.shape_tensor(value), self.builder.constant(axis, "int64"), axis=0)
+        return found if isinstance(found, int) else self.builder.size(value, axis)
 
     def transposed(self, value: SSAValue, first: int, second: int) -> SSAValue:
         """Exchanges two axes."""

@@ -115,3 +115,13 @@ def test_queries_share_a_head_of_keys() -> None:
     q, k, v = (torch.randn(3, *shape[1:]) for shape in cases[0])
     found = mirstack.compile(mod, target="interp")(q.numpy(), k.numpy(), v.numpy())
     np.testing.assert_allclose(found, attention(q, k, v).numpy(), atol=1e-5)
+
+
+def test_queries_of_open_length_share_a_head_of_keys() -> None:
+    batch, length = torch.export.Dim("batch", min=2, max=9), torch.export.Dim("length", min=2, max=64)
+    heads = (4, 1, 1)
+    given = tuple(torch.randn(2, head, 12, 8) for head in heads)
+    mod = mirstack.from_torch(module_of(attention), given, dynamic_shapes=(({0: batch, 2: length},) * 3,))
+    q, k, v = (torch.randn(3, head, 7, 8) for head in heads)
+    found = mirstack.compile(mod, target="interp")(q.numpy(), k.numpy(), v.numpy())
+    np.testing.assert_allclose(found, attention(q, k, v).numpy(), atol=1e-5)

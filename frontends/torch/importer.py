@@ -350,8 +350,10 @@ class FxImporter:
         if schema is None:
             raise Refused("there is no such operator here")
         namespace, _, name = schema.name.partition("::")
+        if namespace not in ("aten", "prims"):
+            name = schema.name
         known = COMPLEX.is_converted(name) or name in BY_PARTS | BILINEAR if is_complex else TABLE.is_converted(name)
-        if namespace not in ("aten", "prims") or not known:
+        if not known:
             raise Refused(f"there is no such operator here{' for complex tensors' if is_complex else ''}")
         it = FxNode(self, node, name, schema.overload_name)
         given = self._bound(schema, node)

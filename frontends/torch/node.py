@@ -139,7 +139,10 @@ class FxNode:
         return sorted(each % max(rank, 1) for each in dims) if dims and rank else list(range(rank))
 
     def size_of(self, value: SSAValue, axis: int) -> Any:
-        """Returns a dimension, of a negative axis counted from the end: a number, or a tensor of rank 0 where it is open."""
+        """Returns a dimension: a number, or a tensor of rank 0 where it is open.
+
+        A negative axis is counted from the last.
+        """
         found = self.builder.extents(value)[axis]
         return found if isinstance(found, int) else self.builder.size(value, axis)
 

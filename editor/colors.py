@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from .analysis import Analysis, Place
 from .names import Kind, names_in, tokens_of
 
-KINDS = ("function", "parameter", "variable", "type", "method", "property", "keyword", "string", "number", "decorator")
+KINDS = (
+    "function",
+    "parameter",
+    "variable",
+    "type",
+    "method",
+    "property",
+    "keyword",
+    "string",
+    "number",
+    "decorator",
+    "comment",
+)
 """The kinds of tokens, by the protocol's names, in the order in which they are numbered."""
 MODIFIERS = ("declaration", "readonly")
+
+_COMMENT = re.compile(r"//[^\n]*|#(?!\[)[^\n]*|/\*")
+_BLOCK_MARK = re.compile(r"/\*|\*/")
 
 _OF_SYMBOLS: dict[Kind, str] = {
     "function": "function",
@@ -66,18 +83,48 @@ class Color:
 def colors(analysis: Analysis) -> list[Color]:
     """Returns the kinds of tokens, in the order of the text and without overlap."""
     found: dict[int, Color] = {}
-    for place in analysis.places:
+    end = 0
+    for place in sorted(analysis.places, key=lambda each: analysis.start(each.item)):
         base = analysis.start(place.item)
+        tokens = tokens_of(place.item)
+        for text, start in zip(tokens.texts, tokens.starts, strict=True):
+            # What is between tokens can be a comment; a token of a new line may begin before the comment at its end.
+            if text.strip():
+                found.update(_comments(analysis.text, end, base + start))
+                end = base + start + len(text)
         for color in _colors(place):
-            found.setdefault(
-                base + color.start, Color(base + color.start, base + color.end, color.kind, color.declares)
-            )
+            moved = replace(color, start=base + color.start, end=base + color.end)
+            found.setdefault(moved.start, moved)
+    found.update(_comments(analysis.text, end, len(analysis.text)))
     result: list[Color] = []
     for start in sorted(found):
-        color = found[start]
-        if "\n" not in analysis.text[start : color.end] and (not result or result[-1].end <= start):
-            result.append(color)
+        if not result or result[-1].end <= start:
+            result += _by_line(found[start], analysis.text)
     return result
+
+
+def _by_line(color: Color, text: str) -> Iterator[Color]:
+    """Splits a token at the ends of lines, since few editors take tokens of several lines."""
+    start = color.start
+    for line in text[start : color.end].split("\n"):
+        blanks = len(line) - len(line.lstrip())
+        if blanks < len(line):
+            yield replace(color, start=start + blanks, end=start + len(line))
+        start += len(line) + 1
+
+
+def _comments(text: str, start: int, end: int) -> Iterator[tuple[int, Color]]:
+    """Returns the comments of a part of a text that has no tokens, by where they begin."""
+    while match := _COMMENT.search(text, start, end):
+        start = match.end()
+        if match[0] == "/*":
+            # Block comments nest.
+            depth = 1
+            while depth:
+                mark = _BLOCK_MARK.search(text, start, end)
+                start = mark.end() if mark else end
+                depth = depth + (1 if mark[0] == "/*" else -1) if mark else 0
+        yield match.start(), Color(match.start(), start, "comment")
 
 
 def _colors(place: Place) -> list[Color]:

@@ -56,7 +56,9 @@ def test_folds() -> None:
 
 def test_colors() -> None:
     found = [(TEXT[color.start : color.end], color.kind, color.declares) for color in colors(Analyzer().analyse(TEXT))]
-    assert found[:6] == [
+    assert found[:8] == [
+        ("// one", "comment", False),
+        ("// two", "comment", False),
         ("def", "keyword", False),
         ("@f", "function", True),
         ("%x", "parameter", True),
@@ -76,6 +78,30 @@ def test_colors() -> None:
         ('"A"', "string", False),
     ]:
         assert expected in found, expected
+
+
+COMMENTED = '''\
+/* a /* b */
+   c */ def @f(%x: int32) { // d
+  /* e */ %x /* f */
+}
+# g
+@T.prim_func
+def g(A: T.Buffer((4,), "int32")):
+    """h
+    i"""  # j
+    for i in range(4):  # k // l
+        A[i // 2] = i // 3
+#[metadata]
+{"root": 1} // m'''
+
+
+def test_comments_have_a_color() -> None:
+    found = colors(Analyzer().analyse(COMMENTED))
+    comments = [COMMENTED[color.start : color.end] for color in found if color.kind == "comment"]
+    assert comments[:4] == ["/* a /* b */", "c */", "// d", "/* e */"]
+    assert comments[4:] == ["/* f */", "# g", "# j", "# k // l", "// m"]
+    assert [COMMENTED[color.start : color.end] for color in found if color.kind == "string"][-2:] == ['"""h', 'i"""']
 
 
 def test_colors_do_not_overlap() -> None:

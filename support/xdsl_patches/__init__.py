@@ -1,7 +1,7 @@
 """Patches xDSL's classes, here only: each patch with its reason, its gain, and versions of xDSL.
 
 `apply()` puts them in place; mir-opt, mir-run and the functions of the API call it, importing a dialect does not, so that a host such
-as stock `xdsl-opt` keeps xDSL as it is. Everything works without the patches, but slower. They are left off
+as stock `xdsl-opt` keeps xDSL as it is. Everything works without the patches, but slower, and ops are shown by their addresses. They are left off
 
 - where xDSL has another version than a patch was written for;
 - with `MIRSTACK_XDSL_PATCHES=0`; `MIRSTACK_XDSL_PATCHES=identity,direct` applies only those that are named;
@@ -34,7 +34,16 @@ class Patch:
     unless: Callable[[], str | None] = lambda: None
 
 
-PATCHES = ("lazy_methods", "op_formats", "identity", "direct", "isolation", "symbol_index", "verification")
+PATCHES = (
+    "lazy_methods",
+    "op_formats",
+    "identity",
+    "direct",
+    "isolation",
+    "symbol_index",
+    "verification",
+    "short_repr",
+)
 """The modules beside this one that hold a `PATCH`, in the order in which they are applied."""
 
 _applied: dict[str, bool] = {}

@@ -47,7 +47,8 @@ def prim_func() -> str:
     """Returns one prim_func of many loop nests."""
     nest = '    for i, j in T.grid(64, 100):\n        with T.block("B{0}"):\n            vi, vj = T.axis.remap("SS", [i, j])\n            B[vi, vj] = A[vi, vj] * T.float32({0})\n'
     shape = 'T.Buffer((64, 100), "float32")'
-    return f"@T.prim_func\ndef f(A: {shape}, B: {shape}):\n" + "".join(nest.format(n) for n in range(LINES // 4))
+    head = f"@T.prim_func\ndef f(A: {shape}, B: {shape}):\n    C = T.alloc_buffer((64, 100))\n"
+    return head + "".join(nest.format(n) for n in range(LINES // 4))
 
 
 class Server:
@@ -92,15 +93,15 @@ class Server:
         return (time.perf_counter() - start) * 1e3
 
 
-def measure(server: Server, name: str, text: str) -> None:
-    """Prints the times of one text: opened, changed in its middle, and asked about."""
+def measure(server: Server, name: str, text: str, line: int | None = None) -> None:
+    """Prints the times of one text: opened, changed in a line, its middle by default, and asked about."""
     uri = f"file:///nowhere/{name.replace(' ', '-')}.mir"
     document = {"uri": uri}
     opened = server.tell(
         "textDocument/didOpen", {"textDocument": {**document, "languageId": "mir", "version": 1, "text": text}}
     )
     lines = text.split("\n")
-    middle = len(lines) // 2
+    middle = len(lines) // 2 if line is None else line
     changes: list[float] = []
     for number in range(CHANGES):
         lines[middle] = lines[middle].rstrip() + " " * (number % 7 + 1)
@@ -132,6 +133,7 @@ def main() -> None:
     measure(server, "one function of Relay", relay_function())
     measure(server, "prim_funcs with schedules", scheduled_functions())
     measure(server, "one prim_func", prim_func())
+    measure(server, "the buffer of one prim_func", prim_func(), 2)
     server.ask("shutdown", {})
     server.send("exit", {})
     server.process.wait(60)

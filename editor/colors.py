@@ -89,17 +89,22 @@ def colors(analysis: Analysis) -> list[Color]:
         tokens = tokens_of(place.item)
         for text, start in zip(tokens.texts, tokens.starts, strict=True):
             # What is between tokens can be a comment; a token of a new line may begin before the comment at its end.
-            if text.strip():
-                found.update(_comments(analysis.text, end, base + start))
+            if text and not text.isspace():
+                if base + start - end > 1:
+                    found.update(_comments(analysis.text, end, base + start))
                 end = base + start + len(text)
         for color in _colors(place):
-            moved = replace(color, start=base + color.start, end=base + color.end)
-            found.setdefault(moved.start, moved)
+            start = base + color.start
+            found.setdefault(start, Color(start, base + color.end, color.kind, color.declares))
     found.update(_comments(analysis.text, end, len(analysis.text)))
     result: list[Color] = []
     for start in sorted(found):
+        color = found[start]
         if not result or result[-1].end <= start:
-            result += _by_line(found[start], analysis.text)
+            if "\n" in analysis.text[start : color.end]:
+                result += _by_line(color, analysis.text)
+            else:
+                result.append(color)
     return result
 
 

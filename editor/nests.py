@@ -2,11 +2,13 @@
 
 A function's statements are split at the lines that are indented as its body is. Where the text of two versions differs in loop nests
 alone, the function is read with blank lines in place of the nests that did not change, which nothing after them can name; then the ops of the new
-nests replace those of the old ones. Whatever else changes, the function is read as a whole.
+nests replace those of the old ones. Where definitions between the nests change, such as that of an allocated buffer, the nests that mention one of their names
+are read as well. Whatever else changes, the function is read as a whole.
 """
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +16,9 @@ from itertools import takewhile
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
+from xdsl.traits import Pure
 
+from ..dialects.tir.buffer import AllocBufferOp
 from ..dialects.tir.stmt import ForOp, PrimFuncOp
 from ..dialects.tir.verify import NestFacts
 from ..parser.items import Item
@@ -23,6 +27,8 @@ from ..support.walk import walk_ops
 
 _HEAD_END = re.compile(r":[ \t]*(?:#.*)?$")
 _FOR = re.compile(r"for\b.*:[ \t]*$")
+_DEFINITION = re.compile(r"(?!T\b)(\w+)[ \t]*(?:,[ \t]*\w+[ \t]*)*(?::[^=\n]*)?(?:=|$)", re.MULTILINE)
+_WORD = re.compile(r"\w+")
 _NEVER_SPLIT = re.compile(r'"""|\'\'\'|\\\n')
 
 
@@ -116,7 +122,26 @@ def change_of(before: Nests, text: str) -> Change | None:
     pairs = [(a.text, b.text) for a, b in zip(reversed(before.chunks[first:]), reversed(chunks[first:]), strict=False)]
     last = sum(1 for _ in takewhile(_are_equal, pairs))
     changed = [*before.chunks[first : len(before.chunks) - last], *chunks[first : len(chunks) - last]]
-    return Change(before, chunks, first, last) if changed and all(each.is_nest for each in changed) else None
+    names: set[str] = set()
+    for each in changed:
+        if not each.is_nest:
+            defined = _defined(each) if first else None
+            if defined is None:
+                return None
+            names |= defined
+    also: set[int] = set()
+    for number in [*range(first), *range(len(chunks) - last, len(chunks))] if names else ():
+        if not names.isdisjoint(_WORD.findall(chunks[number].text)):
+            if not chunks[number].is_nest:
+                return None
+            also.add(number)
+    return Change(before, chunks, first, last, frozenset(also)) if changed else None
+
+
+def _defined(chunk: Chunk) -> set[str] | None:
+    """Returns the names that a statement may define; None where it may mean something to all that follow."""
+    match = _DEFINITION.match(chunk.text.lstrip(" "))
+    return set(_WORD.findall(match[0])) if match and not keyword.iskeyword(match[1]) else None
 
 
 def _are_equal(pair: tuple[str, str]) -> bool:
@@ -133,6 +158,16 @@ class Change:
     """How many chunks at the begin are as before."""
     last: int
     """How many chunks at the end are."""
+    also: frozenset[int] = frozenset()
+    """Other nests of the new text that are read again, since they name what changed."""
+
+    def _replaced(self, number: int) -> bool:
+        """Returns whether a chunk of the new text has new ops."""
+        return self.first <= number < len(self.chunks) - self.last or number in self.also
+
+    def _old(self, number: int) -> int:
+        """Returns the number that an unchanged chunk had before."""
+        return number if number < self.first else number + len(self.before.chunks) - len(self.chunks)
 
     @property
     def reduced(self) -> str:
@@ -141,7 +176,8 @@ class Change:
         texts: list[str] = []
         for number, chunk in enumerate(self.chunks):
             # The statement after a change shows where an unfinished one ends; the function's last one may be read in another way than those before.
-            read = not chunk.is_nest or self.first <= number <= end or number == len(self.chunks) - 1
+            last = number in (end, len(self.chunks) - 1)
+            read = not chunk.is_nest or last or self._replaced(number)
             texts.append(chunk.text if read else "\n" * chunk.text.count("\n"))
         return "\n".join(texts)
 
@@ -159,42 +195,73 @@ class Change:
         kept = _seen_by_all(self.chunks, made, self.first, end)
         stood = _seen_by_all(before.chunks, before.ops, self.first, len(before.chunks) - self.last)
         pairs = _same_values(op.body.block, before.op.body.block, kept, stood)
-        new = made[self.first : end]
-        if pairs is None or not all(each and isinstance(each[-1], ForOp) for each in new):
+        new = {number: made[number] for number in range(len(self.chunks)) if self._replaced(number)}
+        gone = [before.ops[number] for number in range(self.first, len(before.chunks) - self.last)]
+        statements = [ops for number, ops in new.items() if not self.chunks[number].is_nest]
+        statements += [
+            before.ops[number]
+            for number in range(self.first, len(before.chunks) - self.last)
+            if not before.chunks[number].is_nest
+        ]
+        gone += [before.ops[self._old(number)] for number in self.also]
+        if pairs is None or not all(_only_defines(ops) for ops in statements):
             return None
-        if not _uses_only([each for ops_ in new for each in ops_], {value for value, _ in pairs}):
+        if not all(ops and isinstance(ops[-1], ForOp) for number, ops in new.items() if self.chunks[number].is_nest):
             return None
-        return self._put(op, new, pairs)
+        if not _uses_only([each for ops_ in new.values() for each in ops_], {value for value, _ in pairs}):
+            return None
+        erased = {each for ops in gone for op in ops for each in walk_ops(op)}
+        if any(use.operation not in erased for each in erased for result in each.results for use in result.uses):
+            return None
+        return self._put(op, new, gone, pairs)
 
-    def _put(self, op: PrimFuncOp, new: list[list[Operation]], pairs: list[tuple[SSAValue, SSAValue]]) -> Nests:
+    def _put(
+        self,
+        op: PrimFuncOp,
+        new: dict[int, list[Operation]],
+        gone: list[list[Operation]],
+        pairs: list[tuple[SSAValue, SSAValue]],
+    ) -> Nests:
         before = self.before
-        old_end = len(before.chunks) - self.last
         block = before.op.body.block
-        after = before.ops[old_end:]
-        following = next((ops[0] for ops in after if ops), None)
-        for each in reversed([each for ops in before.ops[self.first : old_end] for each in ops]):
+        old = [each for ops in gone for each in ops]
+        for each in old:
             before.facts.pop(each, None)
             each.detach()
-            each.erase()
-        moved = [each for ops in new for each in ops]
-        for each in moved:
-            each.detach()
+            # Statements may be used by nests that go as well.
+            each.drop_all_references()
+        for each in old:
+            each.erase(safe_erase=False, drop_references=False)
+        for ops in new.values():
+            for each in ops:
+                each.detach()
         # What is left of the function that was read for its nests uses nothing any more.
         op.drop_all_references()
         for value, own in pairs:
             value.replace_all_uses_with(own)
-        if following is None:
-            block.add_ops(moved)
-        else:
-            block.insert_ops_before(moved, following)
+        made = [new[k] if k in new else before.ops[self._old(k)] for k in range(len(self.chunks))]
+        following: Operation | None = None
+        for number in reversed(range(len(self.chunks))):
+            if number in new:
+                if following is None:
+                    block.add_ops(made[number])
+                else:
+                    block.insert_ops_before(made[number], following)
+            following = made[number][0] if made[number] else following
         if self.last and (lines := self.chunks[-self.last].line - before.chunks[-self.last].line):
-            below = [each for ops in after for each in ops]
-            _move(below, lines)
-            for each in below:
+            below = range(len(self.chunks) - self.last, len(self.chunks))
+            moved = [each for number in below if number not in new for each in made[number]]
+            _move(moved, lines)
+            for each in moved:
                 if (facts := before.facts.get(each)) is not None and (facts.diagnostics or facts.uncovered):
                     # Its messages have places.
                     del before.facts[each]
-        return Nests(before.op, self.chunks, [*before.ops[: self.first], *new, *after], before.facts)
+        return Nests(before.op, self.chunks, made, before.facts)
+
+
+def _only_defines(ops: Sequence[Operation]) -> bool:
+    """Returns whether the ops of a statement mean nothing to what does not use their results."""
+    return bool(ops) and all(isinstance(op, AllocBufferOp) or op.has_trait(Pure) for op in ops)
 
 
 def _seen_by_all(chunks: Sequence[Chunk], ops: Sequence[list[Operation]], first: int, end: int) -> list[Operation]:

@@ -80,7 +80,20 @@ def edited(text: str, draw: random.Random) -> str:
         lines.insert(
             line,
             draw.choice(
-                ["", "    # note", "    return", "    x = n + 1", "    with T.block('x'):", "        B[0, 0] = D[1]"]
+                [
+                    "",
+                    "    # note",
+                    "    return",
+                    "    x = n + 1",
+                    "    with T.block('x'):",
+                    "        B[0, 0] = D[1]",
+                    "    E = T.alloc_buffer((64, 100))",
+                    "    C = T.alloc_buffer((64, 101))",
+                    "    t = T.launch_thread('threadIdx.x', 64)",
+                    "    n: T.int32 = 3",
+                    "    B[0, 0] = A[0, 0]",
+                    "    E = T.al",
+                ]
             ),
         )
     else:
@@ -152,6 +165,25 @@ def test_only_the_changed_nest_is_read(read: list[str]) -> None:
     # Its own, the one after it, which shows where an unfinished one ends, and the function's last one.
     assert [each.count("T.grid") for each in read] == [3]
     assert printed(analysis) == printed(Analyzer().analyse(changed))
+
+
+def test_an_allocated_buffer_needs_only_the_nests_that_name_it(read: list[str]) -> None:
+    text = HEAD + "".join(NESTS[0].replace('"C"', f'"C{k}"') for k in range(20)) + NESTS[1]
+    analyzer = Analyzer()
+    analyzer.analyse(text)
+    for old, new, nests in [
+        ('    D = T.alloc_buffer((64,), "float32")\n', '    D = T.alloc_buffer((64,), "float32")\n    E = T.alloc_buffer((64,))\n', 2),
+        ('    E = T.alloc_buffer((64,))\n', '    E = T.alloc_buffer((65,))\n', 2),
+        ('    E = T.alloc_buffer((65,))\n', '', 2),
+        ('    D = T.alloc_buffer((64,), "float32")', '    D = T.alloc_buffer((65,), "float32")', 2),
+        ('    C = T.alloc_buffer((64, 100), "float32")', '    C = T.alloc_buffer((64, 101), "float32")', 21),
+    ]:  # fmt: skip
+        text = text.replace(old, new)
+        read.clear()
+        analysis = analyzer.analyse(text)
+        assert [each.count("T.grid") for each in read] == [nests]
+        assert described(analysis) == described(Analyzer().analyse(text))
+        assert ops_of(analysis) == ops_of(other := Analyzer().analyse(text)) and printed(analysis) == printed(other)
 
 
 def test_an_error_in_a_nest_leaves_the_others_as_they_were(read: list[str]) -> None:

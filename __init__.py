@@ -12,6 +12,7 @@ from importlib.machinery import ModuleSpec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .api import error as error
     from .api import ir as ir
     from .api import nd as nd
     from .api import onnx as onnx
@@ -19,17 +20,19 @@ if TYPE_CHECKING:
     from .api import rules as rules
     from .api import runtime as runtime
     from .api import script as script
+    from .api import target as target
     from .api import te as te
     from .api import tir as tir
     from .api import topi as topi
     from .api import transform as transform
     from .api.build import build
     from .api.compile import compile, load, parse, preload
+    from .api.device import cl, cpu, cuda, device, ext_dev, gpu, hexagon, metal, opencl, rocm, vpi, vulkan, webgpu
+    from .api.error import TVMError
     from .api.executable import Executable
     from .api.importers import from_jax, from_onnx, from_torch
     from .api.ir.module import IRModule
     from .api.lower import lower
-    from .api.nd import cpu
     from .api.quantize import quantize
     from .support.diagnostics import MirError
     from .support.stopwatch import timing
@@ -38,10 +41,19 @@ if TYPE_CHECKING:
 IMPORTED_AT = time.time_ns()
 
 # Modules of `api` that can also be imported as `mirstack.NAME`.
-_MODULES = ("ir", "nd", "onnx", "relay", "rules", "runtime", "script", "te", "tir", "topi", "transform")
+_MODULES = (
+    "error", "ir", "nd", "onnx", "relay", "rules", "runtime", "script", "target", "te", "tir", "topi", "transform",
+)  # fmt: skip
+
+# The devices that TVM knows; programs run on the first.
+_DEVICES = (
+    "cpu", "cl", "cuda", "device", "ext_dev", "gpu", "hexagon", "metal", "opencl", "rocm", "vpi", "vulkan", "webgpu",
+)  # fmt: skip
 
 # Those whose own import does not import xDSL: what they hold does, and patches it then.
-_LAZY = ("Executable", "compile", "ir", "load", "parse", "preload", "relay", "script", "timing", "tir")
+_LAZY = (
+    *_DEVICES, "Executable", "TVMError", "compile", "error", "ir", "load", "parse", "preload", "relay", "script", "target", "timing", "tir",
+)  # fmt: skip
 
 # Where each public name lives: "module" for a module itself, "module:name" for something in it.
 _PUBLIC = {
@@ -49,9 +61,10 @@ _PUBLIC = {
     "Executable": "api.executable:Executable",
     "IRModule": "api.ir.module:IRModule",
     "MirError": "support.diagnostics:MirError",
+    "TVMError": "api.error:TVMError",
     "build": "api.build:build",
     "compile": "api.compile:compile",
-    "cpu": "api.nd:cpu",
+    **{name: f"api.device:{name}" for name in _DEVICES},
     "from_onnx": "api.importers:from_onnx",
     "from_jax": "api.importers:from_jax",
     "from_torch": "api.importers:from_torch",
@@ -64,8 +77,9 @@ _PUBLIC = {
 }
 
 __all__ = [
-    "Executable", "IRModule", "MirError", "build", "compile", "cpu", "from_jax", "from_onnx", "from_torch", "ir", "load", "lower", "nd", "onnx", "parse", "preload",
-    "quantize", "relay", "rules", "runtime", "script", "te", "timing", "tir", "topi", "transform",
+    "Executable", "IRModule", "MirError", "TVMError", "build", "cl", "compile", "cpu", "cuda", "device", "error", "ext_dev", "from_jax", "from_onnx",
+    "from_torch", "gpu", "hexagon", "ir", "load", "lower", "metal", "nd", "onnx", "opencl", "parse", "preload", "quantize", "relay", "rocm", "rules",
+    "runtime", "script", "target", "te", "timing", "tir", "topi", "transform", "vpi", "vulkan", "webgpu",
 ]  # fmt: skip
 
 

@@ -5,7 +5,6 @@ A function of TIR or TE writes its outputs into arrays that the caller passes.
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -18,49 +17,11 @@ from ..lowering.driver.entry import functions_of
 from ..lowering.driver.loading.executable import Executable
 from ..support.diagnostics import Diagnostic, MirError
 from .compile import compile
+from .device import Device
 from .ir.module import IRModule
 from .ir.prim_func import PrimFunc
-from .nd import Device, NDArray
-
-_NATIVE = ("llvm", "cpu", "c")
-
-
-@dataclass(frozen=True)
-class Target:
-    """A target as TVM writes it: `llvm`, `llvm -mcpu=haswell`, `llvm -caches=32K,1M`.
-
-    `cpu` None is this processor. `caches` are the sizes of its data caches that schedules count on, by default the known ones.
-    """
-
-    kind: str = "llvm"
-    cpu: str | None = None
-    caches: str = ""
-
-    @staticmethod
-    def of(target: str | Target | None) -> Target:
-        """The target that a text names. Raises MirError for one that there is not."""
-        if isinstance(target, Target):
-            return target
-        if target is not None and not isinstance(target, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"a target is a text, such as 'llvm -mcpu=haswell', not {target!r}")
-        kind, *options = shlex.split(target or "llvm") or ["llvm"]
-        if kind not in _NATIVE and kind != "interp":
-            raise MirError(
-                Diagnostic(f"there is no target '{kind}'").with_note(
-                    "there are llvm (with -mcpu=NAME), and interp for the interpreters"
-                )
-            )
-        given: dict[str, str] = {}
-        for option in options:
-            name, _, value = option.partition("=")
-            if name not in ("-mcpu", "-caches"):
-                raise MirError(
-                    Diagnostic(f"the target '{kind}' has no option '{name}'").with_note(
-                        "it takes -mcpu=NAME, and -caches=32K,1M,16M"
-                    )
-                )
-            given[name] = value
-        return Target(kind, given.get("-mcpu"), given.get("-caches", ""))
+from .nd import NDArray
+from .target.target import Target, TargetLike, native_options
 
 
 class Module:
@@ -185,8 +146,8 @@ class BenchmarkResult:
 def build(
     inputs: IRModule | PrimFunc | Any,
     args: Sequence[Any] | str | Target | None = None,
-    target: str | Target | None = None,
-    target_host: str | Target | None = None,
+    target: TargetLike | None = None,
+    target_host: TargetLike | None = None,
     name: str = "default_function",
     *,
     threads: int | None = None,
@@ -197,13 +158,14 @@ def build(
     """Compiles every function of an IRModule, or a PrimFunc, or a TE schedule.
 
     A schedule needs its `args` (placeholders, scalars and outputs, in order); its function is called `name`. Of other inputs
-    `target` may be the second argument. `target_host` is ignored: the host is the target. `strict_math` is as for `compile`.
+    `target` may be the second argument; by default it is the current one (`with Target(…)`), otherwise this processor, and of its
+    options -mcpu, -num-cores and -caches count. `target_host` is ignored: the host is the target. `strict_math` is as for `compile`.
     `allow_extern` names C functions that the code may call besides C's mathematics (docs/security.md). Private functions can only
     be called by the others. Raises MirError for a module that cannot be compiled.
     """
     if isinstance(args, str | Target):
         target, args = args, None
-    chosen = Target.of(target)
+    chosen = native_options(target)
     if isinstance(inputs, PrimFunc):
         inputs = IRModule({inputs.name: inputs})
     elif not isinstance(inputs, IRModule):
@@ -214,9 +176,9 @@ def build(
         symbol: PackedFunc(
             compile(
                 inputs,
-                "interp" if chosen.kind == "interp" else "cpu",
+                chosen.target,
                 entry=symbol,
-                threads=threads,
+                threads=chosen.threads if threads is None else threads,
                 opt_level=opt_level,
                 cpu=chosen.cpu,
                 caches=chosen.caches,
@@ -233,4 +195,4 @@ def build(
     return Module(functions, "main" if "main" in functions else only)
 
 
-__all__ = ["BenchmarkResult", "Module", "PackedFunc", "Target", "build"]
+__all__ = ["BenchmarkResult", "Module", "PackedFunc", "build"]

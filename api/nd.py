@@ -1,32 +1,35 @@
-"""Arrays by TVM's names: `nd.array(…)` holds a numpy array, which compiled functions write in place."""
+"""Arrays by TVM's names: `nd.array(…)` holds a numpy array, which compiled functions write in place.
+
+The devices are those of `device`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray as NumpyArray
 
 from ..dialects.array import ArrayHolder, numpy_dtype
 from ..support.arguments import check_text, integer, items
-
-
-@dataclass(frozen=True)
-class Device:
-    """A device by TVM's name and number; the CPU is the only one."""
-
-    type: str = "cpu"
-    index: int = 0
-
-    def __repr__(self) -> str:
-        return f"{self.type}({self.index})"
-
-
-def cpu(dev_id: int = 0) -> Device:
-    """The CPU."""
-    return Device("cpu", dev_id)
+from .device import (
+    Device,
+    cl,
+    cpu,
+    cuda,
+    device,
+    ext_dev,
+    gpu,
+    hexagon,
+    metal,
+    opencl,
+    require_here,
+    rocm,
+    vpi,
+    vulkan,
+    webgpu,
+)
 
 
 def virtual_device(device: Device | str | Mapping[str, Any] | None) -> Mapping[str, Any] | None:
@@ -36,15 +39,8 @@ def virtual_device(device: Device | str | Mapping[str, Any] | None) -> Mapping[s
     """
     if device is None or isinstance(device, Mapping):
         return device
-    type, index = (device.type, device.index) if isinstance(device, Device) else (device, 0)
-    number = _DEVICE_TYPES.get(type)
-    if number is None:
-        raise ValueError(f"there is no device {type!r}; there are {', '.join(_DEVICE_TYPES)}")
-    return {"node": "VirtualDevice", "device_type": number, "virtual_device_id": index}
-
-
-_DEVICE_TYPES = {"cpu": 1, "llvm": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10, "ext_dev": 12}
-"""The numbers of devices in TVM's and DLPack's files; programs run on the CPU, whatever device they name."""
+    found = Device.of(device)
+    return {"node": "VirtualDevice", "device_type": found.device_type, "virtual_device_id": found.device_id}
 
 
 class NDArray(ArrayHolder):
@@ -89,9 +85,23 @@ class NDArray(ArrayHolder):
         self._array[...] = other
         return self
 
-    def copyto(self, target: NDArray | Device) -> NDArray:
+    def copyto(self, target: NDArray | Device, mem_scope: str | None = None) -> NDArray:
         """Copies the elements to another array, or to a new one."""
-        return array(self._array) if isinstance(target, Device) else target.copyfrom(self)
+        return array(self._array, target) if isinstance(target, Device) else target.copyfrom(self)
+
+    def same_as(self, other: object) -> bool:
+        """Returns whether the two are one object."""
+        return self is other
+
+    def to_dlpack(self) -> Any:
+        """Returns the memory as a capsule of DLPack, which another library takes over."""
+        return self._array.__dlpack__()
+
+    def __dlpack__(self, *, stream: Any = None) -> Any:
+        return self._array.__dlpack__(stream=stream)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
 
     def __getitem__(self, item: Any) -> Any:
         return self._array[item]
@@ -112,19 +122,23 @@ class NDArray(ArrayHolder):
         return f"NDArray({self._array!r})"
 
 
-def array(arr: object, device: Device | None = None) -> NDArray:
-    """Creates an array from a numpy array, a list or a number (rank 0).
+def array(arr: object, device: Device | None = None, mem_scope: str | None = None) -> NDArray:
+    """Creates an array from a numpy array, a list or a number (rank 0); `mem_scope` is ignored.
 
-    Raises TypeError for a value that holds no numbers.
+    Raises TypeError for a value that holds no numbers, ValueError for a device that is not there.
     """
+    require_here(device)
     return NDArray(np.asarray(as_numpy(arr), order="C"))
 
 
-def empty(shape: int | Sequence[int], dtype: str = "float32", device: Device | None = None) -> NDArray:
+def empty(
+    shape: int | Sequence[int], dtype: str = "float32", device: Device | None = None, mem_scope: str | None = None
+) -> NDArray:
     """Creates an array of zeros, to be written to.
 
     Raises TypeError and ValueError for a value that is not a shape, TypeError for a name that is not a dtype's.
     """
+    require_here(device)
     sizes = items(shape, "shape", "sizes") if isinstance(shape, Iterable) else [shape]
     dims = [integer(size, "a size of the shape", 0) for size in sizes]
     check_text(dtype, "dtype", "the name of a dtype, such as 'float32'")
@@ -135,6 +149,26 @@ def empty(shape: int | Sequence[int], dtype: str = "float32", device: Device | N
     return NDArray(np.zeros(dims, kind))
 
 
+def from_numpy(array: object) -> NDArray:
+    """Returns a numpy array as an NDArray of the same memory. Raises TypeError for another value."""
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"from_numpy takes a numpy array, not {type(array).__name__}; nd.array takes lists and numbers")
+    return NDArray(cast("NumpyArray[Any]", array))
+
+
+def from_dlpack(dltensor: object) -> NDArray:
+    """Returns another library's tensor as an NDArray of the same memory.
+
+    Raises TypeError for what has no DLPack, ValueError for memory of another device.
+    """
+    if not hasattr(dltensor, "__dlpack__"):
+        raise TypeError(f"from_dlpack takes a tensor with DLPack, not {type(dltensor).__name__}")
+    try:
+        return NDArray(np.from_dlpack(cast("Any", dltensor)))
+    except (BufferError, RuntimeError) as error:
+        raise ValueError(f"this {type(dltensor).__name__} cannot be read through DLPack: {error}") from None
+
+
 def as_numpy(value: object) -> NumpyArray[Any]:
     """The value as a numpy array that nobody else writes to. Raises TypeError for what holds no numbers."""
     result: NumpyArray[Any] = value.numpy() if isinstance(value, NDArray) else np.array(value)
@@ -143,3 +177,9 @@ def as_numpy(value: object) -> NumpyArray[Any]:
             raise TypeError(f"no dtype holds an integer of {value.bit_length()} bits: the largest has 64")
         raise TypeError(f"a tensor is of numbers, not of {value!r}")
     return result
+
+
+__all__ = [
+    "Device", "NDArray", "array", "as_numpy", "cl", "cpu", "cuda", "device", "empty", "ext_dev", "from_dlpack", "from_numpy", "gpu", "hexagon", "metal",
+    "opencl", "rocm", "virtual_device", "vpi", "vulkan", "webgpu",
+]  # fmt: skip

@@ -94,27 +94,45 @@ class Diagnostic:
         return Diagnostic(self.message, self.location, (*self.notes, note), self.severity)
 
 
-class MirError(DiagnosticException):
-    """An input that cannot be compiled. Carries every diagnostic that was found."""
+class MirError(DiagnosticException, RuntimeError):
+    """An input that cannot be compiled. Carries every diagnostic that was found.
+
+    A text is a diagnostic without a place.
+    """
 
     diagnostics: tuple[Diagnostic, ...]
 
-    def __init__(self, diagnostics: Iterable[Diagnostic] | Diagnostic):
+    def __init__(self, diagnostics: Iterable[Diagnostic] | Diagnostic | str = ()):
+        if isinstance(diagnostics, str):
+            diagnostics = Diagnostic(diagnostics)
         self.diagnostics = (diagnostics,) if isinstance(diagnostics, Diagnostic) else tuple(diagnostics)
         super().__init__(render_all(self.diagnostics, Sources.current()))
 
     def show_in(self, sources: Sources) -> None:
         """Adds the lines of these sources to the message, unless it was made with sources."""
-        if type(self) is MirError and not Sources.current().texts:
+        if type(self) in (MirError, MirTypeError, MirValueError) and not Sources.current().texts:
             self.args = (render_all(self.diagnostics, sources),)
+
+
+class MirTypeError(MirError, TypeError):
+    """A diagnostic of a value of another type than is wanted: Python's TypeError besides."""
+
+
+class MirValueError(MirError, ValueError):
+    """A diagnostic of a value that is not among those that can be used: Python's ValueError besides."""
 
 
 def error_at(where: Operation | SSAValue | LocationAttr | None, message: str, *notes: str) -> MirError:
     """Returns a `MirError` at an op, a value (its defining op) or a location, for the caller to raise."""
+    return MirError(diagnostic_at(where, message, *notes))
+
+
+def diagnostic_at(where: Operation | SSAValue | LocationAttr | None, message: str, *notes: str) -> Diagnostic:
+    """Returns a diagnostic with notes at an op, a value (its defining op) or a location."""
     diagnostic = Diagnostic(message, location_of(where))
     for note in notes:
         diagnostic = diagnostic.with_note(note)
-    return MirError(diagnostic)
+    return diagnostic
 
 
 def location_of(where: Operation | SSAValue | LocationAttr | None) -> LocationAttr:

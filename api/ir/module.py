@@ -13,7 +13,7 @@ from ...dialects.relay.text import is_known
 from ...dialects.tir.stmt import PrimFuncOp
 from ...support.arguments import check
 from ...support.deep_stack import in_deep_stack
-from ...support.diagnostics import Diagnostic, MirError
+from ...support.diagnostics import Diagnostic, MirValueError
 from ...support.edit import erase_op
 from ...support.garbage import no_collection
 from ...support.notebook import text_html
@@ -115,7 +115,7 @@ class IRModule:
             op = self._relay_ops().get(name)
             if op is None:
                 known = ", ".join(f"@{other}" for other in self._function_ops()) or "none"
-                raise MirError(Diagnostic(f"the module has no function @{name}; it has {known}"))
+                raise MirValueError(Diagnostic(f"the module has no function @{name}; it has {known}"))
             found = self._functions[name] = restore_function(op, self._symbols)
         return found
 
@@ -158,7 +158,7 @@ class IRModule:
     def add_type_def(self, data: adt.TypeData) -> None:
         """Declares a data type."""
         if data.header.name_hint in self._symbols.types:
-            raise MirError(Diagnostic(f"the module declares the type {data.header.name_hint} already"))
+            raise MirValueError(Diagnostic(f"the module declares the type {data.header.name_hint} already"))
         self._symbols.types[data.header.name_hint] = data
         first = self._op.body.block.first_op
         op = export_type(data)
@@ -197,7 +197,7 @@ class IRModule:
     def get_global_var(self, name: str) -> GlobalVar:
         """The variable of a function. Raises MirError where there is none of that name."""
         if name not in self._function_ops():
-            raise MirError(Diagnostic(f"the module has no function @{name}"))
+            raise MirValueError(Diagnostic(f"the module has no function @{name}"))
         variable = self._symbols.function(name)
         op = self._relay_ops().get(name)
         if op is not None and is_known(type := op.function_type()):
@@ -215,7 +215,7 @@ class IRModule:
         """A data type's name, then its constructors. Raises MirError where there is none."""
         data = self._symbols.types.get(name)
         if data is None:
-            raise MirError(Diagnostic(f"the module has no data type {name}"))
+            raise MirValueError(Diagnostic(f"the module has no data type {name}"))
         return (data.header, *data.constructors)
 
     def get_global_type_var(self, name: str) -> GlobalTypeVar:

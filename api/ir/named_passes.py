@@ -14,7 +14,7 @@ from xdsl.utils.hints import isa
 from ...passes.pass_info import camel_case, pass_info
 from ...passes.registry import PASSES, Entry
 from ...support.arguments import shown
-from ...support.diagnostics import Diagnostic, MirError
+from ...support.diagnostics import Diagnostic, MirValueError
 from ...support.text import did_you_mean
 from .layout_config import LayoutConfig
 from .transform import NamedPass, PassContext
@@ -37,7 +37,7 @@ def make_pass(name: str) -> NamedPass:
     """Returns a pass with default options by TVM's or `-p`'s name. Raises MirError if there is none."""
     found = pass_constructor(name) or pass_constructor(camel_case(name))
     if found is None:
-        raise MirError(Diagnostic(f"there is no pass '{name}'{did_you_mean(name, pass_names(), 0.6)}"))
+        raise MirValueError(Diagnostic(f"there is no pass '{name}'{did_you_mean(name, pass_names(), 0.6)}"))
     return found()
 
 
@@ -65,7 +65,7 @@ class ConfiguredPass(NamedPass):
         for name in changes:
             if name not in options:
                 hint = did_you_mean(name, options, 0.6)
-                raise MirError(Diagnostic(f"the pass {self.info.name} has no option '{name}'{hint}"))
+                raise MirValueError(Diagnostic(f"the pass {self.info.name} has no option '{name}'{hint}"))
         hints = get_type_hints(type(self.module_pass))
         for name, value in changes.items():
             _check_option(self.info.name, name, value, hints[name])
@@ -96,7 +96,7 @@ def _options(key: str) -> Callable[[PassContext], dict[str, Any]]:
         if value is None:
             return {}
         if not isinstance(value, Mapping):
-            raise MirError(Diagnostic(f"{key} holds options by name, as in {{'{key}': {{…}}}}, not {value!r}"))
+            raise MirValueError(Diagnostic(f"{key} holds options by name, as in {{'{key}': {{…}}}}, not {value!r}"))
         return {str(name): _as_option(option) for name, option in cast("Mapping[str, Any]", value).items()}
 
     return follow

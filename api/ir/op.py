@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import LocationAttr
 
 from ...dialects.relay.operator import Attrs, AttrValue, Operator, all_operators, get_operator
 from ...support.arguments import check
-from ...support.diagnostics import Diagnostic, MirError, error_at
+from ...support.diagnostics import Diagnostic, MirValueError, error_at
 from ...support.text import did_you_mean
 from .node import Node
 
@@ -38,7 +38,9 @@ class Op(Node):
             check(op_name, "op_name", "the name of an operator, such as 'nn.dense'", str)
             operator = get_operator(op_name)
             if operator is None and op_name != CALL_TIR:
-                raise MirError(Diagnostic(f"there is no operator '{op_name}'{did_you_mean(op_name, all_operators())}"))
+                raise MirValueError(
+                    Diagnostic(f"there is no operator '{op_name}'{did_you_mean(op_name, all_operators())}")
+                )
             found = _OPS[op_name] = Op(op_name, None if operator is None else OpEntry(operator))
         return found
 

@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import TypeAlias, cast
 
 from ...dialects.relay.operator import AttrValue
-from ...support.diagnostics import Diagnostic, MirError
+from ...support.diagnostics import Diagnostic, MirTypeError
 from ...support.source_text import text_bytes
 from ..nd import NDArray
 from ..relay import adt, expr, ty
@@ -211,7 +211,7 @@ class _Writer:
             case ty.GlobalTypeVar():
                 return ("global type", type.name_hint)
             case _:
-                raise MirError(Diagnostic(f"{type!r} is not a type"))
+                raise MirTypeError(Diagnostic(f"{type!r} is not a type"))
 
 
 FLOATS = 1e-9

@@ -21,7 +21,7 @@ from ...passes.registry import PASSES
 from ...passes.relay.functional.infer_type import ensure_types
 from ...support.arguments import check, integer, items
 from ...support.deep_stack import in_deep_stack
-from ...support.diagnostics import Diagnostic, MirError
+from ...support.diagnostics import Diagnostic, MirValueError
 from ...support.garbage import no_collection
 from ...support.text import did_you_mean
 from ...support.trace import listening, to_stderr
@@ -87,7 +87,7 @@ class PassContext:
                 check(value, key, "True or False", int)
             if key not in CONFIG:
                 hint = did_you_mean(key, CONFIG, 0.6)
-                raise MirError(Diagnostic(f"a pass context has no setting '{key}'{hint}"))
+                raise MirValueError(Diagnostic(f"a pass context has no setting '{key}'{hint}"))
         self._traced = _topics("mirstack.trace", self.config.get("mirstack.trace", ()), _registered())
         self._explained = _topics("mirstack.explain", self.config.get("mirstack.explain", ()), EXPLAINED)
         self._tokens: list[Token[PassContext | None]] = []
@@ -184,7 +184,7 @@ def _topics(setting: str, names: Iterable[str], known: Sequence[str]) -> list[st
         if name not in by_name:
             hint = did_you_mean(name, by_name, 0.6)
             message = f"{setting}: there is no pass '{name}' to tell something{hint}"
-            raise MirError(Diagnostic(message).with_note(f"it names some of {', '.join(map(camel_case, known))}"))
+            raise MirValueError(Diagnostic(message).with_note(f"it names some of {', '.join(map(camel_case, known))}"))
     return [by_name[name] for name in given]
 
 

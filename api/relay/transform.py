@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from ...dialects.relay.operator import get_operator
 from ...passes.pass_info import PassInfo
-from ...support.diagnostics import Diagnostic, MirError
+from ...support.diagnostics import Diagnostic, MirError, MirValueError
 from ..ir.layout_config import LayoutConfig
 from ..ir.module import IRModule
 from ..ir.named_passes import PassConstructor, make_pass, pass_constructor, pass_names
@@ -142,7 +142,7 @@ def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> Pass:
     name = _LEGALIZATIONS.get(legalize_map_attr_name)
     if name is None:
         message = f"no operator has rules under the name '{legalize_map_attr_name}'"
-        raise MirError(Diagnostic(message).with_note(f"there are rules under {', '.join(_LEGALIZATIONS)}"))
+        raise MirValueError(Diagnostic(message).with_note(f"there are rules under {', '.join(_LEGALIZATIONS)}"))
     return make_pass(name)
 
 
@@ -175,7 +175,9 @@ def gradient(expr: Function | GlobalVar, mod: IRModule | None = None, mode: str 
         MirError: for an operator without a gradient, and for control flow that depends on the contents of tensors.
     """
     if mode not in ("first_order", "higher_order"):
-        raise MirError(Diagnostic(f"gradient has no mode '{mode}'").with_note('it is "first_order" or "higher_order"'))
+        raise MirValueError(
+            Diagnostic(f"gradient has no mode '{mode}'").with_note('it is "first_order" or "higher_order"')
+        )
     if mode == "first_order" and mod is not None:
         note = "FirstOrderGradient() is the pass on modules"
         raise MirError(Diagnostic("gradient in mode first_order takes no module").with_note(note))
@@ -310,7 +312,7 @@ def recast(
     """
     for name in ops:
         if get_operator(name) is None:
-            raise MirError(Diagnostic(f"recast: there is no operator '{name}'"))
+            raise MirValueError(Diagnostic(f"recast: there is no operator '{name}'"))
     if isinstance(expr, IRModule):
         typed = make_pass("InferType")(expr)
         result = IRModule.of_op(typed.copy_op())

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute
 from ...dialects.relay import types as dialect
 from ...dialects.relay.text import type_text
 from ...dialects.tir.types import dtype_to_type, type_to_dtype
-from ...support.diagnostics import Diagnostic, MirError
+from ...support.diagnostics import Diagnostic, MirTypeError, MirValueError
 from ...support.source_text import characters
 from ..ir.node import Node
 
@@ -187,7 +187,7 @@ def checked_shape(shape: object, function: str) -> tuple[Dim, ...]:
     """Returns `shape` as dimensions; `function` names it in errors. Raises MirError if it is not a shape."""
     if isinstance(shape, str) or not isinstance(shape, Iterable):
         message = f"{function}: shape is a tuple of dimensions, not {shape!r}"
-        raise MirError(Diagnostic(message).with_note("write shape=(2, 3), and shape=() for a scalar"))
+        raise MirTypeError(Diagnostic(message).with_note("write shape=(2, 3), and shape=() for a scalar"))
     given = list(shape)
     return tuple(_dim(dim, f"{function}: shape[{index}]") for index, dim in enumerate(given))
 
@@ -197,13 +197,15 @@ def _dim(dim: object, place: str) -> Dim:
         return dim
     value = getattr(dim, "value", dim)  # an IntImm holds its number
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise MirError(Diagnostic(f"{place} is {dim!r}: a dimension is an integer or relay.Any()"))
+        raise MirTypeError(Diagnostic(f"{place} is {dim!r}: a dimension is an integer or relay.Any()"))
     number = cast("int", value).__index__()
     if number < 0:
         message = f"{place} is {number}: a dimension is not negative"
-        raise MirError(Diagnostic(message).with_note("relay.Any() is one that is known only when the program runs"))
+        raise MirValueError(
+            Diagnostic(message).with_note("relay.Any() is one that is known only when the program runs")
+        )
     if number >= dialect.MAX_DIMENSION:
-        raise MirError(Diagnostic(f"{place} is {number}: the dimension is too large"))
+        raise MirValueError(Diagnostic(f"{place} is {number}: the dimension is too large"))
     return number
 
 
@@ -230,7 +232,7 @@ def to_attribute(type: Type | None, names: dict[TypeVar, str] | None = None) -> 
         case RefType():
             return dialect.RefType(to_attribute(type.value, names))
         case _:
-            raise MirError(Diagnostic(f"a type is wanted, not {type!r}"))
+            raise MirTypeError(Diagnostic(f"a type is wanted, not {type!r}"))
 
 
 def from_attribute(attribute: Attribute, variables: dict[str, TypeVar] | None = None) -> Type:

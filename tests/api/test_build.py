@@ -5,8 +5,8 @@ from __future__ import annotations
 import mirstack
 import numpy as np
 import pytest
-from mirstack.api.build import Target
 from mirstack.api.script import from_source
+from mirstack.api.target import Target
 from mirstack.support.diagnostics import MirError
 
 TEXT = """
@@ -47,15 +47,24 @@ def test_nothing_to_build() -> None:
         mirstack.build(mirstack.IRModule())
 
 
-def test_targets() -> None:
-    assert Target.of("llvm -mcpu=haswell") == Target("llvm", "haswell")
-    assert Target.of("llvm -caches=16K,64K") == Target("llvm", None, "16K,64K")
+def test_targets_that_code_is_made_for() -> None:
+    module = from_source(TEXT)
     with pytest.raises(MirError, match="'much' does not say how large caches are"):
-        mirstack.build(from_source(TEXT), target="llvm -caches=much")
-    with pytest.raises(MirError, match="there is no target 'cuda'\nnote: there are llvm"):
-        mirstack.build(from_source(TEXT), target="cuda")
-    with pytest.raises(MirError, match="the target 'llvm' has no option '-libs'\nnote: it takes -mcpu=NAME"):
-        Target.of("llvm -libs=x")
+        mirstack.build(module, target="llvm -caches=much")
+    with pytest.raises(
+        ValueError, match="there is no code for the target 'cuda'\nnote: programs are compiled for llvm"
+    ):
+        mirstack.build(module, target="cuda")
+    with pytest.raises(
+        ValueError, match="'-mtriple=riscv64-linux-gnu' is another machine, whose code does not run here"
+    ):
+        mirstack.build(module, target="llvm -mtriple=riscv64-linux-gnu")
+    a, b = mirstack.nd.array(np.arange(4, dtype="float32")), mirstack.nd.empty((4,))
+    for target in (Target("llvm -mcpu=haswell -num-cores=1 -caches=16K,64K"), {"kind": "c"}, "cpu"):
+        mirstack.build(module, target=target)["add_one"](a, b)
+        assert b.numpy().tolist() == [1, 2, 3, 4]
+    with Target("interp"):
+        assert "Interpreted" in type(mirstack.build(module)["double"].executable).__name__
 
 
 def test_time_evaluator() -> None:

@@ -57,7 +57,7 @@ def _programs() -> dict[str, Any]:
         "NDArray(array([1, 2]": nd.array(np.array([1, 2], "int32")),
         "cpu(0)": mirstack.cpu(),
         "BenchmarkResult(": built.time_evaluator("main", number=1)(np.ones((2, 3), "float32")),
-        "Target(": importlib.import_module("mirstack.api.build").Target.of("llvm"),
+        "llvm -keys=cpu": mirstack.target.Target("llvm"),
     }
 
 

@@ -86,7 +86,7 @@ def hardtanh(node: FxNode, x: SSAValue, low: Any, high: Any) -> SSAValue:
 
 
 @operator("atan2")
-def atan2(node: FxNode, y: Any, x: Any, *_: Any) -> SSAValue:
+def atan2(node: FxNode, y: Any, x: Any, _out: Any = None) -> SSAValue:
     """Returns the angle of points."""
     dtype = node.dtype()
     return angle(node.builder, node.tensor(y, dtype), node.tensor(x, dtype))

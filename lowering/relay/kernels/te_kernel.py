@@ -116,6 +116,21 @@ def te_results(function: relay.FuncOp | relay.FnOp, inputs: Sequence[Tensor]) ->
     return _Kernel(function, given=inputs).results
 
 
+def _before_products(ops: Sequence[Operation]) -> list[OperatorOp]:
+    """Returns the operators that depend on no product or convolution, where there is one.
+
+    multiply(nn.dense(%x, %w), exp(%s))      →      exp
+
+    Schedules compute what follows a product within the product's loops, before which all else that it reads must be computed.
+    """
+    after: set[Operation] = set()
+    for op in ops:
+        is_product = isinstance(op, OperatorOp) and op.OPERATOR.pattern == OpPattern.OUT_ELEMWISE_FUSABLE
+        if is_product or any(operand.owner in after for operand in op.operands):
+            after.add(op)
+    return [op for op in ops if isinstance(op, OperatorOp) and op not in after] if after else []
+
+
 @dataclass(frozen=True)
 class _Large:
     """That a kernel's operator has a compute for large sizes: for `least` or more of the size `symbol`."""
@@ -166,6 +181,12 @@ class _Kernel:
         for op in function.body.block.ops:
             with te.location_scope(op.location):
                 self._visit(op)
+        self.before_products = [
+            tensor
+            for op in _before_products(list(function.body.block.ops))
+            for tensor in self.values[op.result]
+            if not isinstance(tensor, Number)
+        ]
 
     @property
     def params(self) -> list[Tensor]:
@@ -174,7 +195,8 @@ class _Kernel:
 
     def function(self, name: str) -> te_ops.FuncOp:
         """Returns the TE function, with the relations of its sizes as an attribute."""
-        function = te.func(name, self.params)
+        first = [*self.inputs, *self.before_products] if self.before_products else []
+        function = te.func(name, self.params, definitions=[tensor.op for tensor in first])
         large = self.large if self.use_large else None
         known = self.sizes.known([] if large is None else [("within", te.const(large.least), large.size)])
         if known.data:

@@ -41,12 +41,10 @@ def _combine(
     """Subtracts the terms of the zero points (of the data, of the weight) from a product of `count` terms."""
     data, weight = zero_points
     known = _is_zero_point(data) and _is_zero_point(weight)
-    if known and is_scalar(data, 0) and is_scalar(weight, 0):
-        return product
+    if is_scalar(weight, 0):
+        return product if is_scalar(data, 0) else make.call("subtract", product, of_weight())
     if known and is_scalar(data, 0):
         return make.call("subtract", product, of_data())
-    if known and is_scalar(weight, 0):
-        return make.call("subtract", product, of_weight())
     both = (scalar_of(data) or 0) * (scalar_of(weight) or 0) * count
     if known:
         constant = make.constant(both, "int32")
@@ -98,8 +96,9 @@ class Sides:
         if not unsigned or not isinstance(sides.weight.owner, ConstantOp):
             return sides
         types = (dtype_of(sides.data), dtype_of(sides.weight))
-        known = _is_zero_point(sides.data_zero) and _is_zero_point(sides.weight_zero)
-        if not known or not all(name in ("int8", "uint8") for name in types):
+        if rank_of(sides.data_zero) != 0 or not _is_zero_point(sides.weight_zero):
+            return sides
+        if not all(name in ("int8", "uint8") for name in types):
             return sides
         if types[0] == "int8":
             sides = replace(sides, data=_moved(make, sides.data, 128), data_zero=_shifted(make, sides.data_zero, 128))
@@ -127,7 +126,11 @@ def _moved(make: Emitter, x: SSAValue, by: int) -> SSAValue:
 
 
 def _shifted(make: Emitter, zero_point: SSAValue, by: int) -> SSAValue:
-    return make.constant(int(scalar_of(zero_point) or 0) + by, "int32")
+    """Returns a zero point and a number: where data is quantized by its own range, the sum is computed."""
+    known = scalar_of(zero_point)
+    if known is None:
+        return make.call("add", zero_point, make.constant(by, "int32"))
+    return make.constant(int(known) + by, "int32")
 
 
 def lower_dense(op: OperatorOp, make: Emitter, unsigned: bool = False) -> SSAValue | None:

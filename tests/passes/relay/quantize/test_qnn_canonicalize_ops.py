@@ -10,13 +10,16 @@ import pytest
 from mirstack.dialects.array import ArrayValueAttr
 from mirstack.dialects.relay.interpreter import flatten, interpret
 from mirstack.dialects.relay.ir import ConstantOp, FuncOp
-from mirstack.dialects.relay.operator import all_operators
+from mirstack.dialects.relay.operator import all_operators, is_operator
 from mirstack.dialects.tir.types import type_to_dtype
 from mirstack.parser import parse_mir, print_mir
+from mirstack.passes.relay.algebra.fold_constant import FoldConstant
+from mirstack.passes.relay.quantize.affine_types import dtype_of
 from mirstack.passes.relay.quantize.qnn_canonicalize_ops import LOWERINGS, RULES, QnnCanonicalizeOps
 from mirstack.passes.relay.quantize.qnn_legalize import QnnLegalize
 from mirstack.passes.rules import shipped_rules
 from mirstack.support.verify import find_errors
+from mirstack.support.walk import walk_ops
 from xdsl.context import Context
 from xdsl.dialects.builtin import TensorType
 from xdsl.passes import ModulePass
@@ -145,6 +148,24 @@ def test_the_same_integers(expression: str) -> None:
     for old, new in zip(outputs(text), outputs(done), strict=True):
         assert old.dtype == new.dtype
         np.testing.assert_array_equal(new, old, err_msg=done)
+
+
+@pytest.mark.parametrize(("data", "zero"), [("uint8", "%zero"), ("int8", "%zero"), ("int8", "3")])
+def test_bytes_as_dot_products_take_them(data: str, zero: str) -> None:
+    """Unsigned data by signed weights, where the zero point of the data is computed, too."""
+    weight = 'cast(reshape(arange(0f, 20f, 1f), newshape=[5, 4]), dtype="uint8")'
+    named = f", {zero}: int32" if zero.startswith("%") else ""
+    text = f"def @main(%x: Tensor[(2, 4), {data}]{named}) {{ qnn.dense(%x, {weight}, {zero}, 128, 1f, 1f, units=5) }}"
+    module = parse_mir(text)
+    FoldConstant().apply(Context(), module)
+    folded = print_mir(module)
+    QnnCanonicalizeOps(unsigned=True).apply(Context(), module)
+    done = print_mir(module)
+    (product,) = (op for op in walk_ops(module) if is_operator(op, "nn.dense"))
+    assert [dtype_of(each) for each in product.operands] == ["uint8", "int8"]
+    # The weight's zero point is 0 after the shift, so that no sums of the data are needed.
+    assert done.count("sum(") == 1
+    np.testing.assert_array_equal(outputs(done)[0], outputs(folded)[0])
 
 
 @pytest.mark.parametrize(

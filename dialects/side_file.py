@@ -1,7 +1,7 @@
 """Reads arrays from a file next to the `.mir`: `.npz` (numpy), `.safetensors` or `.onnx`.
 
-Each array is read into memory of its own: later changes of the file do not change it. An array that is still held is read
-only once. Offsets, sizes and the size of unpacked data are checked against the file and the machine's memory before memory
+Each array is read into memory of its own: later changes of the file do not change it. Several threads may read arrays. An array that is
+still held is read only once. Offsets, sizes and the size of unpacked data are checked against the file and the machine's memory before memory
 is allocated; nothing is ever unpickled.
 """
 
@@ -14,7 +14,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 from weakref import WeakValueDictionary
 
 from ..support.file_identity import identity
@@ -47,11 +47,16 @@ _DEFLATE = 1032
 """How many times as long as compressed data what it comes to is at most (zlib's documentation, "Maximum compression")."""
 
 
-class _Stream(Protocol):
+class _Source(Protocol):
+    """What bytes are read from."""
+
+    def readinto(self, buffer: memoryview, /) -> int | None: ...
+
+
+class _Stream(_Source, Protocol):
     """A stream of bytes."""
 
     def read(self, size: int, /) -> bytes: ...
-    def readinto(self, buffer: memoryview, /) -> int | None: ...
 
 
 class SideFile:
@@ -187,8 +192,7 @@ class SideFile:
         if not 0 <= begin <= end <= self._length - self._data_start or prod(shape) * dtype.itemsize != end - begin:
             raise ValueError(f"an array of shape {tuple(shape)} and {dtype} does not fit into its bytes")
         try:
-            self._file.seek(self._data_start + begin)
-            return _filled(self._file, dtype, shape)
+            return _filled(_Place(self._file, self._data_start + begin), dtype, shape)
         except OSError as error:
             raise ValueError(f"its bytes cannot be read: {error.strerror}") from None
 
@@ -208,8 +212,7 @@ class SideFile:
     def _weight(self, weight: Weight) -> NDArray[np.generic]:
         dtype = numpy_dtype(weight.dtype)
         if weight.location is None:
-            self._file.seek(weight.start)
-            return _filled(self._file, dtype, weight.shape)
+            return _filled(_Place(self._file, weight.start), dtype, weight.shape)
         path = beside(self._folder, weight.location)
         try:
             with open(path, "rb") as file:
@@ -284,7 +287,7 @@ def _check_size(shape: tuple[int, ...], dtype: np.dtype[Any], room: int, kinds: 
 
 
 def _filled(
-    stream: _Stream, dtype: np.dtype[Any], shape: Sequence[int], start: bytes = b"", *, fortran: bool = False
+    stream: _Source, dtype: np.dtype[Any], shape: Sequence[int], start: bytes = b"", *, fortran: bool = False
 ) -> NDArray[np.generic]:
     """An array in memory of its own, whose bytes begin with `start` and go on in the stream."""
     import numpy as np
@@ -307,6 +310,19 @@ def _filled(
     # Several may hold it.
     array.flags.writeable = False
     return array
+
+
+class _Place:
+    """The bytes of a file from a place on: threads read one file at several places, so that it has no position of their own."""
+
+    def __init__(self, file: BinaryIO, start: int):
+        self._file, self._at = file, start
+
+    def readinto(self, buffer: memoryview, /) -> int:
+        """Reads bytes into a buffer; returns their number, 0 at the end of the file."""
+        got = os.preadv(self._file.fileno(), [buffer], self._at)
+        self._at += got
+        return got
 
 
 def _memory() -> int:

@@ -48,7 +48,7 @@ _DEFLATE = 1032
 
 
 class _Source(Protocol):
-    """What bytes are read from."""
+    """Reads bytes into a buffer."""
 
     def readinto(self, buffer: memoryview, /) -> int | None: ...
 
@@ -313,7 +313,7 @@ def _filled(
 
 
 class _Place:
-    """The bytes of a file from a place on: threads read one file at several places, so that it has no position of their own."""
+    """Reads a file from a place on, without the position that all who hold the file share."""
 
     def __init__(self, file: BinaryIO, start: int):
         self._file, self._at = file, start

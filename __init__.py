@@ -12,6 +12,7 @@ from importlib.machinery import ModuleSpec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .api import contrib as contrib
     from .api import error as error
     from .api import ir as ir
     from .api import nd as nd
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from .api.ir.module import IRModule
     from .api.lower import lower
     from .api.quantize import quantize
+    from .api.runtime.container import convert
     from .support.diagnostics import MirError
     from .support.stopwatch import timing
 
@@ -42,7 +44,7 @@ IMPORTED_AT = time.time_ns()
 
 # Modules of `api` that can also be imported as `mirstack.NAME`.
 _MODULES = (
-    "error", "ir", "nd", "onnx", "relay", "rules", "runtime", "script", "target", "te", "tir", "topi", "transform",
+    "contrib", "error", "ir", "nd", "onnx", "relay", "rules", "runtime", "script", "target", "te", "tir", "topi", "transform",
 )  # fmt: skip
 
 # The devices that TVM knows; programs run on the first.
@@ -52,7 +54,7 @@ _DEVICES = (
 
 # Those whose own import does not import xDSL: what they hold does, and patches it then.
 _LAZY = (
-    *_DEVICES, "Executable", "TVMError", "compile", "error", "ir", "load", "parse", "preload", "relay", "script", "target", "timing", "tir",
+    *_DEVICES, "Executable", "TVMError", "compile", "contrib", "error", "ir", "load", "parse", "preload", "relay", "script", "target", "timing", "tir",
 )  # fmt: skip
 
 # Where each public name lives: "module" for a module itself, "module:name" for something in it.
@@ -69,6 +71,7 @@ _PUBLIC = {
     "from_jax": "api.importers:from_jax",
     "from_torch": "api.importers:from_torch",
     "load": "api.compile:load",
+    "convert": "api.runtime.container:convert",
     "lower": "api.lower:lower",
     "parse": "api.compile:parse",
     "preload": "api.compile:preload",
@@ -77,7 +80,7 @@ _PUBLIC = {
 }
 
 __all__ = [
-    "Executable", "IRModule", "MirError", "TVMError", "build", "cl", "compile", "cpu", "cuda", "device", "error", "ext_dev", "from_jax", "from_onnx",
+    "Executable", "IRModule", "MirError", "TVMError", "build", "cl", "compile", "contrib", "convert", "cpu", "cuda", "device", "error", "ext_dev", "from_jax", "from_onnx",
     "from_torch", "gpu", "hexagon", "ir", "load", "lower", "metal", "nd", "onnx", "opencl", "parse", "preload", "quantize", "relay", "rocm", "rules",
     "runtime", "script", "target", "te", "timing", "tir", "topi", "transform", "vpi", "vulkan", "webgpu",
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from typing import Any, cast
 from ..dialects.array import storage_of
 from ..lowering.driver.entry import functions_of
 from ..lowering.driver.loading.executable import Executable
+from ..support.arguments import integer
 from ..support.diagnostics import Diagnostic, MirError
 from .compile import compile
 from .device import Device
@@ -73,24 +74,7 @@ class Module:
 
         `number` grows until the calls take `min_repeat_ms`.
         """
-        function = self[func_name]
-
-        def evaluate(*args: Any) -> BenchmarkResult:
-            function(*args)
-            results: list[float] = []
-            calls = number
-            while len(results) < repeat:
-                start = time.perf_counter()
-                for _ in range(calls):
-                    function(*args)
-                taken = time.perf_counter() - start
-                if taken * 1e3 < min_repeat_ms:
-                    calls *= 2
-                    continue
-                results.append(taken / calls)
-            return BenchmarkResult(results)
-
-        return evaluate
+        return evaluator(self[func_name], number, repeat, min_repeat_ms)
 
 
 class PackedFunc:
@@ -116,6 +100,30 @@ def _as_arrays(result: Any) -> Any:
     return tuple(map(_as_arrays, cast("tuple[Any, ...]", result))) if isinstance(result, tuple) else NDArray(result)
 
 
+def evaluator(
+    function: Callable[..., object], number: int = 10, repeat: int = 1, min_repeat_ms: int = 0
+) -> Callable[..., BenchmarkResult]:
+    """Returns a function that times another: see `Module.time_evaluator`."""
+    number, repeat = integer(number, "number", 1), integer(repeat, "repeat", 1)
+
+    def evaluate(*args: Any) -> BenchmarkResult:
+        function(*args)
+        results: list[float] = []
+        calls = number
+        while len(results) < repeat:
+            start = time.perf_counter()
+            for _ in range(calls):
+                function(*args)
+            taken = time.perf_counter() - start
+            if taken * 1e3 < min_repeat_ms:
+                calls *= 2
+                continue
+            results.append(taken / calls)
+        return BenchmarkResult(results)
+
+    return evaluate
+
+
 @dataclass(frozen=True)
 class BenchmarkResult:
     """Seconds per call, one for each repetition."""
@@ -131,6 +139,11 @@ class BenchmarkResult:
     def median(self) -> float:
         """The middle one, of two the upper."""
         return sorted(self.results)[len(self.results) // 2]
+
+    @property
+    def std(self) -> float:
+        """The standard deviation."""
+        return (sum((each - self.mean) ** 2 for each in self.results) / len(self.results)) ** 0.5
 
     @property
     def min(self) -> float:
@@ -195,4 +208,4 @@ def build(
     return Module(functions, "main" if "main" in functions else only)
 
 
-__all__ = ["BenchmarkResult", "Module", "PackedFunc", "build"]
+__all__ = ["BenchmarkResult", "Module", "PackedFunc", "build", "evaluator"]

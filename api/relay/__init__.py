@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING
 from typing import Any as AnyValue  # `Any` is the dimension of that name here.
 
 if TYPE_CHECKING:
+    from . import backend as backend
+    from . import build_module as build_module
+    from . import vm as vm
+
     # isort: off
     # fmt: off
     from .adt import Clause as Clause, Constructor as Constructor, Match as Match, Pattern as Pattern
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
     from .expr import If as If, Let as Let, RefCreate as RefCreate, RefRead as RefRead, RefWrite as RefWrite
     from .expr import RelayExpr as RelayExpr, Tuple as Tuple, TupleGetItem as TupleGetItem
     from .expr import TupleWrapper as TupleWrapper, Var as Var, bind as bind, const as const, var as var
+    from .build_module import build as build, build_config as build_config, create_executor as create_executor
+    from .build_module import optimize as optimize
     from .expr_functor import ExprFunctor as ExprFunctor, ExprMutator as ExprMutator, ExprVisitor as ExprVisitor
     from .text import astext as astext, fromtext as fromtext, parse as parse, parse_expr as parse_expr
     from .ty import Any as Any, FuncType as FuncType, GlobalTypeVar as GlobalTypeVar, TensorType as TensorType
@@ -28,7 +34,9 @@ if TYPE_CHECKING:
     # fmt: on
     # isort: on
 
-_MODULES = ("adt", "analysis", "dataflow_pattern", "expr", "expr_functor", "op", "transform", "ty")
+_MODULES = (
+    "adt", "analysis", "backend", "build_module", "dataflow_pattern", "expr", "expr_functor", "op", "transform", "ty", "vm",
+)  # fmt: skip
 
 _PUBLIC: dict[str, str] = {
     **dict.fromkeys(
@@ -53,6 +61,8 @@ _PUBLIC: dict[str, str] = {
         "adt",
     ),
     **dict.fromkeys(("BlockBuilder", "call_tir"), "block_builder"),
+    **dict.fromkeys(("build", "build_config", "create_executor", "optimize"), "build_module"),
+    **dict.fromkeys(("load_param_dict", "save_param_dict"), "..runtime.params"),
     **dict.fromkeys(("ExprFunctor", "ExprMutator", "ExprVisitor"), "expr_functor"),
     **dict.fromkeys(("astext", "fromtext", "parse", "parse_expr"), "text"),
 }  # fmt: skip
@@ -67,7 +77,8 @@ def __getattr__(name: str) -> AnyValue:
         return Span
     module = _PUBLIC.get(name)
     if module is not None:
-        found: AnyValue = getattr(import_module(f"{__name__}.{module}"), name)
+        place = module if module.startswith("..") else f".{module}"
+        found: AnyValue = getattr(import_module(place, __name__), name)
     else:
         from .op import find
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from zlib import crc32
 
 from ...support.deep_stack import in_deep_stack
 from ...support.source_text import characters
@@ -14,13 +15,17 @@ from .ty import GlobalTypeVar, Type, TypeVar
 class Constructor(RelayExpr):
     """A constructor of a data type: called, it makes a value of it."""
 
-    __slots__ = ("belong_to", "inputs", "name_hint")
+    __slots__ = ("belong_to", "inputs", "name_hint", "tag")
+
+    tag: int
+    """The number among all constructors, which the data type assigns; -1 before."""
 
     def __init__(self, name_hint: str, inputs: Sequence[Type], belong_to: GlobalTypeVar):
         self._place(None)
         self.name_hint = characters(name_hint)
         self.inputs = tuple(inputs)
         self.belong_to = belong_to
+        self.tag = -1
 
     def __call__(self, *args: RelayExpr) -> Call:
         return Call(self, args)
@@ -39,6 +44,10 @@ class TypeData(Node):
         self.header = header
         self.type_vars = tuple(type_vars)
         self.constructors = tuple(constructors)
+        # A hash that is the same in every process, so that tags of several types differ; never 0, which is that of tuples.
+        first = (crc32(header.name_hint.encode()) % 127 + 1) << 24
+        for index, constructor in enumerate(self.constructors):
+            constructor.tag = first | index
 
     def __repr__(self) -> str:
         variables = f"[{_listed(self.type_vars)}]" if self.type_vars else ""

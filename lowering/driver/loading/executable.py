@@ -68,6 +68,8 @@ class Executable(ABC):
     """The dtypes of the scalars that an entry other than Relay's returns."""
     result_names: tuple[str, ...] = ()
     """The names of a Relay entry's results, tuples flattened depth first, where the entry names them."""
+    num_results: int = 0
+    """The number of tensors that a Relay entry returns, tuples flattened."""
     _arguments: Arguments | None = None
     """How tensors make up the arguments of a call, where some are tuples."""
     _threads: int | None = None

@@ -16,7 +16,8 @@ from ....support.diagnostics import error_at
 from ....support.walk import all_ops
 from ...tir.signature import BufferParam, KernelSignature, ScalarParam
 from ..entry import entry_kind, find_entry, name_of, places_of, relay_params, result_names
-from .arguments import Arguments
+from ..program import tree_of
+from .arguments import Arguments, flatten_tree
 from .executable import Array, Executable, Param, as_array, as_scalar, check_array, wrong_count
 from .kernel_executable import C_TYPES, bind_sizes, check_overlap, param_of, unpassed_scalar
 
@@ -43,6 +44,11 @@ class InterpretedExecutable(Executable):
         self._module, self._entry = module, entry
         self.result_names = result_names(entry)
         self._arguments = Arguments(self.name, relay_params(entry)) if self.kind == "relay" else None
+        if self.kind == "relay":
+            from ....dialects.relay.ir import FuncOp
+
+            if isinstance(entry, FuncOp) and (tree := tree_of(entry.ret_type)) is not None:
+                self.num_results = len(flatten_tree(tree))
         self._signature = kernel_signature(entry) if self._arguments is None else None
         if isinstance(entry, tir.PrimFuncOp):
             _refuse_early_returns(entry)

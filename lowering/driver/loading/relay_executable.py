@@ -58,6 +58,7 @@ class RelayExecutable(Executable):
         self._messages = program.messages
         self._result = program.result
         self._outputs = [output_of(tensor.shape, numpy_dtype(tensor.dtype)) for tensor in flatten_tree(program.result)]
+        self.num_results = len(self._outputs)
         dynamic = any(isinstance(output, DynamicOutput) for output in self._outputs)
         finish = code.address(FINISH) if dynamic else None
         self._finish = None if finish is None else CALL(finish)

@@ -1,0 +1,61 @@
+"""`mirstack.runtime`: compiled modules from files, values, devices, by the names of `tvm.runtime`."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from os import PathLike
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from ...lowering.driver.loading.executable import Executable
+from ..build import Module, PackedFunc
+from ..device import Device, cpu, cuda, device, gpu
+from ..nd import NDArray, array, empty
+from ..target.target import native_options
+from .container import ADT, String, convert, tuple_object
+from .loaded_module import LoadedModule
+
+if TYPE_CHECKING:
+    from .. import nd as ndarray
+    from ..ir.node import Node as Object
+    from . import container as container
+    from . import vm as vm
+    from .params import load_param_dict, save_param_dict
+
+_MODULES = {"container": ".container", "ndarray": "..nd", "vm": ".vm"}
+_LAZY = {"Object": "..ir.node:Node", "load_param_dict": ".params:load_param_dict", "save_param_dict": ".params:save_param_dict"}  # fmt: skip
+
+__all__ = [
+    "ADT", "Device", "Module", "NDArray", "Object", "PackedFunc", "String", "array", "container", "convert", "cpu", "cuda", "device", "empty", "enabled", "gpu",
+    "load_module", "load_param_dict", "ndarray", "save_param_dict", "tuple_object", "vm",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        module: ModuleType = import_module(_MODULES[name], __package__)
+        return module
+    if name not in _LAZY:
+        raise AttributeError(f"module 'mirstack.runtime' has no attribute '{name}'")
+    place, _, attribute = _LAZY[name].partition(":")
+    found: object = getattr(import_module(place, __package__), attribute)
+    globals()[name] = found
+    return found
+
+
+def load_module(path: str | PathLike[str], *, threads: int | None = None) -> Module:
+    """Returns the module in a package that `Module.export_library` or `mir-build` wrote.
+
+    Raises MirError for a file that is not a whole package, and where none of its code runs on this machine.
+    """
+    executable = Executable.load(path, threads=threads)
+    return LoadedModule(executable)
+
+
+def enabled(target: str) -> bool:
+    """Returns whether programs can be compiled for a target and run here."""
+    try:
+        native_options(target)
+    except (ValueError, TypeError):
+        return False
+    return True

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .api import script as script
     from .api import target as target
     from .api import te as te
+    from .api import testing as testing
     from .api import tir as tir
     from .api import topi as topi
     from .api import transform as transform
@@ -44,7 +45,7 @@ IMPORTED_AT = time.time_ns()
 
 # Modules of `api` that can also be imported as `mirstack.NAME`.
 _MODULES = (
-    "contrib", "error", "ir", "nd", "onnx", "relay", "rules", "runtime", "script", "target", "te", "tir", "topi", "transform",
+    "contrib", "error", "ir", "nd", "onnx", "relay", "rules", "runtime", "script", "target", "te", "testing", "tir", "topi", "transform",
 )  # fmt: skip
 
 # The devices that TVM knows; programs run on the first.
@@ -82,7 +83,7 @@ _PUBLIC = {
 __all__ = [
     "Executable", "IRModule", "MirError", "TVMError", "build", "cl", "compile", "contrib", "convert", "cpu", "cuda", "device", "error", "ext_dev", "from_jax", "from_onnx",
     "from_torch", "gpu", "hexagon", "ir", "load", "lower", "metal", "nd", "onnx", "opencl", "parse", "preload", "quantize", "relay", "rocm", "rules",
-    "runtime", "script", "target", "te", "timing", "tir", "topi", "transform", "vpi", "vulkan", "webgpu",
+    "runtime", "script", "target", "te", "testing", "timing", "tir", "topi", "transform", "vpi", "vulkan", "webgpu",
 ]  # fmt: skip
 
 

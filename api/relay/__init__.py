@@ -13,6 +13,7 @@ from typing import Any as AnyValue  # `Any` is the dimension of that name here.
 if TYPE_CHECKING:
     from . import backend as backend
     from . import build_module as build_module
+    from . import testing as testing
     from . import vm as vm
 
     # isort: off
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     # isort: on
 
 _MODULES = (
-    "adt", "analysis", "backend", "build_module", "dataflow_pattern", "expr", "expr_functor", "op", "transform", "ty", "vm",
+    "adt", "analysis", "backend", "build_module", "dataflow_pattern", "expr", "expr_functor", "op", "testing", "transform", "ty", "vm",
 )  # fmt: skip
 
 _PUBLIC: dict[str, str] = {

@@ -25,7 +25,7 @@ from ..compile import compile
 from ..ir.module import IRModule
 from ..ir.transform import PassContext
 from ..nd import NDArray, array
-from ..target.target import Target, TargetLike, native_options
+from ..target.target import Target, TargetLike, chosen_target, native_options
 from . import backend
 from .executor import create_executor
 from .expr import Function
@@ -126,7 +126,7 @@ class GraphExecutorFactoryModule:
 
 def build(
     ir_mod: IRModule | Function,
-    target: TargetLike | None = None,
+    target: TargetLike | Sequence[TargetLike] | None = None,
     target_host: TargetLike | None = None,
     executor: backend.Executor | None = None,
     runtime: backend.Runtime | None = None,
@@ -163,15 +163,16 @@ def build(
             texts.append(graph_json(optimize(module, target)[0].op, mod_name))
         return texts[0]
 
-    chosen = Target.target_or_current(target) if target is not None or Target.current() is not None else Target("llvm")
     library = GraphLibrary(executable, constants, graph)
     return GraphExecutorFactoryModule(
-        module, chosen, executor or backend.Executor("graph"), library, mod_name, constants
+        module, chosen_target(target), executor or backend.Executor("graph"), library, mod_name, constants
     )
 
 
 def optimize(
-    ir_mod: IRModule | Function, target: TargetLike | None = None, params: Mapping[str, Any] | None = None
+    ir_mod: IRModule | Function,
+    target: TargetLike | Sequence[TargetLike] | None = None,
+    params: Mapping[str, Any] | None = None,
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """Returns the module after the passes on graphs, and the parameters that are left: none.
 

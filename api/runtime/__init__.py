@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from os import PathLike
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...lowering.driver.loading.executable import Executable
 from ..build import Module, PackedFunc
@@ -13,11 +14,11 @@ from ..device import Device, cpu, cuda, device, gpu
 from ..nd import NDArray, array, empty
 from ..target.target import native_options
 from .container import ADT, String, convert, tuple_object
-from .loaded_module import LoadedModule
 
 if TYPE_CHECKING:
     from .. import nd as ndarray
     from ..ir.node import Node as Object
+    from ..relay.graph_runtime import GraphRuntime
     from . import container as container
     from . import vm as vm
     from .params import load_param_dict, save_param_dict
@@ -41,6 +42,28 @@ def __getattr__(name: str) -> object:
     found: object = getattr(import_module(place, __package__), attribute)
     globals()[name] = found
     return found
+
+
+class LoadedModule(Module):
+    """The function of a package; `module["default"](device)` makes the runtime of a graph of it."""
+
+    def __init__(self, executable: Executable):
+        super().__init__({executable.name: PackedFunc(executable)}, executable.name)
+
+    def __getitem__(self, name: str) -> Any:
+        """The function of that name, or for "default" the maker of runtimes.
+
+        Raises MirError where there is none.
+        """
+        return self._default if name == "default" and name not in self else super().__getitem__(name)
+
+    get_function = __getitem__
+
+    @property
+    def _default(self) -> Callable[..., GraphRuntime]:
+        from ..relay.graph_runtime import factory_of
+
+        return factory_of(self.entry_func.executable)
 
 
 def load_module(path: str | PathLike[str], *, threads: int | None = None) -> Module:

@@ -279,9 +279,11 @@ class Target:
 
     @staticmethod
     def canon_multi_target(multi_targets: TargetLike | Sequence[TargetLike] | None) -> list[Target]:
-        """Returns the targets of one or several."""
+        """Returns the targets of one, of several, or of a dictionary by devices."""
         if multi_targets is None:
             return []
+        if isinstance(multi_targets, Mapping) and "kind" not in multi_targets:
+            return [Target(each) for each in multi_targets.values()]
         if isinstance(multi_targets, str | Mapping | Target):
             return [Target(multi_targets)]
         return [Target(each) for each in multi_targets]
@@ -458,16 +460,24 @@ class NativeOptions:
     threads: int | None
 
 
-def native_options(target: TargetLike | None) -> NativeOptions:
+def chosen_target(target: TargetLike | Sequence[TargetLike] | None) -> Target:
+    """Returns the target to compile for: for None the current one, otherwise this processor.
+
+    Raises MirValueError for several different ones.
+    """
+    given = Target.canon_multi_target(target)
+    if len(set(given)) > 1:
+        shown = " and ".join(str(each) for each in given)
+        raise MirValueError(Diagnostic(f"a program is compiled for one target, not for {shown}"))
+    return given[0] if given else Target.current() or Target("llvm")
+
+
+def native_options(target: TargetLike | Sequence[TargetLike] | None) -> NativeOptions:
     """Returns how code for a target is compiled. None is the current target, otherwise this processor.
 
     Raises MirValueError for a target that this project has no code for.
     """
-    if target is None:
-        found = Target.current()
-        found = Target("llvm") if found is None else found
-    else:
-        found = Target(target)
+    found = chosen_target(target)
     kind = found.kind.name
     if kind not in ("llvm", "c", "interp"):
         raise MirValueError(
@@ -502,4 +512,4 @@ def _check_triple(triple: str) -> None:
         )
 
 
-__all__ = ["NativeOptions", "Target", "TargetFeatures", "TargetKind", "TargetLike", "native_options"]
+__all__ = ["NativeOptions", "Target", "TargetFeatures", "TargetKind", "TargetLike", "chosen_target", "native_options"]

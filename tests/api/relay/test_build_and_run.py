@@ -111,8 +111,14 @@ def test_functions_and_targets() -> None:
     graph = graph_executor.GraphModule(lib["default"](mirstack.cpu()))
     graph.run(x=[1, 2])
     assert graph.get_output(0).numpy().tolist() == [2, 4] and graph.get_num_outputs() == 1
+    for target in (["llvm"], {"cpu": "llvm -num-cores=1"}):
+        graph = graph_executor.GraphModule(relay.build(relay.Function([x], x + x), target)["default"](mirstack.cpu()))
+        graph.run(x=[1, 2])
+        assert graph.get_output(0).numpy().tolist() == [2, 4]
     with pytest.raises(ValueError, match="there is no code for the target 'cuda'"):
         relay.build(relay.Function([x], x + x), "cuda")
+    with pytest.raises(ValueError, match="a program is compiled for one target, not for llvm -keys=cpu and cuda"):
+        relay.build(relay.Function([x], x + x), ["llvm", "cuda"])
 
 
 def test_open_shapes() -> None:

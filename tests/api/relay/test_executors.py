@@ -8,8 +8,8 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack import relay
+from mirstack.api.relay.backend.interpreter import ConstructorValue, RefValue
 from mirstack.api.relay.executor import GraphExecutor, Interpreter, VMExecutor
-from mirstack.api.relay.interpreter import ConstructorValue, RefValue
 from mirstack.api.runtime import ADT
 
 KINDS = ("debug", "interpreter", "graph", "vm", "aot")

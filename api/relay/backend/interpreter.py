@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .executor import Interpreter, RelayExecutor
-from .values import ConstructorValue, RefValue
+from ..executor import Interpreter, RelayExecutor
+from ..values import ConstructorValue, RefValue
 
 Executor = RelayExecutor
 """What `relay.create_executor` returns."""

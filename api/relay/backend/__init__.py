@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ...support.arguments import check
-from ...support.diagnostics import Diagnostic, MirTypeError, MirValueError
-from ...support.text import did_you_mean
+from ....support.arguments import check
+from ....support.diagnostics import Diagnostic, MirTypeError, MirValueError
+from ....support.text import did_you_mean
 
 if TYPE_CHECKING:
     from . import interpreter as interpreter
@@ -96,10 +96,8 @@ class Runtime(_Named):
 
 __all__ = ["Executor", "Runtime", "interpreter", "vm"]
 
-_MODULES = {"executor": ".executor", "interpreter": ".interpreter", "vm": ".vm"}
-
 
 def __getattr__(name: str) -> object:
-    if name in _MODULES:
-        return import_module(_MODULES[name], __package__)
+    if name in ("interpreter", "vm"):
+        return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module 'mirstack.relay.backend' has no attribute '{name}'")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from . import backend as backend
     from . import build_module as build_module
     from . import testing as testing
-    from . import vm as vm
+    from .backend import vm as vm
 
     # isort: off
     # fmt: off
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     # isort: on
 
 _MODULES = (
-    "adt", "analysis", "backend", "build_module", "dataflow_pattern", "expr", "expr_functor", "op", "testing", "transform", "ty", "vm",
+    "adt", "analysis", "backend", "build_module", "dataflow_pattern", "expr", "expr_functor", "op", "testing", "transform", "ty",
 )  # fmt: skip
 
 _PUBLIC: dict[str, str] = {
@@ -72,6 +72,8 @@ _PUBLIC: dict[str, str] = {
 def __getattr__(name: str) -> AnyValue:
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
+    if name == "vm":
+        return import_module(f"{__name__}.backend.vm")
     if name == "Span":
         from ..ir.node import Span
 
@@ -93,4 +95,4 @@ def __getattr__(name: str) -> AnyValue:
 def __dir__() -> list[str]:
     from .op import names
 
-    return sorted({*_MODULES, *_PUBLIC, "Span", *names("")})
+    return sorted({*_MODULES, *_PUBLIC, "Span", "vm", *names("")})

@@ -9,8 +9,8 @@ from ...support.arguments import check
 from ...support.diagnostics import Diagnostic, MirValueError
 from ..build import BenchmarkResult, evaluator
 from ..device import Device, require_here
+from ..relay.backend.vm import Executable
 from ..relay.program import in_order
-from ..relay.vm import Executable
 from .container import ADT
 
 

@@ -169,6 +169,14 @@ class Sources:
         lines = text.split("\n")
         self.texts[name] = [""] * (first_line - 1) + lines
 
+    def include(self, name: str, text: str, first_line: int) -> None:
+        """Registers lines of a file besides those of it that are known."""
+        lines = self.texts.setdefault(name, [])
+        new = text.split("\n")
+        lines += [""] * (first_line - 1 + len(new) - len(lines))
+        for number, line in enumerate(new, first_line - 1):
+            lines[number] = lines[number] or line
+
     def line(self, name: str, number: int) -> str | None:
         """Returns line `number` (from 1) of file `name`, or None when it was not registered."""
         lines = self.texts.get(name)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from types import FrameType, FunctionType
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
@@ -19,7 +20,10 @@ from ...support.verify import verify
 from ..ir.module import IRModule
 from ..ir.prim_func import CLASS, CLASS_NAME, PrimFunc
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from ...parser.tvmscript.macro import Macro
+
+Read = TypeVar("Read")
 
 
 @overload
@@ -32,26 +36,81 @@ def prim_func(func: FunctionType | None = None, *, private: bool = False, check_
     Inside of a class `@I.ir_module` reads it. `private` repeats the decorator's argument. Raises MirError for an error in the
     text, located in the file.
     """
-    if func is None:
-        return prim_func
-    if not inspect.isfunction(func):
-        raise TypeError(f"@T.prim_func decorates a function, not {func!r}")
-    if _is_in_class(func):
-        return func
-    text, file, line = _source(func)
-    module = _read(text, file, line, _around(func, inspect.currentframe()))
-    return PrimFunc(_only_function(module, func.__name__))
+    frame = inspect.currentframe()
+
+    def decorated(function: FunctionType) -> PrimFunc | FunctionType:
+        return _prim_func(function, frame)
+
+    return decorated if func is None else decorated(func)
 
 
-def ir_module(mod: type, /, *, check_well_formed: bool = True) -> IRModule:
-    """Decorates `@I.ir_module`: returns a class's prim_funcs as an IRModule. Raises MirError."""
+def _prim_func(function: FunctionType, frame: FrameType | None) -> PrimFunc | FunctionType:
+    if not inspect.isfunction(function):
+        raise TypeError(f"@T.prim_func decorates a function, not {function!r}")
+    if _is_in_ir_module(function, frame):
+        return function
+    text, file, line = _source(function)
+    return PrimFunc(_only_function(_read(text, file, line, _around(function, frame)), function.__name__))
+
+
+@overload
+def macro(func: FunctionType, /) -> Macro: ...
+@overload
+def macro(*, hygienic: bool = True) -> Callable[[FunctionType], Macro]: ...
+def macro(func: FunctionType | None = None, *, hygienic: bool = True) -> Any:
+    """Decorates `@T.macro`: returns statements that replace calls of the macro, `clear(A, i)`.
+
+    Arguments are expressions, buffers, Python values; a parameter is replaced by its argument at each use. Other names are
+    those around the macro; with `hygienic=False` those around its call. Raises MirError for an error in the text.
+    """
+    frame = inspect.currentframe()
+
+    def decorated(function: FunctionType) -> Macro:
+        return _macro(function, hygienic, frame)
+
+    return decorated if func is None else decorated(func)
+
+
+def _macro(function: FunctionType, hygienic: bool, frame: FrameType | None) -> Macro:
+    from ...parser.tvmscript.closure_variables import BUILTINS
+    from ...parser.tvmscript.macro import read_macro
+
+    if not inspect.isfunction(function):
+        raise TypeError(f"@T.macro decorates a function, not {function!r}")
+    text, file, line = _source(function)
+    signature, known = inspect.signature(function), {**BUILTINS, **_around(function, frame)}
+
+    def read(text: str, indent: int) -> Macro:
+        return read_macro(text, file, line, indent, signature, known, hygienic)
+
+    return _with_sources(text, file, line, read)
+
+
+@overload
+def ir_module(mod: type, /) -> IRModule: ...
+@overload
+def ir_module(*, check_well_formed: bool = True) -> Callable[[type], IRModule]: ...
+def ir_module(mod: type | None = None, /, *, check_well_formed: bool = True) -> Any:
+    """Decorates `@I.ir_module`: returns a class's prim_funcs as an IRModule.
+
+    What is not well-formed is always refused: `check_well_formed` is TVM's. Raises MirError.
+    """
+    frame = inspect.currentframe()
+
+    def decorated(cls: type) -> IRModule:
+        return _ir_module(cls, frame)
+
+    return decorated if mod is None else decorated(mod)
+
+
+def _ir_module(mod: type, frame: FrameType | None) -> IRModule:
     if not inspect.isclass(mod):
         raise TypeError(f"@I.ir_module decorates a class, not {mod!r}")
     text, file, line = _source(mod)
     captured: dict[str, object] = {}
     for member in vars(mod).values():
         if inspect.isfunction(member):
-            captured |= _around(member, inspect.currentframe())
+            captured |= _around(member, frame)
     return _module(_read(text, file, line, captured))
 
 
@@ -77,19 +136,25 @@ def _module(module: ModuleOp) -> IRModule:
 def _read(text: str, file: str, line: int, captured: Mapping[str, object]) -> ModuleOp:
     from ...dialects.tir.verify import check_module
     from ...parser import parse_mir
+    from ...parser.tvmscript.closure_variables import BUILTINS
 
-    sources = Sources()
-    sources.add(file, text, line)
-    indent = len(text) - len(text.lstrip(" "))
-
-    def parsed() -> ModuleOp:
-        module = parse_mir(textwrap.dedent(text), file, first_line=line, indent=indent, captured=captured)
+    def parsed(text: str, indent: int) -> ModuleOp:
+        known = {**BUILTINS, **captured}
+        module = parse_mir(text, file, first_line=line, indent=indent, captured=known)
         verify(module)
         check_module(module)
         return module
 
+    return _with_sources(text, file, line, parsed)
+
+
+def _with_sources(text: str, file: str, line: int, read: Callable[[str, int], Read]) -> Read:
+    """Reads a text, without the indentation that it has in its file; errors show its lines."""
+    sources = Sources()
+    sources.add(file, text, line)
+    indent = len(text) - len(text.lstrip(" "))
     with sources.reading():
-        return in_deep_stack(parsed)
+        return in_deep_stack(lambda: read(textwrap.dedent(text), indent))
 
 
 def _only_function(module: ModuleOp, name: str) -> PrimFuncOp:
@@ -99,10 +164,23 @@ def _only_function(module: ModuleOp, name: str) -> PrimFuncOp:
     raise MirError(Diagnostic(f"the source of '{name}' holds no prim_func"))
 
 
-def _is_in_class(function: FunctionType) -> bool:
-    """Returns whether a function is defined directly in a class."""
+def _is_in_ir_module(function: FunctionType, frame: FrameType | None) -> bool:
+    """Returns whether a function is defined directly in a class that `@I.ir_module` will read."""
     outer, _, _ = function.__qualname__.rpartition(".")
-    return outer != "" and not outer.endswith("<locals>")
+    if not outer or outer.endswith("<locals>"):
+        return False
+    cls = outer.rpartition(".")[2]
+    while frame is not None and (frame.f_code.co_name != cls or frame.f_globals is not function.__globals__):
+        frame = frame.f_back
+    if frame is None:
+        return False
+    # The code of a class begins with its decorators.
+    for line in linecache.getlines(frame.f_code.co_filename, frame.f_globals)[frame.f_code.co_firstlineno - 1 :]:
+        if line.lstrip().startswith("class"):
+            return False
+        if line.lstrip().startswith("@") and "ir_module" in line:
+            return True
+    return False
 
 
 def _source(what: FunctionType | type) -> tuple[str, str, int]:
@@ -154,10 +232,7 @@ def _around(function: FunctionType, frame: FrameType | None) -> dict[str, object
     for variables in reversed(outer):
         found |= variables
     closed = dict(_closed(function))
-    # Most of what is around are modules and functions, which no script can use.
-    return {
-        name: value for name, value in {**found, **closed}.items() if not callable(value) or isinstance(value, type)
-    }
+    return {**found, **closed}
 
 
 def _closed(function: FunctionType) -> Iterator[tuple[str, object]]:
@@ -167,4 +242,4 @@ def _closed(function: FunctionType) -> Iterator[tuple[str, object]]:
             yield name, cell.cell_contents
 
 
-__all__ = ["from_source", "ir_module", "prim_func"]
+__all__ = ["from_source", "ir_module", "macro", "prim_func"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .source import prim_func
+from .source import macro, prim_func
 from .words import Word
 
 
@@ -14,4 +14,4 @@ def __getattr__(name: str) -> Any:
     return Word(f"T.{name}")
 
 
-__all__ = ["prim_func"]
+__all__ = ["macro", "prim_func"]

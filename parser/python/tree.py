@@ -120,7 +120,17 @@ class Conditional:
     orelse: Expr
 
 
-Expr: TypeAlias = Token | Binary | Unary | Call | Index | Member | Slice | Sequence | Mapping | Lambda | Conditional
+@dataclass(slots=True)
+class Captured:
+    """A name (or more) of the Python around the text, with its value, which has no literal."""
+
+    token: Token
+    value: object
+
+
+Expr: TypeAlias = (
+    Token | Binary | Unary | Call | Index | Member | Slice | Sequence | Mapping | Lambda | Conditional | Captured
+)
 
 
 @dataclass(slots=True)
@@ -244,7 +254,7 @@ def token_of(node: Expr) -> Token | None:
                 node = node.function
             case Index() | Member():
                 node = node.base
-            case Lambda() | Conditional():
+            case Lambda() | Conditional() | Captured():
                 return node.token
             case Sequence():
                 if not node.items:

@@ -20,6 +20,7 @@ from ...support.diagnostics import MirError
 from ..items import Item, ParseContext
 from ..python.literals import is_string
 from ..python.tree import Call, Expression, Function, Module, Stmt, first_token
+from ..source import Source
 from .functions import read_function
 from .literals import named_type, read_dictionary
 from .reader import FileNames, KnownFunction, Reader
@@ -36,23 +37,27 @@ class TVMScript:
         """The functions of each item."""
         trees: list[Function | Module | None] = []
         functions = FileNames()
-        for item in items:
+        sources = [Source(item) for item in items]
+        for item, source in zip(items, sources, strict=True):
+            reader = Reader(item, context, functions, source)
             try:
                 tree = parse_item(item)
+                if context.captured:
+                    from .closure_variables import with_captured
+
+                    tree = with_captured(tree, context.captured, reader)
             except MirError as error:
                 context.report_item(error, item)
                 trees.append(None)
                 continue
-            if context.captured:
-                from .closure_variables import with_captured
-
-                tree = with_captured(tree, context.captured)
             trees.append(tree)
-            reader = Reader(item, context, functions)
             for name, function, module in _functions(tree):
                 with reader.recovering():
                     functions.callees[name] = _callee(reader, function, module)
-        return [_read(item, tree, context, functions) for item, tree in zip(items, trees, strict=True)]
+        return [
+            _read(item, tree, context, functions, source)
+            for item, tree, source in zip(items, trees, sources, strict=True)
+        ]
 
     def owns(self, op: Operation) -> bool:
         """Returns whether this format prints the op."""
@@ -83,7 +88,9 @@ def _callee(reader: Reader, function: Function, module: str | None) -> KnownFunc
     return KnownFunction(str(function.name), module, type_)
 
 
-def _read(item: Item, tree: Function | Module | None, context: ParseContext, functions: FileNames) -> list[Operation]:
+def _read(
+    item: Item, tree: Function | Module | None, context: ParseContext, functions: FileNames, source: Source
+) -> list[Operation]:
     ops: list[Operation] = []
     if tree is None:
         return ops
@@ -91,12 +98,12 @@ def _read(item: Item, tree: Function | Module | None, context: ParseContext, fun
         callee = functions.callees.get(name)
         if callee is None or name.startswith("cls."):
             continue
-        op = read_function(Reader(item, context, functions), function, callee)
+        op = read_function(Reader(item, context, functions, source), function, callee)
         if module is not None:
             op.attributes[IR_MODULE] = StringAttr(module)
         ops.append(op)
     if isinstance(tree, Module):
-        reader = Reader(item, context, functions)
+        reader = Reader(item, context, functions, source)
         attributes: dict[str, Attribute] = {}
         for member in tree.members:
             if not isinstance(member, Function):

@@ -13,7 +13,21 @@ from ...dialects.tir.scalar_ops import BINARY_ROWS, INTRINSICS
 from ...dialects.tir.types import I1, I32, BufferType, HandleType, element_of, type_to_dtype
 from ...support.diagnostics import MirError
 from ...support.text import counted, nearest, with_article
-from ..python.tree import Binary, Call, Conditional, Expr, Index, Lambda, Mapping, Member, Sequence, Slice, Token, Unary
+from ..python.tree import (
+    Binary,
+    Call,
+    Captured,
+    Conditional,
+    Expr,
+    Index,
+    Lambda,
+    Mapping,
+    Member,
+    Sequence,
+    Slice,
+    Token,
+    Unary,
+)
 from .literals import literal_const, named_type, read_number
 from .reader import Reader, describe, segments
 from .registry import reads_expression
@@ -49,6 +63,16 @@ def refuse_value(reader: Reader, node: Sequence | Mapping | Lambda | Slice | Con
             reader.fail(None, "'()' is not a value")
         case _:
             reader.fail(node, "a value is expected here, not a list, tuple or dictionary")
+
+
+@reads_expression(Captured)
+def read_captured(reader: Reader, node: Captured) -> Value:
+    """Reads what a name of the Python around is. Raises MirError where that is not a value of a script."""
+    reader.fail(
+        node,
+        f"'{node.token}' of the Python around is {with_article(type(node.value).__name__)}, which is not a value here",
+        "a script takes numbers, strings, dtypes, and lists and dictionaries of such",
+    )
 
 
 @reads_expression(Member)

@@ -73,7 +73,7 @@ def describe(value: Value) -> str:
 class Reader(ExprBuilder):
     """Holds names in scope, places, errors and the list of ops, while one function is read."""
 
-    def __init__(self, item: Item, context: ParseContext, functions: FileNames):
+    def __init__(self, item: Item, context: ParseContext, functions: FileNames, source: Source | None = None):
         super().__init__()
         self.item, self.context, self.functions = item, context, functions
         self.names: dict[str, Entry] = {}
@@ -86,7 +86,7 @@ class Reader(ExprBuilder):
         # Whether the statement that is read is the last of its region.
         self.at_end = False
         self._undo: list[tuple[str, Entry | None]] = []
-        self.source = Source(item)
+        self.source = Source(item) if source is None else source
 
     def at(self, where: Expr | None) -> LocationAttr:
         """The location of a node of the tree, or the current one where it has no token."""

@@ -171,7 +171,7 @@ class _Evaluator:
                 return cast("Node", self.rebuilt(node) if is_dataclass(node) else node)
 
     def rebuilt(self, node: Node) -> Node:
-        """Returns a node with its parts evaluated; names that keywords, parameters and functions have are kept."""
+        """Evaluates the parts of a node, except the names of keywords, parameters and functions."""
         kept = ("name", "op", "token", "decorators")
         parts = {
             field.name: value if field.name in kept else self.finished(value)

@@ -16,7 +16,7 @@ from ..dialects.array import storage_of
 from ..lowering.driver.entry import functions_of
 from ..lowering.driver.loading.executable import Executable
 from ..support.arguments import integer
-from ..support.diagnostics import Diagnostic, MirError
+from ..support.diagnostics import Diagnostic, MirError, MirValueError
 from .compile import compile
 from .device import Device
 from .ir.module import IRModule
@@ -55,7 +55,43 @@ class Module:
             raise MirError(Diagnostic(f"the module has no function '{name}'").with_note(self._known()))
         return found
 
-    get_function = __getitem__
+    def get_function(self, name: str, query_imports: bool = False) -> PackedFunc:
+        """Returns the function of that name. Raises MirError where there is none."""
+        return self[name]
+
+    def implements_function(self, name: str, query_imports: bool = False) -> bool:
+        """Returns whether there is a function of that name."""
+        return name in self
+
+    @property
+    def entry_name(self) -> str:
+        """The name of `entry_func`. Raises MirError when several could be meant."""
+        return next(name for name, function in self._functions.items() if function is self.entry_func)
+
+    @property
+    def type_key(self) -> str:
+        """The kind of the code."""
+        return "llvm"
+
+    @property
+    def imported_modules(self) -> list[Module]:
+        """The modules of other devices: none."""
+        return []
+
+    def get_source(self, fmt: str = "") -> str:
+        """Returns the code of the main function as text: "ll" LLVM's, "asm" or "s" assembly.
+
+        Raises MirError for another format, and for a module that was not compiled here.
+        """
+        ending = {"": "ll", "ll": "ll", "asm": "s", "s": "s"}.get(fmt)
+        if ending is None:
+            raise MirValueError(Diagnostic(f"there is no code in the format '{fmt}'").with_note("there are ll and asm"))
+        from tempfile import TemporaryDirectory
+
+        with TemporaryDirectory() as folder:
+            path = Path(folder, f"code.{ending}")
+            self.export_library(path)
+            return path.read_text(encoding="utf-8")
 
     def __contains__(self, name: str) -> bool:
         return name in self._functions
@@ -68,13 +104,22 @@ class Module:
         return f"it has {', '.join(self._functions)}"
 
     def time_evaluator(
-        self, func_name: str, dev: Device | None = None, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0
+        self,
+        func_name: str,
+        dev: Device | None = None,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: int = 0,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
     ) -> Callable[..., BenchmarkResult]:
         """Returns a function that times `func_name`: the mean seconds of `number` calls, `repeat` times.
 
-        `number` grows until the calls take `min_repeat_ms`.
+        `number` grows until the calls take `min_repeat_ms`. Between repetitions there is a pause of `cooldown_interval_ms`, after each
+        `repeats_to_cooldown` of them.
         """
-        return evaluator(self[func_name], number, repeat, min_repeat_ms)
+        return evaluator(self[func_name], number, repeat, min_repeat_ms, cooldown_interval_ms, repeats_to_cooldown)
 
 
 class PackedFunc:
@@ -101,10 +146,16 @@ def _as_arrays(result: Any) -> Any:
 
 
 def evaluator(
-    function: Callable[..., object], number: int = 10, repeat: int = 1, min_repeat_ms: int = 0
+    function: Callable[..., object],
+    number: int = 10,
+    repeat: int = 1,
+    min_repeat_ms: int = 0,
+    cooldown_interval_ms: int = 0,
+    repeats_to_cooldown: int = 1,
 ) -> Callable[..., BenchmarkResult]:
     """Returns a function that times another: see `Module.time_evaluator`."""
     number, repeat = integer(number, "number", 1), integer(repeat, "repeat", 1)
+    repeats_to_cooldown = integer(repeats_to_cooldown, "repeats_to_cooldown", 1)
 
     def evaluate(*args: Any) -> BenchmarkResult:
         function(*args)
@@ -119,6 +170,8 @@ def evaluator(
                 calls *= 2
                 continue
             results.append(taken / calls)
+            if cooldown_interval_ms and len(results) < repeat and len(results) % repeats_to_cooldown == 0:
+                time.sleep(cooldown_interval_ms / 1e3)
         return BenchmarkResult(results)
 
     return evaluate

@@ -60,7 +60,7 @@ class GraphModule:
     ) -> BenchmarkResult:
         """Returns the seconds of runs: `repeat` means of `number` calls each, on the inputs of `kwargs`.
 
-        With `end_to_end` setting the inputs and reading the outputs counts, too. The processor is not cooled down between.
+        With `end_to_end` setting the inputs and reading the outputs counts, too. Pauses are as for `Module.time_evaluator`.
         """
         self.set_input(**kwargs)
 
@@ -69,7 +69,7 @@ class GraphModule:
             return [self.get_output(index) for index in range(self.get_num_outputs())]
 
         function = whole if end_to_end else self.module[func_name]
-        return evaluator(function, number, repeat, min_repeat_ms or 0)()
+        return evaluator(function, number, repeat, min_repeat_ms or 0, cooldown_interval_ms, repeats_to_cooldown)()
 
     def __repr__(self) -> str:
         return f"GraphModule({self.module!r})"

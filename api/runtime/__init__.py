@@ -57,7 +57,9 @@ class LoadedModule(Module):
         """
         return self._default if name == "default" and name not in self else super().__getitem__(name)
 
-    get_function = __getitem__
+    def get_function(self, name: str, query_imports: bool = False) -> Any:
+        """Returns the function of that name, as by indexing."""
+        return self[name]
 
     @property
     def _default(self) -> Callable[..., GraphRuntime]:

@@ -106,7 +106,14 @@ class VirtualMachine:
         """Returns the seconds of calls: `repeat` means of `number` calls each."""
         if args or kwargs:
             self.set_input(func_name, *args, **kwargs)
-        return evaluator(lambda: self.invoke(func_name), number, repeat, min_repeat_ms or 0)()
+        return evaluator(
+            lambda: self.invoke(func_name),
+            number,
+            repeat,
+            min_repeat_ms or 0,
+            cooldown_interval_ms,
+            repeats_to_cooldown,
+        )()
 
     def _ordered(self, func_name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         return in_order(self._exe.mod.relay_function(func_name), args, kwargs, f"@{func_name}")

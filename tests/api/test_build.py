@@ -75,6 +75,26 @@ def test_time_evaluator() -> None:
     assert result.min <= result.mean <= result.max
 
 
+def test_what_a_module_tells() -> None:
+    text = (
+        "@T.prim_func\ndef scale(A: T.Buffer((64,), 'float32')):\n    for i in range(64):\n        A[i] = A[i] * 2.0\n"
+    )
+    module = mirstack.build(from_source(text))
+    data = mirstack.nd.array(np.ones(64, "float32"))
+    assert module.entry_name == "scale" and module.implements_function("scale") and module.type_key == "llvm"
+    timed = module.time_evaluator(module.entry_name, mirstack.cpu(), number=1, repeat=3, cooldown_interval_ms=1)
+    assert len(timed(data).results) == 3 and not module.imported_modules
+    module.get_function("scale")(data)
+    assert data[0] == 2**5
+    assert "define" in module.get_source() and "fmul" in module.get_source("ll") and ".text" in module.get_source("asm")
+    with pytest.raises(ValueError, match="there is no code in the format 'ptx'\nnote: there are ll and asm"):
+        module.get_source("ptx")
+    with pytest.raises(MirError, match="the module has several functions and no main"):
+        mirstack.build(from_source(TEXT)).entry_name  # noqa: B018
+    with pytest.raises(ValueError, match="repeats_to_cooldown is an integer from 1 on, not 0"):
+        module.time_evaluator("scale", repeats_to_cooldown=0)
+
+
 def test_arrays() -> None:
     array = mirstack.nd.array([[1.0, 2.0], [3.0, 4.0]])
     assert str(array) == "[[1. 2.]\n [3. 4.]]" and array.shape == (2, 2) and len(array) == 2

@@ -35,6 +35,20 @@ def parse(text: str, name: str = "<string>", *, directory: str | PathLike[str] |
     `name` is the file's name in messages; `directory` is where side files of constants are looked for. Raises MirError
     with every error of the text.
     """
+    return parse_into(text, name, directory)
+
+
+def parse_into(
+    text: str,
+    name: str,
+    directory: str | PathLike[str] | None = None,
+    init: ModuleOp | None = None,
+    nodes: Mapping[str, Sequence[object]] | None = None,
+) -> ModuleOp:
+    """Parses a text as `parse` does to a module that begins with a copy of `init`.
+
+    The text may use its names; `nodes` are arrays and attributes that the text calls `meta[KEY][i]`.
+    """
     if not isinstance(cast("object", text), str | bytes):
         raise TypeError(f"parse takes the text of a program as a str, not {type(text).__name__}")
     check(name, "name", "the name of a file, for messages", str)
@@ -45,7 +59,7 @@ def parse(text: str, name: str = "<string>", *, directory: str | PathLike[str] |
     except UnicodeDecodeError as error:
         line, column, message = where_not_utf8(error.object, error)
         raise error_at(file_loc(name, line, column), message.removeprefix("is ")) from None
-    return SourceText(text, name, None if directory is None else Path(directory)).parse()
+    return SourceText(text, name, None if directory is None else Path(directory)).parse(init, nodes)
 
 
 def load(path: str | PathLike[str]) -> ModuleOp:

@@ -36,27 +36,32 @@ def parse_mir(
     directory: str | None = None,
     indent: int = 0,
     captured: Mapping[str, object] | None = None,
+    init: ModuleOp | None = None,
+    nodes: Mapping[str, Sequence[object]] | None = None,
+    infer: bool = True,
 ) -> ModuleOp:
     """Parses a `.mir` text to a module; its ops are in the order of the items.
 
     `name` is the file in locations, `first_line` the number of the text's first line (a later part of a split file), and
     `indent` by how many columns the text is indented in its file.
     `directory` is where side files are looked up; None refuses them. `captured` are Python values of names that TVMScript
-    may use without defining them. Raises MirError with every error found.
+    may use without defining them. `init` is a module whose functions and types the text may use, and which the result begins with;
+    `nodes` are arrays and attributes by what the text calls them, `meta[KEY][i]`. Without `infer` Relay's values have the types that are
+    written, and no others. Raises MirError with every error found.
     """
     text = source_text(text)
     refuse_surrogates(text, name, first_line)
     sources = Sources(dict(Sources.current().texts))
     sources.add(name, textwrap.indent(text, " " * indent), first_line)
     with sources.reading(), no_collection():
-        return in_deep_stack(lambda: _parse(text, name, first_line, directory, indent, captured or {}))
+        module = ModuleOp([]) if init is None else in_deep_stack(init.clone)
+        context = ParseContext(name, module, directory, captured=captured or {}, nodes=nodes or {}, infers=infer)
+        return in_deep_stack(lambda: _parse(text, name, first_line, indent, context))
 
 
-def _parse(
-    text: str, name: str, first_line: int, directory: str | None, indent: int, captured: Mapping[str, object]
-) -> ModuleOp:
-    module = ModuleOp([])
-    context = ParseContext(name, module, directory, captured=captured)
+def _parse(text: str, name: str, first_line: int, indent: int, context: ParseContext) -> ModuleOp:
+    module = context.module
+    context.symbols.update({symbol: op for op in module.ops if (symbol := symbol_of(op)) is not None})
     items = split_items(text, name, first_line, context.report)
     if indent:
         items = [replace(item, indent=indent) for item in items]

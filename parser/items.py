@@ -65,6 +65,10 @@ class ParseContext:
     """Top-level ops with a `sym_name` that were parsed so far."""
     captured: Mapping[str, object] = field(default_factory=dict[str, object])
     """Python values of names that the text does not define: the variables around a function that is read as text."""
+    infers: bool = True
+    """Whether types that are not written are found; errors are then reported."""
+    nodes: Mapping[str, Sequence[object]] = field(default_factory=dict[str, "Sequence[object]"])
+    """What `meta[KEY][i]` means besides the text's own metadata section."""
     errors: list[Diagnostic] = field(default_factory=list[Diagnostic])
     failed: set[str] = field(default_factory=set[str])
     """Functions of items with errors: nothing more is said of a name that is missing for that reason."""

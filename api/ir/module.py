@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from types import NoneType
 from typing import Any, NoReturn
 
@@ -11,7 +12,9 @@ from xdsl.dialects.builtin import ModuleOp
 from ...dialects.relay import ir
 from ...dialects.relay.text import is_known
 from ...dialects.tir.stmt import PrimFuncOp
-from ...support.arguments import check
+from ...lowering.driver.source import SourceText
+from ...parser.items import symbol_of
+from ...support.arguments import check, integer, shown
 from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirValueError
 from ...support.edit import erase_op
@@ -56,20 +59,26 @@ class IRModule:
     def of_op(op: ModuleOp, after: IRModule | None = None) -> IRModule:
         """A module that owns `op`, which nobody else may change from now on.
 
-        `after`: the module that `op` was made of, whose functions' parameters stay the variables that they are.
+        `after`: the module that `op` was made of, whose functions' parameters stay the variables that they are, as do its names of
+        functions and its data types.
         """
         check(op, "op", "a module of xDSL, such as mirstack.parse returns", ModuleOp)
         module = IRModule()
         module._op = op
+        known: dict[str, adt.TypeData] = {}
         if after is not None:
             module._symbols.params.update(after._symbols.params)
+            module._symbols.functions.update(after._symbols.functions)
+            known = after._symbols.types
         for item in op.ops:
             if isinstance(item, ir.TypeDataOp):
-                module._symbols.types[item.sym_name.data] = restore_type(item)
+                name = item.sym_name.data
+                same = name in known and export_type(known[name]).properties == item.properties
+                module._symbols.types[name] = known[name] if same else restore_type(item)
         return module
 
     def __copy__(self) -> IRModule:
-        return IRModule.of_op(self.copy_op())
+        return IRModule.of_op(self.copy_op(), self)
 
     def __deepcopy__(self, memo: object) -> IRModule:
         return IRModule.of_op(self.copy_op())
@@ -104,7 +113,13 @@ class IRModule:
     # Functions -----------------------------------------------------------------------------------------------------
 
     def __getitem__(self, var: GlobalVar | GlobalTypeVar | str) -> Any:
-        """Returns the `relay.Function` or `tir.PrimFunc` of a name. Raises MirError if there is none."""
+        """Returns the `relay.Function` or `tir.PrimFunc` of a name, the data type of a `GlobalTypeVar`.
+
+        Raises MirError if there is none.
+        """
+        if isinstance(var, GlobalTypeVar):
+            return self._type_data(var.name_hint)
+        check(var, "the name of a function", "a str, a GlobalVar or a GlobalTypeVar", str, GlobalVar)
         name = characters(var) if isinstance(var, str) else var.name_hint
         return self.relay_function(name) if name not in (found := self._prim_func_ops()) else PrimFunc(found[name])
 
@@ -119,10 +134,30 @@ class IRModule:
             found = self._functions[name] = restore_function(op, self._symbols)
         return found
 
-    def __setitem__(self, var: GlobalVar | str, func: Function | PrimFunc) -> None:
+    def __setitem__(
+        self, var: GlobalVar | GlobalTypeVar | str, func: Function | PrimFunc | RelayExpr | adt.TypeData
+    ) -> None:
+        """Puts a function or a data type under a name.
+
+        An expression becomes a function of its free variables. Raises MirValueError for a data type of another name.
+        """
+        if isinstance(func, adt.TypeData):
+            check(var, "the name of a data type", "a str or a GlobalTypeVar", str, GlobalTypeVar)
+            name = var if isinstance(var, str) else var.name_hint
+            if name != func.header.name_hint:
+                message = f"the data type {func.header.name_hint} cannot be put under the name {name}"
+                raise MirValueError(Diagnostic(message).with_note("its constructors make values of its own name"))
+            self.add_type_def(func)
+            return
+        if isinstance(var, GlobalTypeVar):
+            raise TypeError(f"the type {var} is declared by a relay.TypeData, not by {shown(func)}")
+        if isinstance(func, RelayExpr) and not isinstance(func, Function):
+            func = Function(free_vars(func), func, span=func.span)
         self.update_func(var, func)
 
-    def __contains__(self, var: GlobalVar | str) -> bool:
+    def __contains__(self, var: GlobalVar | GlobalTypeVar | str) -> bool:
+        if isinstance(var, GlobalTypeVar):
+            return var.name_hint in self._symbols.types
         return (var if isinstance(var, str) else var.name_hint) in self._function_ops()
 
     def update_func(self, var: GlobalVar | str, func: Function | PrimFunc) -> None:
@@ -154,6 +189,43 @@ class IRModule:
             return
         for var, function in other.items():
             self.update_func(var, function)
+
+    def import_(self, file_to_import: str) -> None:
+        """Takes over the functions and data types of a `.rly` or `.mir` file.
+
+        Raises MirError for one that is wrong.
+        """
+        self._take(SourceText.of_file(file_to_import).parse())
+
+    def import_from_std(self, file_to_import: str) -> None:
+        """Takes over a file of the standard library: `prelude.rly`, `nat.rly`, `gradient.rly` or `core.rly`.
+
+        Raises MirValueError for another name.
+        """
+        check(file_to_import, "file_to_import", "the name of a file of the standard library", str)
+        folder = Path(__file__).parents[1] / "relay" / "std"
+        known = sorted(path.name for path in folder.glob("*.rly"))
+        if file_to_import not in known:
+            message = f"the standard library has no file '{file_to_import}'"
+            raise MirValueError(Diagnostic(message).with_note(f"it has {', '.join(known)}"))
+        self._take(SourceText.of_file(folder / file_to_import).parse())
+
+    def _take(self, other: ModuleOp) -> None:
+        """Moves the items of a module in; data types that are declared already stay as they are."""
+        found = self._function_ops()
+        for item in list(other.ops):
+            name = symbol_of(item)
+            if name is None or name in self._symbols.types:
+                continue
+            old = found.get(name)
+            if old is not None:
+                erase_op(old)
+                self._functions.pop(name, None)
+                self._symbols.params.pop(name, None)
+            item.detach()
+            self._op.body.block.add_op(item)
+            if isinstance(item, ir.TypeDataOp):
+                self._symbols.types[name] = restore_type(item)
 
     def add_type_def(self, data: adt.TypeData) -> None:
         """Declares a data type."""
@@ -213,10 +285,24 @@ class IRModule:
 
     def get_type(self, name: str) -> tuple[GlobalTypeVar | adt.Constructor, ...]:
         """A data type's name, then its constructors. Raises MirError where there is none."""
+        data = self._type_data(name)
+        return (data.header, *data.constructors)
+
+    def _type_data(self, name: str) -> adt.TypeData:
         data = self._symbols.types.get(name)
         if data is None:
-            raise MirValueError(Diagnostic(f"the module has no data type {name}"))
-        return (data.header, *data.constructors)
+            known = ", ".join(self._symbols.types) or "none"
+            raise MirValueError(Diagnostic(f"the module has no data type {name}; it has {known}"))
+        return data
+
+    def get_constructor(self, tag: int) -> adt.Constructor:
+        """The constructor of that number, `Constructor.tag`. Raises MirValueError where there is none."""
+        number = integer(tag, "tag", 0)
+        for data in self._symbols.types.values():
+            for constructor in data.constructors:
+                if constructor.tag == number:
+                    return constructor
+        raise MirValueError(Diagnostic(f"the module has no constructor of the tag {number}"))
 
     def get_global_type_var(self, name: str) -> GlobalTypeVar:
         """The variable of a data type's name."""

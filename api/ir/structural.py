@@ -162,7 +162,7 @@ class _Writer:
         match node:
             case expr.Call():
                 callee = node.op.name if isinstance(node.op, Op) else None
-                types = tuple(self.type(t) for t in node.type_args)
+                types = tuple(self.type(t) for t in node.written_type_args)
                 return ("call", callee, used, _attributes(node.attrs), types)
             case expr.TupleGetItem():
                 return ("get", used, node.index)

@@ -13,7 +13,10 @@ from typing import Any as AnyValue  # `Any` is the dimension of that name here.
 if TYPE_CHECKING:
     from . import backend as backend
     from . import build_module as build_module
+    from . import prelude as prelude
+    from . import scope_builder as scope_builder
     from . import testing as testing
+    from . import type_functor as type_functor
     from .backend import vm as vm
 
     # isort: off
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
     from .build_module import build as build, build_config as build_config, create_executor as create_executor
     from .build_module import optimize as optimize
     from .expr_functor import ExprFunctor as ExprFunctor, ExprMutator as ExprMutator, ExprVisitor as ExprVisitor
+    from .prelude import Prelude as Prelude
+    from .scope_builder import ScopeBuilder as ScopeBuilder
+    from .type_functor import TypeFunctor as TypeFunctor, TypeMutator as TypeMutator, TypeVisitor as TypeVisitor
     from .text import astext as astext, fromtext as fromtext, parse as parse, parse_expr as parse_expr
     from .ty import Any as Any, FuncType as FuncType, GlobalTypeVar as GlobalTypeVar, TensorType as TensorType
     from .ty import TupleType as TupleType, Type as Type, TypeCall as TypeCall, TypeVar as TypeVar
@@ -36,7 +42,8 @@ if TYPE_CHECKING:
     # isort: on
 
 _MODULES = (
-    "adt", "analysis", "backend", "build_module", "dataflow_pattern", "expr", "expr_functor", "op", "testing", "transform", "ty",
+    "adt", "analysis", "backend", "build_module", "dataflow_pattern", "expr", "expr_functor", "op", "prelude", "scope_builder", "testing",
+    "transform", "ty", "type_functor",
 )  # fmt: skip
 
 _PUBLIC: dict[str, str] = {
@@ -65,6 +72,9 @@ _PUBLIC: dict[str, str] = {
     **dict.fromkeys(("build", "build_config", "create_executor", "optimize"), "build_module"),
     **dict.fromkeys(("load_param_dict", "save_param_dict"), "..runtime.params"),
     **dict.fromkeys(("ExprFunctor", "ExprMutator", "ExprVisitor"), "expr_functor"),
+    **dict.fromkeys(("TypeFunctor", "TypeMutator", "TypeVisitor"), "type_functor"),
+    "Prelude": "prelude",
+    "ScopeBuilder": "scope_builder",
     **dict.fromkeys(("astext", "fromtext", "parse", "parse_expr"), "text"),
 }  # fmt: skip
 

@@ -63,7 +63,7 @@ def _types_in(expr: RelayExpr | ty.Type) -> tuple[dict[ty.TypeVar, None], dict[t
             if isinstance(node, Var):
                 pending.append(node.type_annotation)
             elif isinstance(node, Call):
-                pending += node.type_args
+                pending += node.written_type_args
             elif isinstance(node, Function):
                 pending.append(node.ret_type)
                 bound.update(dict.fromkeys(node.type_params))

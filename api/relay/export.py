@@ -308,8 +308,8 @@ class _Exporter:
         if isinstance(callee, adt.Constructor):
             return ir.ConstructOp(callee.belong_to.name_hint, callee.name_hint, arguments, type)
         op = ir.CallGlobalOp(callee.name_hint, arguments, type) if value is None else ir.CallOp(value, arguments, type)
-        if node.type_args:
-            op.properties["type_args"] = ArrayAttr([self.type(arg) for arg in node.type_args])
+        if node.written_type_args:
+            op.properties["type_args"] = ArrayAttr([self.type(arg) for arg in node.written_type_args])
         if node.attrs:
             op.properties["attrs"] = DictionaryAttr(function_attributes(node.attrs))
         return op

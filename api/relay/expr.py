@@ -20,7 +20,17 @@ from ...support.source_text import characters
 from ..ir.node import Node, Span, span_of_caller
 from ..nd import NDArray as DeviceArray
 from ..nd import as_numpy
-from .ty import FuncType, TensorType, Type, TypeVar, checked_shape, from_attribute, to_attribute
+from .ty import (
+    FuncType,
+    TensorType,
+    Type,
+    TypeCall,
+    TypeVar,
+    checked_shape,
+    from_attribute,
+    instantiation,
+    to_attribute,
+)
 
 if TYPE_CHECKING:
     from ..ir.op import Op, OpEntry
@@ -160,7 +170,7 @@ class GlobalVar(RelayExpr):
 class Call(RelayExpr):
     """`Call(op, args)`: calls an operator (`op.get("add")`), a function, a `GlobalVar` or a constructor."""
 
-    __slots__ = ("args", "attrs", "op", "type_args")
+    __slots__ = ("args", "attrs", "op", "written_type_args")
 
     def __init__(
         self,
@@ -174,13 +184,30 @@ class Call(RelayExpr):
         check(op, "op", "an operator, a function or a constructor", Node)
         self.op: Any = op
         self.args: tuple[Any, ...] = tuple(as_expr(arg) for arg in items(args, "args", "expressions"))
-        self.type_args = tuple(type_args or ())
+        self.written_type_args = tuple(type_args or ())
         self.attrs: Attrs | None = None
         operator: OpEntry | None = getattr(op, "operator", None)
         if operator is not None:
             self.attrs = operator.attrs(attrs, self.location) if attrs else operator.default_attrs
         elif attrs:
             self.attrs = Attrs(dict(attrs))
+
+    @property
+    def type_args(self) -> tuple[Type, ...]:
+        """The types that the callee is instantiated with: those written, otherwise those that inference found.
+
+        Of an operator they are the types of its arguments.
+        """
+        if self.written_type_args:
+            return self.written_type_args
+        if getattr(self.op, "operator", None) is not None:
+            known = [arg.known_type for arg in self.args if isinstance(arg, RelayExpr)]
+            return () if None in known or len(known) < len(self.args) else tuple(map(from_attribute, known))  # type: ignore[arg-type]
+        result = self.checked_type_
+        if isinstance(result, TypeCall) and getattr(self.op, "belong_to", None) is not None:
+            return result.args
+        callee = self.op.checked_type_ if isinstance(self.op, RelayExpr) else None
+        return instantiation(callee, [arg.checked_type_ for arg in self.args], result)
 
 
 class Tuple(RelayExpr):

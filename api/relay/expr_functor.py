@@ -224,7 +224,7 @@ class ExprMutator(ExprFunctor[Any]):
         args = [self.visit(arg) for arg in call.args]
         if op is call.op and _same(args, call.args):
             return call
-        return Call(op, args, call.attrs, call.type_args, call.span)
+        return Call(op, args, call.attrs, call.written_type_args, call.span)
 
     def visit_var(self, var: Var) -> Any:
         return var

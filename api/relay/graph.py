@@ -121,8 +121,8 @@ def with_parts(node: RelayExpr, fresh: Sequence[object]) -> RelayExpr:
     match node:
         case Call():
             if isinstance(node.op, Op):
-                return Call(node.op, values, node.attrs, node.type_args, span)
-            return Call(values[0], values[1:], node.attrs, node.type_args, span)
+                return Call(node.op, values, node.attrs, node.written_type_args, span)
+            return Call(values[0], values[1:], node.attrs, node.written_type_args, span)
         case Tuple():
             return Tuple(values, span)
         case TupleGetItem():

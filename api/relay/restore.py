@@ -94,6 +94,8 @@ class _Restorer:
         # Where cells are written, order counts: what reads, writes or may do so by a call is bound by a let.
         self.has_effects = any(isinstance(op, ir.RefWriteOp) for op in walk_ops(root))
         self.params: dict[Operation, list[Var]] = {}
+        self.root = root
+        self._knows_callees = False
 
     def function(self, op: ir.FuncOp) -> Function:
         params = self._enter_function(op)
@@ -246,10 +248,7 @@ class _Restorer:
             case ir.ConstantOp():
                 return Constant(op.value, span)
             case ir.CallOp() | ir.CallGlobalOp():
-                if isinstance(op, ir.CallOp):
-                    callee = nodes[op.callee]
-                else:
-                    callee = self.symbols.function(op.callee.root_reference.data)
+                callee = nodes[op.callee] if isinstance(op, ir.CallOp) else self._callee(op)
                 types = [ty.from_attribute(t, self.type_variables) for t in op.type_args.data]
                 return Call(callee, [nodes[a] for a in op.arguments], _attributes(op.attrs.data), types, span)
             case ir.CallTirOp():
@@ -274,6 +273,16 @@ class _Restorer:
                 return RefWrite(nodes[op.ref], nodes[op.value], span)
             case _:
                 raise error_at(op, f"'{op.name}' has no form in Python")
+
+    def _callee(self, op: ir.CallGlobalOp) -> GlobalVar:
+        """The function that a call names. Generic ones know their types, for `Call.type_args`."""
+        if not self._knows_callees:
+            self._knows_callees = True
+            siblings = self.root.parent_block()
+            for other in () if siblings is None else siblings.ops:
+                if isinstance(other, ir.FuncOp) and other.type_params.data and is_known(type := other.function_type()):
+                    self.symbols.function(other.sym_name.data).known_type = type
+        return self.symbols.function(op.callee.root_reference.data)
 
     def _pattern(self, pattern: Attribute, values: Iterator[SSAValue], where: Operation) -> adt.Pattern:
         match pattern:

@@ -366,7 +366,7 @@ def _cast_call(old: Call, call: Call, dtype: str, out_dtype: str) -> RelayExpr:
     if "out_dtype" in operator.specs:
         attrs["out_dtype"] = out_dtype
     args = [_cast_argument(before, arg, dtype) for before, arg in zip(old.args, call.args, strict=True)]
-    made = Call(call.op, args, attrs, call.type_args, call.span)
+    made = Call(call.op, args, attrs, call.written_type_args, call.span)
     type = old.checked_type
     if not isinstance(type, TensorType):
         raise MirError(Diagnostic(f"recast: {old.op.name} gives no tensor to be cast back", old.location))

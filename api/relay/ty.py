@@ -121,6 +121,9 @@ class GlobalTypeVar(Type):
         self.name_hint = characters(name_hint)
         self.kind = kind
 
+    def __repr__(self) -> str:
+        return self.name_hint
+
     def __call__(self, *args: Type) -> TypeCall:
         return TypeCall(self, args)
 
@@ -176,6 +179,38 @@ class IncompleteType(Type):
     def __init__(self, kind: TypeKind = TypeKind.Type):
         self.span = None
         self.kind = kind
+
+
+def instantiation(callee: Type | None, args: Sequence[Type | None], result: Type | None) -> tuple[Type, ...]:
+    """Returns what a generic function's type parameters are, by the types of arguments and result.
+
+        fn [A](A, List[A]) -> List[A]  of  (int32, List[int32])  →  (int32,)
+
+    Empty where one of them is not known.
+    """
+    if not isinstance(callee, FuncType) or not callee.type_params or len(callee.arg_types) != len(args):
+        return ()
+    found: dict[Type, Type] = {}
+    pending: list[tuple[Type | None, Type | None]] = [
+        *zip(callee.arg_types, args, strict=True),
+        (callee.ret_type, result),
+    ]
+    while pending:
+        match pending.pop():
+            case (TypeVar() as variable, Type() as type):
+                found.setdefault(variable, type)
+            case (TupleType() as generic, TupleType() as type):
+                pending += zip(generic.fields, type.fields, strict=False)
+            case (TypeCall() as generic, TypeCall() as type):
+                pending += zip(generic.args, type.args, strict=False)
+            case (FuncType() as generic, FuncType() as type):
+                pending += zip(generic.arg_types, type.arg_types, strict=False)
+                pending.append((generic.ret_type, type.ret_type))
+            case (RefType() as generic, RefType() as type):
+                pending.append((generic.value, type.value))
+            case _:
+                pass
+    return tuple(found[p] for p in callee.type_params) if all(p in found for p in callee.type_params) else ()
 
 
 def scalar_type(dtype: str) -> TensorType:

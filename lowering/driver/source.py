@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -76,8 +76,11 @@ class SourceText(ProgramSource):
         return SourceText(text, str(path), file.parent)
 
     @no_collection()
-    def parse(self) -> ModuleOp:
-        """Returns the verified module. Raises MirError with everything that is wrong in the text."""
+    def parse(self, init: ModuleOp | None = None, nodes: Mapping[str, Sequence[object]] | None = None) -> ModuleOp:
+        """Returns the verified module, which begins with the ops of `init`.
+
+        The text may use these, and `nodes` as metadata. Raises MirError with everything that is wrong in the text.
+        """
         apply()
         from ...parser import parse_mir
         from ...support.verify import verify
@@ -87,7 +90,7 @@ class SourceText(ProgramSource):
         folder = None if self.directory is None else str(self.directory)
 
         def verified() -> ModuleOp:
-            module = parse_mir(self.text, self.name, directory=folder)
+            module = parse_mir(self.text, self.name, directory=folder, init=init, nodes=nodes)
             verify(module)
             check_functions(module)
             return module

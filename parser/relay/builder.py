@@ -435,6 +435,12 @@ class Builder(CallReader):
 
     # Data types ----------------------------------------------------------------------------------------------------
 
+    def declare(self, op: ir.TypeDataOp) -> None:
+        """Makes the names of a data type known that another text declares."""
+        self.type_names[op.sym_name.data] = len(op.type_params.data)
+        for constructor, fields in op.constructors().items():
+            self.constructors[constructor] = (op.sym_name.data, len(fields))
+
     def on_data_type(
         self, head: tuple[int, list[str]], _: int, constructors: list[tuple[int, Sequence[Attribute]]], __: int
     ) -> Operation:

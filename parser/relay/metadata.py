@@ -6,7 +6,8 @@ Nodes are read when they are referred to; every index into the graph is checked.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 
@@ -43,6 +44,8 @@ class Metadata:
         self._blobs: list[object] = []
         self._arrays: dict[int, NDArray[np.generic]] = {}
         self._lists: dict[str, list[object]] = {}
+        self.given: Mapping[str, Sequence[object]] = {}
+        """Arrays, and the fields of attribute nodes, that the caller names by kind and number; the section's own are first."""
         if text:
             self._read(text)
 
@@ -86,10 +89,15 @@ class Metadata:
 
     def count(self, key: str) -> int:
         """Returns the number of nodes of `meta[key]`."""
-        return len(self._lists.get(key, []))
+        return len(self._lists.get(key, self.given.get(key, [])))
+
+    def _is_given(self, key: str, index: int) -> bool:
+        return key not in self._lists and 0 <= index < len(self.given.get(key, []))
 
     def constant(self, index: int) -> NDArray[np.generic]:
         """The array of `meta[relay.Constant][index]`."""
+        if self._is_given("relay.Constant", index):
+            return cast("NDArray[np.generic]", self.given["relay.Constant"][index])
         blob = self._field(self._entry("relay.Constant", index), "data")
         place = int(blob) if blob.isdecimal() and len(blob) < 12 else -1
         if not 0 <= place < len(self._blobs):
@@ -106,6 +114,8 @@ class Metadata:
 
     def attributes(self, key: str, index: int) -> dict[str, AttrValue]:
         """The fields of an attribute node, `meta[relay.attrs.InitOpAttrs][0]`, or of a VirtualDevice, by name."""
+        if self._is_given(key, index):
+            return dict(cast("Mapping[str, AttrValue]", self.given[key][index]))
         return self._fields(self._entry(key, index), 0)
 
     def _fields(self, node: dict[str, object], depth: int) -> dict[str, AttrValue]:

@@ -144,13 +144,20 @@ class RelayReader:
     def on_annotation(self, *args: object) -> object: return args[1] if args else None
     def on_result_type(self, *args: object) -> object: return args[1] if args else UNKNOWN
     def on_named_type(self, token: int) -> Attribute: return self.on_applied_type(token)
-    def on_tuple_type(self, *args: object) -> Attribute: return TupleType(ArrayAttr(args[1] if len(args) == 3 else ()))  # type: ignore[arg-type]
     def on_reference_type(self, *args: object) -> Attribute: return RefType(args[2])  # type: ignore[arg-type]
     def on_unknown_type(self, _: int) -> Attribute: return UNKNOWN
     def on_types(self, *args: object) -> object: return args[0]
     def on_data_head(self, _: int, name: int, parameters: list[str]) -> tuple[int, list[str]]: return name, parameters
     def on_constructor(self, *args: object) -> tuple[int, Sequence[Attribute]]: return args[0], args[2] if len(args) == 4 else ()  # type: ignore[return-value]
     # fmt: on
+
+    def on_tuple_type(self, *args: object) -> Attribute:
+        """The type of a tuple; of a function, where parentheses hold one alone: `(fn (A) -> A)`."""
+        fields: Sequence[Attribute] = args[1] if len(args) == 3 else ()  # type: ignore[assignment]
+        end: int = args[-1]  # type: ignore[assignment]
+        if len(fields) == 1 and isinstance(fields[0], FuncType) and self.tokens.kinds[end - 1] != "COMMA":
+            return fields[0]
+        return TupleType(ArrayAttr(fields))  # type: ignore[arg-type]
 
     def on_tensor_type(self, token: int) -> Attribute:
         text = self.texts[token]

@@ -12,6 +12,7 @@ from pathlib import Path
 from xdsl.ir import Operation
 
 from ...dialects.relay.infer.inference import infer_ops
+from ...dialects.relay.ir import TypeDataOp
 from ...support.diagnostics import error_at
 from ..items import Item, ParseContext, symbol_of
 from ..lalr import LexError, Parser, ParsingTable, Step, Tokens, load_table, reducers
@@ -32,7 +33,7 @@ def read_items(items: Sequence[Item], context: ParseContext) -> list[list[Operat
     """Parses each item to its ops, in order. Errors are reported to the context; none is raised."""
     with _without_collection():
         results = _FileReader(context).read(items)
-        if not context.errors:
+        if context.infers and not context.errors:
             ops = [op for some in results for op in some]
             symbols = {**context.symbols, **{name: op for op in ops if (name := symbol_of(op)) is not None}}
             for error in infer_ops(ops, symbols):
@@ -65,6 +66,7 @@ class _FileReader:
         for item in items:
             if item.kind == "#[metadata]":
                 metadata = self._metadata(item)
+        metadata.given = self.context.nodes
         constants = Constants(metadata, self.context.directory)
         for item in items:
             if item.kind.startswith("#[") and item.kind != "#[metadata]":
@@ -73,6 +75,9 @@ class _FileReader:
             self.context.module.attributes[CONSTANTS_FILE] = constants.side_file
         table = load_table(GRAMMAR)
         builder = Builder(self.context, metadata, constants)
+        for op in self.context.symbols.values():
+            if isinstance(op, TypeDataOp):
+                builder.declare(op)
         steps = reducers(table, builder)
         tokens = [None if item.kind.startswith("#[") else self._tokens(item) for item in items]
         for some in tokens:

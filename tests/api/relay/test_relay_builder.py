@@ -51,7 +51,7 @@ def test_types_are_written_where_they_were_inferred() -> None:
     x = relay.var("x", shape=(4,))
     assert relay.astext(relay.const(42, "int16")) == '#[version = "0.0.5"]\n42i16'
     assert str(relay.add(x, relay.const(1.0))) == "free_var %x: Tensor[(4), float32];\nadd(%x, 1f)"
-    typed = str(relay.parse_expr("free_var %x: Tensor[(4), float32]; add(%x, 1f)"))
+    typed = str(relay.testing.run_infer_type(relay.parse_expr("free_var %x: Tensor[(4), float32]; add(%x, 1f)")))
     assert typed.endswith("add(%x, 1f /* ty=float32 */) /* ty=Tensor[(4), float32] */")
 
 

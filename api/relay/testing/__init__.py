@@ -1,31 +1,48 @@
-"""`relay.testing`: types and passes of expressions, weights for networks, gradients by differences."""
+"""`relay.testing`: types and passes of expressions, networks, naturals, checks of gradients."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..device import Device
-from ..ir.module import IRModule
-from ..ir.transform import Pass
-from ..nd import NDArray, array
-from ..testing import assert_allclose, enabled_targets
-from .executor import ExecutorKind, create_executor
-from .expr import Function, RelayExpr
-from .transform import gradient
-from .ty import TensorType
+from ...device import Device
+from ...ir.module import IRModule
+from ...ir.named_passes import make_pass
+from ...ir.transform import Pass
+from ...nd import NDArray, array
+from ...testing import assert_allclose, enabled_targets
+from ..executor import ExecutorKind, create_executor
+from ..expr import Function, RelayExpr
+from ..prelude import Prelude
+from ..transform import gradient
+from ..ty import TensorType
+from . import layers
+from .init import Xavier, create_workload
+
+if TYPE_CHECKING:
+    from . import init as init
+    from . import mlp as mlp
+    from . import nat as nat
+    from .nat import add_nat_definitions as add_nat_definitions
+    from .nat import count as count
+    from .nat import make_nat_expr as make_nat_expr
+    from .nat import make_nat_value as make_nat_value
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Initializer = Callable[[str, Array], None]
 
 
 def run_opt_pass(expr: RelayExpr, opt_pass: Pass | Sequence[Pass], import_prelude: bool = False) -> RelayExpr:
-    """Returns an expression after a pass, or after several, on a module of it."""
+    """Returns an expression with its types after a pass, or several, on a module of it.
+
+    With `import_prelude` the module has the standard prelude, too.
+    """
     module = IRModule.from_expr(expr)
-    for each in opt_pass if isinstance(opt_pass, Sequence) else [opt_pass]:
+    if import_prelude:
+        Prelude(module)
+    for each in (make_pass("InferType"), *(opt_pass if isinstance(opt_pass, Sequence) else [opt_pass])):
         module = each(module)
     entry = module.relay_function("main")
     return entry if isinstance(expr, Function) else entry.body
@@ -33,54 +50,12 @@ def run_opt_pass(expr: RelayExpr, opt_pass: Pass | Sequence[Pass], import_prelud
 
 def run_infer_type(expr: RelayExpr) -> RelayExpr:
     """Returns an expression with its types. Raises MirError where they do not fit."""
-    from .transform import make_pass
-
-    return run_opt_pass(expr, make_pass("InferType"))
+    return run_opt_pass(expr, [])
 
 
 def rand(dtype: str = "float32", *shape: int) -> NDArray:
     """Returns an array of random numbers from 0 to 1."""
     return array(np.random.rand(*shape).astype(dtype))
-
-
-class Xavier:
-    """Fills weights with uniform numbers; biases and means with 0, scales and variances with 1.
-
-    Source: Glorot and Bengio, Understanding the difficulty of training deep feedforward neural networks (2010).
-    """
-
-    def __init__(self, magnitude: float = 3.0):
-        self.magnitude = magnitude
-
-    def __call__(self, desc: str, arr: Array) -> None:
-        """Fills the array of the parameter `desc` in place."""
-        if desc.endswith(("gamma", "running_var", "moving_var")):
-            arr[...] = 1
-        elif arr.ndim < 2 or desc.endswith(("bias", "beta", "running_mean", "moving_mean")):
-            arr[...] = 0
-        else:
-            receptive = prod(arr.shape[2:])
-            scale = np.sqrt(self.magnitude / ((arr.shape[0] + arr.shape[1]) * receptive / 2))
-            arr[...] = np.random.uniform(-scale, scale, arr.shape)
-
-
-def create_workload(
-    net: Function, initializer: Initializer | None = None, seed: int = 0
-) -> tuple[IRModule, dict[str, NDArray]]:
-    """Returns a network's module with types, and weights for its parameters except `data`."""
-    from .transform import make_pass
-
-    module = make_pass("InferType")(IRModule.from_expr(net))
-    np.random.seed(seed)
-    fill = Xavier() if initializer is None else initializer
-    params: dict[str, NDArray] = {}
-    for param in module.relay_function("main").params:
-        type = param.checked_type
-        if param.name_hint != "data" and isinstance(type, TensorType):
-            value = np.zeros(type.concrete_shape, type.dtype)
-            fill(param.name_hint, value)
-            params[param.name_hint] = array(value)
-    return module, params
 
 
 def check_grad(
@@ -137,4 +112,18 @@ def _differences(forward: Callable[..., Any], inputs: Sequence[Array], values: A
     return result
 
 
-__all__ = ["Xavier", "check_grad", "create_workload", "rand", "run_infer_type", "run_opt_pass"]
+_NAT = ("add_nat_definitions", "count", "make_nat_expr", "make_nat_value")
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("init", "mlp", "nat"):
+        return import_module(f"{__name__}.{name}")
+    if name not in _NAT:
+        raise AttributeError(f"module 'mirstack.relay.testing' has no attribute '{name}'")
+    return getattr(import_module(f"{__name__}.nat"), name)
+
+
+__all__ = [
+    "Xavier", "add_nat_definitions", "check_grad", "count", "create_workload", "init", "layers", "make_nat_expr", "make_nat_value", "mlp", "nat",
+    "rand", "run_infer_type", "run_opt_pass",
+]  # fmt: skip

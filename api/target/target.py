@@ -284,8 +284,8 @@ class Target:
             return []
         if isinstance(multi_targets, Mapping) and "kind" not in multi_targets:
             return [Target(each) for each in multi_targets.values()]
-        if isinstance(multi_targets, str | Mapping | Target):
-            return [Target(multi_targets)]
+        if isinstance(multi_targets, str | Mapping | Target) or not isinstance(cast("object", multi_targets), Sequence):
+            return [Target(cast("TargetLike", multi_targets))]
         return [Target(each) for each in multi_targets]
 
     def __str__(self) -> str:

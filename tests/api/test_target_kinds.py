@@ -79,6 +79,9 @@ def test_hosts() -> None:
     assert Target.canon_target_and_host("cuda", "llvm") == (Target("cuda", "llvm"), Target("llvm"))
     assert Target.canon_target_and_host(None) == (None, None) and Target.canon_target(made) is made
     assert Target.canon_multi_target(["llvm", "c"]) == [Target("llvm"), Target("c")]
+    assert Target.canon_multi_target({"cpu": "llvm", "gpu": "cuda"}) == [Target("llvm"), Target("cuda")]
+    with pytest.raises(TypeError, match="a target is a text or a dictionary, not 5"):
+        Target.canon_multi_target(5)  # type: ignore[arg-type]
     assert Target.canon_multi_target("c") == [Target("c")] and Target.canon_multi_target(None) == []
 
 

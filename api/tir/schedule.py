@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ...dialects.tir.stmt import PrimFuncOp
 from ...lowering.driver.entry import functions_of
-from ...passes.schedule import BlockRV, ExprRV, Instruction, LoopRV, ScheduleError, Trace
+from ...passes.schedule import BlockRV, ExprRV, Instruction, InstructionKind, LoopRV, ScheduleError, Trace
 from ...passes.schedule.engine.errors import program_notes
 from ...passes.schedule.engine.schedule import Schedule as InPlaceSchedule
 from ...passes.schedule.primitives.transform_layout import AXIS_SEPARATOR
@@ -116,6 +116,7 @@ __all__ = [
     "ExprRV",
     "IndexMap",
     "Instruction",
+    "InstructionKind",
     "LoopRV",
     "Schedule",
     "ScheduleError",

@@ -74,8 +74,8 @@ def _tokens(node: Expr) -> Iterator[Token]:
                 pass
 
 
-def lambda_text(value: Lambda) -> str:
-    """Returns a lambda as text. Raises MirError for one that cannot be written."""
+def lambda_text(value: Lambda, tuples: bool = False) -> str:
+    """Returns a lambda as text, values as a list or tuple. Raises MirError for one that cannot be written."""
     block = value.region.block
     last = block.last_op
     assert isinstance(last, YieldOp)
@@ -90,7 +90,9 @@ def lambda_text(value: Lambda) -> str:
     for place in reversed([p.value.data for p in last.separators]):
         values.insert(place, SEPARATOR)
     head = f"lambda {', '.join(parameters)}" if parameters else "lambda"
-    return f"{head}: {values[0]}" if last.single.value.data else f"{head}: [{', '.join(values)}]"
+    if last.single.value.data:
+        return f"{head}: {values[0]}"
+    return f"{head}: ({', '.join(values)},)" if tuples else f"{head}: [{', '.join(values)}]"
 
 
 def _check_size(block: Block) -> None:

@@ -43,9 +43,10 @@ def marked_script(script: ScriptOp) -> tuple[str, dict[Operation, int]]:
 
 
 class ScriptPrinter:
-    """Writes the calls of one script."""
+    """Writes the calls of one script; `tuples` writes index maps as TVM's traces have them, `(i, j,)`."""
 
-    def __init__(self) -> None:
+    def __init__(self, tuples: bool = False) -> None:
+        self.tuples = tuples
         self.names = Names()
         self.names.reserve("sch")
         # Calls read but not written yet, in order: each has one result, without a name, that is used once.
@@ -162,7 +163,7 @@ class ScriptPrinter:
             case Splat():
                 return f"*{self.value_text(value.value)}"
             case Lambda():
-                return lambda_text(value)
+                return lambda_text(value, self.tuples)
             case str():
                 return quoted(value)
             case bool() | int() | float() | None:
@@ -241,6 +242,6 @@ def _used_once_in_call(value: SSAValue) -> bool:
 
 def print_trace(script: ScriptOp) -> str:
     """Returns a script as TVM prints a trace: `def apply_trace(sch: tir.Schedule) -> None: …`."""
-    lines = ScriptPrinter().lines(script)
-    head = ["# from mirstack import tir", f"def {script.sym_name.data}(sch: tir.Schedule) -> None:"]
+    lines = ScriptPrinter(tuples=True).lines(script)
+    head = ["# from tvm import tir", f"def {script.sym_name.data}(sch: tir.Schedule) -> None:"]
     return "\n".join([*head, *(f"  {line}" for line in lines)])

@@ -6,7 +6,7 @@ A primitive checks everything before it changes anything: when it refuses, the m
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -103,16 +103,3 @@ def find(name: str) -> Primitive | None:
         import_module(f"..primitives.{_FILES[name]}", __package__)
         known = _TABLE[name]
     return known
-
-
-@dataclass(frozen=True, eq=False)
-class Instruction:
-    """One primitive as it was applied: what a trace holds. Arguments hold handles where ops were meant.
-
-    `labels` are what the results are called in the program.
-    """
-
-    name: str
-    arguments: Mapping[str, Any]
-    results: tuple[Any, ...]
-    labels: tuple[str, ...]

@@ -20,7 +20,8 @@ from ..analysis.structure import function_of, scope_of
 from ..primitives.query import get_block
 from .errors import ScheduleError, refuse
 from .index_maps import LambdaMap, RecordedMap
-from .primitive import Instruction, Primitive, find, names
+from .instruction import Instruction
+from .primitive import Primitive, find, names
 from .random_variables import BlockRV, ExprRV, Handle, LoopRV, PlaceRV
 from .state import State
 from .trace import Trace, handles_in, map_argument
@@ -200,7 +201,8 @@ class Schedule(Primitives):
         several = isinstance(result, list)
         ops = cast("list[Any]", result) if several else [] if result is None else [result]
         given = [self._handle(op) for op in ops]
-        inst = Instruction(known.name, bound, tuple(given), tuple(map(_label, ops)))
+        function = function_of(ops[0]).sym_name.data if known.name == "get_block" else None
+        inst = Instruction.applied(known.name, bound, given, list(map(_label, ops)), function)
         self.trace.append(inst, decision)
         self._traced.update(item for item in given if isinstance(item, Handle))
         return given if several else given[0] if given else None

@@ -19,11 +19,11 @@ from ....dialects.schedule import (
 )
 from .errors import refuse
 from .index_maps import RecordedMap
-from .primitive import Instruction, find
-from .random_variables import BlockRV, ExprRV, Handle, LoopRV
+from .instruction import Instruction
+from .primitive import find
+from .random_variables import BlockRV, Handle, LoopRV
 
 if TYPE_CHECKING:
-    from ....dialects.schedule import Lambda
     from .schedule import Schedule
 
 DecisionProvider = Callable[[Instruction, Sequence[Any], Mapping[str, Any], Any], Any]
@@ -128,41 +128,35 @@ class Trace:
         """
         return _ScriptBuilder(self, full).script(name, target)
 
-    def as_json(self) -> list[Any]:
-        """Returns the trace as data: `[name, arguments, results]` for each primitive, handles as `{"rv": n}`.
+    def as_python(self, remove_postproc: bool = False) -> list[str]:
+        """Returns the calls that apply the trace, each a line: `l1, l2 = sch.get_loops(block=b0)`."""
+        from ....parser.schedule.printer import ScriptPrinter
 
-        The results of all primitives are numbered in order, lambdas are their text.
+        shown = Trace(self._before_postproc(), self.decisions) if remove_postproc else self
+        return ScriptPrinter(tuples=True).lines(shown.as_script(full=True))
+
+    def as_json(self, remove_postproc: bool = False) -> list[Any]:
+        """Returns the trace as data in TVM's form: the instructions, then the decisions.
+
+            [[["GetBlock", [], ["C", "main"], ["b0"]], ["SamplePerfectTile", ["l1"], [2, 16], ["v2", "v3"]]], [[1, [4, 4]]]]
+
+        Handles are names, strings among the inputs are quoted, lambdas are their text.
         """
-        numbers: dict[Handle, int] = {}
-        count = 0
-        found: list[Any] = []
-        for inst in self.insts:
-            plain = {name: _to_data(value, numbers) for name, value in self.arguments_of(inst).items()}
-            results: list[Any] = []
-            for result, label in zip(inst.results, inst.labels, strict=True):
-                numbers[result] = count
-                count += 1
-                results.append([result.schedule_kind, label])
-            found.append([inst.name, plain, results])
-        return found
+        from .trace_json import to_json
+
+        return to_json(Trace(self._before_postproc(), self.decisions) if remove_postproc else self)
 
     @staticmethod
     def from_json(data: Sequence[Any]) -> Trace:
         """Returns the trace that `as_json` describes. Raises MirError for data that is not a trace."""
-        results: list[Handle] = []
-        trace = Trace()
-        for number, entry in enumerate(data):
-            try:
-                name, plain, kinds = entry
-                arguments = {key: _from_data(value, results) for key, value in plain.items()}
-                own = [_NEW[kind]() for kind, _ in kinds]
-                labels = tuple(str(label) for _, label in kinds)
-                signatures()[name]
-            except (AttributeError, IndexError, KeyError, TypeError, ValueError):
-                raise refuse(None, f"entry {number} of the data is not a primitive of a trace", _FORM) from None
-            results += own
-            trace.append(Instruction(name, arguments, tuple(own), labels), arguments.get("decision"))
-        return trace
+        from .trace_json import from_json
+
+        return Trace(*from_json(data))
+
+    @staticmethod
+    def apply_json_to_schedule(json_obj: Sequence[Any], sch: Schedule) -> None:
+        """Applies a trace in the form of `as_json`. Raises MirError for other data and for what is refused."""
+        Trace.from_json(json_obj).apply_to_schedule(sch)
 
     def __str__(self) -> str:
         from ....parser.schedule.printer import print_trace
@@ -215,6 +209,10 @@ def unknown_handle(handle: Handle) -> Exception:
     )
 
 
+_LEFT_OUT = frozenset(["func_name", "consumer_blocks", "decision"])
+"""Arguments that TVM's traces do not have where they are None."""
+
+
 class _ScriptBuilder:
     """Makes a script of a trace."""
 
@@ -234,8 +232,9 @@ class _ScriptBuilder:
         known = signatures()[inst.name]
         given = self.trace.arguments_of(inst)
         if self.full:
+            given = {**inst.stated(), **given}
             filled = known.with_defaults(given)
-            given = {name: value for name, value in filled.items() if name in given or value is not None}
+            given = {name: value for name, value in filled.items() if value is not None or name not in _LEFT_OUT}
         arguments = {name: map_argument(value, self.argument) for name, value in given.items()}
         names = [self.name(result, label) for result, label in zip(inst.results, inst.labels, strict=True)]
         types = result_types(known, [False] * len(names))
@@ -275,53 +274,3 @@ class _ScriptBuilder:
                 raise unknown_handle(value)
             return Ref(self.values[value])
         return value.to_lambda() if isinstance(value, RecordedMap) else value
-
-
-if TYPE_CHECKING:
-    from ....dialects.schedule import Lambda
-
-_FORM = 'each primitive is [name, {parameter: value}, [[kind of result, label], …]], a handle is {"rv": number}'
-
-
-def _to_data(value: Any, numbers: Mapping[Handle, int]) -> Any:
-    if isinstance(value, Handle):
-        if value not in numbers:
-            raise unknown_handle(value)
-        return {"rv": numbers[value]}
-    if isinstance(value, RecordedMap):
-        from ....parser.schedule.lambdas import lambda_text
-
-        return {"lambda": lambda_text(value.to_lambda())}
-    if isinstance(value, list | tuple):
-        return [_to_data(item, numbers) for item in cast("Sequence[Any]", value)]
-    if isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
-        return {"dict": {key: _to_data(item, numbers) for key, item in items}}
-    return value
-
-
-_NEW = {"block": BlockRV, "loop": LoopRV, "expr": lambda: ExprRV(0)}
-
-
-def _from_data(value: Any, results: Sequence[Handle]) -> Any:
-    if isinstance(value, list):
-        return [_from_data(item, results) for item in cast("list[Any]", value)]
-    if isinstance(value, dict):
-        ((kind, inner),) = cast("dict[str, Any]", value).items()
-        if kind == "rv":
-            return results[cast(int, inner)]
-        if kind == "lambda":
-            return RecordedMap(_read_lambda(inner))
-        return {key: _from_data(item, results) for key, item in cast("dict[str, Any]", inner).items()}
-    return value
-
-
-def _read_lambda(text: str) -> Any:
-    from ....parser import parse_mir
-    from .index_maps import LambdaMap
-
-    module = parse_mir(f"@T.schedule\ndef f(sch):\n    sch.transform_block_layout('B', {text})\n", "<lambda>")
-    (script,) = module.body.block.ops
-    (call,) = script.regions[0].block.ops
-    found = cast("Lambda", call.bound["index_map"])  # type: ignore[attr-defined]
-    return LambdaMap(found)

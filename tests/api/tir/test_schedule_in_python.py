@@ -107,7 +107,7 @@ def test_traces(capsys: pytest.CaptureFixture[str]) -> None:
     sch.transform_layout(block, ("write", 0), lambda i, j: [i // 4, IndexMap.AXIS_SEPARATOR, j, i % 4])
     sch.enter_postproc()
     sch.parallel(sch.get_loops(block)[0])
-    assert "lambda i, j: [i // 4, IndexMap.AXIS_SEPARATOR, j, i % 4]" in str(sch.trace)
+    assert "lambda i, j: (i // 4, IndexMap.AXIS_SEPARATOR, j, i % 4,)" in str(sch.trace)
     new = Schedule(module())
     Trace(sch.trace.insts).apply_to_schedule(new)
     assert new.mod.script() == sch.mod.script()

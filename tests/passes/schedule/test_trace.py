@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 from mirstack.dialects.schedule import ScriptOp
 from mirstack.parser import parse_mir, print_mir
-from mirstack.passes.schedule import ExprRV, LoopRV, Schedule, ScheduleError, Trace
+from mirstack.passes.schedule import (
+    BlockRV,
+    ExprRV,
+    Instruction,
+    InstructionKind,
+    LoopRV,
+    Schedule,
+    ScheduleError,
+    Trace,
+)
 from mirstack.passes.schedule.engine.script import run_script
 from mirstack.support.verify import verify
 from xdsl.dialects.builtin import ModuleOp
@@ -71,13 +80,13 @@ def test_text() -> None:
     sch.transform_layout(block, ("write", 0), lambda i, j: (i // 4, j, i % 4))
     assert (
         str(sch.trace)
-        == """# from mirstack import tir
+        == """# from tvm import tir
 def apply_trace(sch: tir.Schedule) -> None:
-  b0 = sch.get_block(name="C")
+  b0 = sch.get_block(name="C", func_name="main")
   l1, l2, l3 = sch.get_loops(block=b0)
   l4, l5 = sch.split(loop=l2, factors=[None, 4], preserve_unit_iters=True, disable_predication=False)
   sch.reorder(l4, l3, l5)
-  sch.transform_layout(block=b0, buffer=("write", 0), index_map=lambda i, j: [i // 4, j, i % 4], assume_injective_transform=False)"""
+  sch.transform_layout(block=b0, buffer=("write", 0), index_map=lambda i, j: (i // 4, j, i % 4,), pad_value=None, assume_injective_transform=False)"""
     )
     assert (
         print_mir(ModuleOp([sch.trace.as_script("tiled", "main")]))
@@ -199,12 +208,114 @@ def test_a_trace_of_another_program() -> None:
 
 
 @pytest.mark.parametrize(
-    "data",
-    [[["get_block"]], [["no_primitive", {}, []]], [["unroll", {"loop": {"rv": 3}}, []]], [3], [["unroll", [], []]]],
+    ("entry", "message"),
+    [
+        (["GetBlock"], "entry 0 of the data is not an instruction of a trace"),
+        (
+            ["NoPrimitive", [], [], []],
+            "there is no kind of instruction 'NoPrimitive'\nnote: there are AddUnitLoop, Annot",
+        ),
+        (["Unroll", ["l3"], [], []], "entry 0 of the data is not an instruction of a trace"),
+        (3, "entry 0 of the data is not an instruction of a trace"),
+        (["Unroll", [], [], []], r"Unroll has too few inputs: 'loop' is missing\nnote: it is sch.unroll\(loop\)"),
+        (["GetBlock", [], [], ["b0"]], "GetBlock has too few attributes: 'name' is missing"),
+        (["GetBlock", [], ["B", "main", 3], ["b0"]], "GetBlock has 0 inputs and 1 attributes too many"),
+        (["EnterPostproc", [], [], ["b0"]], "EnterPostproc has no outputs, but 1 are given"),
+    ],
 )
-def test_data_that_is_no_trace(data: list[Any]) -> None:
-    with pytest.raises(ScheduleError, match="entry 0 of the data is not a primitive of a trace"):
-        Trace.from_json(data)
+def test_data_that_is_no_trace(entry: Any, message: str) -> None:
+    with pytest.raises(ScheduleError, match=message):
+        Trace.from_json([[entry], []])
+
+
+def test_data_of_another_form() -> None:
+    with pytest.raises(ScheduleError, match=r"the data is not a trace\nnote: a trace is \[\[\[kind, inputs"):
+        Trace.from_json([3])
+    with pytest.raises(ScheduleError, match="the data has a decision of an instruction that it does not have"):
+        Trace.from_json([[["EnterPostproc", [], [], []]], [[1, 3]]])
+
+
+ELEMENTWISE = """
+@T.prim_func
+def main(A: T.Buffer((128, 128), "float32"), B: T.Buffer((128, 128), "float32")):
+    for i, j in T.grid(128, 128):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+"""
+
+
+def test_text_and_data_are_those_of_tvm() -> None:
+    sch = Schedule(parse_mir(ELEMENTWISE))
+    block = sch.get_block("B")
+    i, j = sch.get_loops(block)
+    outer, inner = sch.sample_perfect_tile(i, n=2, decision=[32, 4])
+    sch.split(i, factors=[outer, inner])
+    sch.split(j, factors=[None, 8])
+    sch.annotate(block, "key", "text")
+    copy = sch.cache_read(block, 0, "local")
+    sch.transform_layout(block, ("write", 0), lambda i, j: (j, i))
+    sch.enter_postproc()
+    sch.get_loops(copy)
+    assert sch.trace.as_python() == [
+        'b0 = sch.get_block(name="B", func_name="main")',
+        "l1, l2 = sch.get_loops(block=b0)",
+        "v3, v4 = sch.sample_perfect_tile(loop=l1, n=2, max_innermost_factor=16, decision=[32, 4])",
+        "l5, l6 = sch.split(loop=l1, factors=[v3, v4], preserve_unit_iters=True, disable_predication=False)",
+        "l7, l8 = sch.split(loop=l2, factors=[None, 8], preserve_unit_iters=True, disable_predication=False)",
+        'sch.annotate(block_or_loop=b0, ann_key="key", ann_val="text")',
+        'b9 = sch.cache_read(block=b0, read_buffer_index=0, storage_scope="local")',
+        'sch.transform_layout(block=b0, buffer=("write", 0), index_map=lambda i, j: (j, i,), pad_value=None, assume_injective_transform=False)',
+        "sch.enter_postproc()",
+        "l10, l11 = sch.get_loops(block=b9)",
+    ]
+    assert len(sch.trace.as_python(remove_postproc=True)) == 8
+    data = sch.trace.as_json(remove_postproc=True)
+    assert data == [
+        [
+            ["GetBlock", [], ["B", "main"], ["b0"]],
+            ["GetLoops", ["b0"], [], ["l1", "l2"]],
+            ["SamplePerfectTile", ["l1"], [2, 16], ["v3", "v4"]],
+            ["Split", ["l1", "v3", "v4"], [True, False], ["l5", "l6"]],
+            ["Split", ["l2", None, 8], [True, False], ["l7", "l8"]],
+            ["Annotate", ["b0", '"text"'], ["key"], []],
+            ["CacheRead", ["b0", []], [0, "local"], ["b9"]],
+            ["TransformLayout", ["b0"], [0, 1, "lambda i, j: [j, i]", None, False], []],
+        ],
+        [[2, [32, 4]]],
+    ]
+    again = Schedule(parse_mir(ELEMENTWISE))
+    Trace.apply_json_to_schedule(json.loads(json.dumps(data)), again)
+    assert print_mir(again.module) == print_mir(sch.module)
+    assert again.trace.as_python() == sch.trace.as_python(remove_postproc=True)
+
+
+def test_instructions_by_their_parts() -> None:
+    block, (i, j), tiles = BlockRV(), (LoopRV(), LoopRV()), (ExprRV(1), ExprRV(1))
+    insts = [
+        Instruction(InstructionKind.get("GetBlock"), [], ["B", "main"], [block]),
+        Instruction(kind=InstructionKind.get("GetLoops"), inputs=[block], attrs=[], outputs=[i, j]),
+        Instruction(InstructionKind.get("SamplePerfectTile"), [i], [2, 16], list(tiles)),
+        Instruction(InstructionKind.get("Split"), [i, *tiles], [True, False], [LoopRV(), LoopRV()]),
+    ]
+    trace = Trace(insts, {insts[2]: [64, 2]})
+    assert trace.insts == insts and trace.get_decision(insts[2]) == [64, 2] and trace.get_decision(insts[0]) is None
+    assert insts[3].kind.name == "Split" and insts[3].inputs == [i, *tiles] and insts[3].attrs == [True, False]
+    assert insts[0].outputs == [block] and repr(insts[0]) == "Instruction(GetBlock)"
+    assert InstructionKind.get("GetBlock").is_pure and not InstructionKind.get("Split").is_pure
+    trace.append(Instruction("Unroll", [j], [], []))
+    first = Schedule(parse_mir(ELEMENTWISE))
+    trace.apply_to_schedule(first)
+    assert "for i_0, i_1 in T.grid(64, 2):" in print_mir(first.module) and "T.unroll(128)" in print_mir(first.module)
+    other = Schedule(parse_mir(ELEMENTWISE))
+    trace.with_decision(insts[2], [16, 8], remove_postproc=True).apply_to_schedule(other)
+    assert "for i_0, i_1 in T.grid(16, 8):" in print_mir(other.module)
+    drawn = Schedule(parse_mir(ELEMENTWISE))
+    trace.apply_to_schedule(drawn, decision_provider=lambda inst, inputs, attrs, decision: [decision[0] // 2, 4])
+    assert "for i_0, i_1 in T.grid(32, 4):" in print_mir(drawn.module)
+    last = trace.pop()
+    assert last is not None and last.same_as(last) and last.kind.name == "Unroll" and len(trace.insts) == 4
+    assert insts[3].same_as(trace.insts[-1])
 
 
 def test_help_and_listing() -> None:

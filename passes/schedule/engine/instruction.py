@@ -15,6 +15,7 @@ from typing import Any
 
 from ....dialects.schedule import Signature, signatures
 from .errors import refuse
+from .random_variables import Handle
 
 _SPELLED = {"rfactor": "RFactor", "reindex": "ReIndex", "unsafe_set_dtype": "UnsafeSetDType"}
 _HANDLES = frozenset(["block", "loop", "expr"])
@@ -201,4 +202,13 @@ def _arguments(known: Signature, inputs: list[Any], attrs: list[Any]) -> dict[st
     return found
 
 
-__all__ = ["Instruction", "InstructionKind", "kind_name"]
+def unknown_handle(handle: Handle) -> Exception:
+    """Returns the error for a handle that no primitive of a trace returned."""
+    return refuse(
+        None,
+        f"the trace does not say where the handle {handle!r} comes from",
+        "handles come from get_block and get_loops",
+    )
+
+
+__all__ = ["Instruction", "InstructionKind", "kind_name", "unknown_handle"]

@@ -19,7 +19,7 @@ from ....dialects.schedule import (
 )
 from .errors import refuse
 from .index_maps import RecordedMap
-from .instruction import Instruction
+from .instruction import Instruction, unknown_handle
 from .primitive import find
 from .random_variables import BlockRV, Handle, LoopRV
 
@@ -198,15 +198,6 @@ def _renewed(value: Any, values: Mapping[Handle, Any]) -> Any:
             raise unknown_handle(value)
         return values[value]
     return value.function if isinstance(value, RecordedMap) else value
-
-
-def unknown_handle(handle: Handle) -> Exception:
-    """Returns the error for a handle that no primitive of a trace returned."""
-    return refuse(
-        None,
-        f"the trace does not say where the handle {handle!r} comes from",
-        "handles come from get_block and get_loops",
-    )
 
 
 _LEFT_OUT = frozenset(["func_name", "consumer_blocks", "decision"])

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 from ....dialects.schedule import signatures
 from .errors import refuse
 from .index_maps import LambdaMap, RecordedMap
-from .instruction import Instruction, InstructionKind
+from .instruction import Instruction, InstructionKind, unknown_handle
 from .random_variables import BlockRV, ExprRV, Handle, LoopRV
-from .trace import unknown_handle
 
 if TYPE_CHECKING:
     from ....dialects.schedule import Lambda

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     from .arguments import Argument, Lambda, Ref, Splat
     from .ops import (
+        ARITHMETIC,
+        ComputeOp,
         ItemOp,
         PrimitiveOp,
         ScriptOp,
@@ -49,23 +51,25 @@ def schedule_dialect() -> Dialect:
     """Returns the dialect with an op for every primitive; only MLIR's form needs it, not the text format."""
     from xdsl.ir import Dialect
 
-    from .ops import ItemOp, ScriptOp, SliceOp, YieldOp, primitive_class
+    from .ops import ComputeOp, ItemOp, ScriptOp, SliceOp, YieldOp, primitive_class
     from .signature_table import signatures
     from .types import BlockType, ExprType, LambdaAttr, ListType, LoopType, OperandAttr, SplatAttr
 
     return Dialect(
         "schedule",
-        [ScriptOp, ItemOp, SliceOp, YieldOp, *map(primitive_class, signatures())],
+        [ScriptOp, ItemOp, SliceOp, ComputeOp, YieldOp, *map(primitive_class, signatures())],
         [BlockType, LoopType, ExprType, ListType, OperandAttr, SplatAttr, LambdaAttr],
     )
 
 
 __all__ = [
+    "ARITHMETIC",
     "BLOCK",
     "EXPR",
     "LOOP",
     "Argument",
     "BlockType",
+    "ComputeOp",
     "ExprType",
     "ItemOp",
     "Lambda",

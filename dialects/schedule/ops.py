@@ -1,4 +1,4 @@
-"""The ops of a schedule: the script, a primitive's call, items and slices of lists of handles."""
+"""The ops of a schedule: the script, calls of primitives, items and slices of lists, arithmetic."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...support.text import counted
 from .arguments import Argument, Encoder, Lambda, Splat, decode
 from .signature_table import Signature, SignatureError, signatures
-from .types import ListType, kind_of_type, type_of_kind
+from .types import EXPR, ExprType, ListType, OperandAttr, kind_of_type, type_of_kind
 
 if TYPE_CHECKING:
     from xdsl.parser import Parser
@@ -58,7 +58,7 @@ class ScriptOp(IRDLOperation):
         if self.body.block.args:
             raise VerifyException("a schedule script has no block arguments: handles come from sch.get_block")
         for op in self.body.block.ops:
-            if not isinstance(op, PrimitiveOp | ItemOp | SliceOp):
+            if not isinstance(op, PrimitiveOp | ItemOp | SliceOp | ComputeOp):
                 raise VerifyException(f"a schedule script holds schedule primitives, not '{op.name}'")
 
     @classmethod
@@ -294,6 +294,46 @@ class SliceOp(IRDLOperation):
 
 
 @irdl_op_definition
+class ComputeOp(IRDLOperation):
+    """Arithmetic on drawn numbers, `v0 * 2`: two sides, each a number or an operand.
+
+    `"schedule.compute"(%v0) <{op = "*", sides = [#schedule.operand<0>, 2 : i64]}> : (!schedule.expr) -> !schedule.expr`
+    """
+
+    name = "schedule.compute"
+    handles = var_operand_def(ExprType)
+    op = prop_def(StringAttr)
+    sides = prop_def(ArrayAttr)
+    result = result_def(ExprType)
+    traits = traits_def(Pure())
+
+    def __init__(self, op: str, left: Argument, right: Argument):
+        encoder = Encoder()
+        sides = ArrayAttr([encoder.encode(left), encoder.encode(right)])
+        properties = {"op": StringAttr(op), "sides": sides}
+        super().__init__(operands=[encoder.operands], properties=properties, result_types=[EXPR])
+
+    @property
+    def arguments(self) -> tuple[Argument, Argument]:
+        """Returns the two sides."""
+        left, right = (decode(side, list(self.handles), []) for side in self.sides.data)
+        return left, right
+
+    def verify_(self) -> None:
+        if self.op.data not in ARITHMETIC:
+            raise VerifyException(f"'{self.op.data}' is not arithmetic; there are {' '.join(ARITHMETIC)}")
+        if len(self.sides.data) != 2 or not all(
+            isinstance(side, OperandAttr | IntegerAttr) for side in self.sides.data
+        ):
+            raise VerifyException("arithmetic has two sides, each an operand or an integer")
+        _ = self.arguments
+
+
+ARITHMETIC = ("+", "-", "*", "//", "%")
+"""The operators of `ComputeOp`."""
+
+
+@irdl_op_definition
 class YieldOp(IRDLOperation):
     """The values of a lambda: those of its tuple or list, or its one value when `single`.
 
@@ -375,6 +415,8 @@ def result_name(value: SSAValue) -> str:
 
 
 __all__ = [
+    "ARITHMETIC",
+    "ComputeOp",
     "ItemOp",
     "Lambda",
     "PrimitiveOp",

@@ -8,6 +8,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects.schedule import (
     Argument,
+    ComputeOp,
     ItemOp,
     Lambda,
     ListType,
@@ -25,6 +26,7 @@ from ..tvmscript.print_expressions import quoted
 from .lambdas import lambda_text
 
 _TAB = "    "
+_TIGHT = ("*", "//", "%")
 
 
 def print_script(script: ScriptOp) -> str:
@@ -64,6 +66,8 @@ class ScriptPrinter:
                     self.primitive(op)
                 case ItemOp() | SliceOp():
                     self.item(op)
+                case ComputeOp():
+                    self.settle(op)
                 case _:
                     raise error_at(op, f"'{op.name}' has no text in a schedule", "print the module with '-t mlir'")
         self.flush()
@@ -145,7 +149,22 @@ class ScriptPrinter:
             return self.item_text(owner)
         if isinstance(owner, PrimitiveOp):
             return self.call_text(owner)
+        if isinstance(owner, ComputeOp):
+            return self.computed_text(owner)
         return self.names.name(value)
+
+    def computed_text(self, op: ComputeOp) -> str:
+        """Returns the text of arithmetic, with parentheses where Python needs them."""
+        # The right side is grouped where it binds as tightly, too: a - (b - c).
+        least = 1 if op.op.data in _TIGHT else 0
+        sides: list[str] = []
+        for place, side in enumerate(op.arguments):
+            text = self.text(side)
+            inner = side.value.owner if isinstance(side, Ref) else None
+            if isinstance(inner, ComputeOp) and (1 if inner.op.data in _TIGHT else 0) < least + place:
+                text = f"({text})"
+            sides.append(text)
+        return f"{sides[0]} {op.op.data} {sides[1]}"
 
     def item_text(self, op: ItemOp | SliceOp) -> str:
         """Returns the text of an item or slice, `loops[1:]`."""

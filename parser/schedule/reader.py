@@ -11,7 +11,10 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.schedule import (
+    ARITHMETIC,
     Argument,
+    ComputeOp,
+    ExprType,
     ItemOp,
     Lambda,
     ListType,
@@ -34,6 +37,7 @@ from ..items import Item, ParseContext
 from ..python.literals import is_string
 from ..python.tree import (
     Assign,
+    Binary,
     Call,
     Expr,
     Expression,
@@ -315,6 +319,8 @@ class ScriptReader:
                 return {self.key(key): self.expression(value) for key, value in node.pairs}
             case LambdaTree():
                 return Lambda(read_lambda(self.lambdas, node), tuple(map(str, node.parameters)))
+            case Binary() if node.op in ARITHMETIC:
+                return self.arithmetic(node)
             case Unary(op=op) if op in ("-", "+"):
                 value = self.expression(node.operand)
                 if isinstance(value, int | float) and not isinstance(value, bool):
@@ -323,11 +329,23 @@ class ScriptReader:
             case Unary(op="*"):
                 self.fail(node, "a splat stands among a call's arguments or in a list")
             case _:
-                self.fail(
-                    node,
-                    "a schedule computes nothing: an argument is a handle, data, or a lambda",
-                    "numbers are written out; what a schedule draws (sch.sample_perfect_tile) is passed on as it is",
-                )
+                self.refuse_computation(node)
+
+    def arithmetic(self, node: Binary) -> Argument:
+        """Reads arithmetic on drawn numbers, `tile * 2`."""
+        sides = [self.expression(node.left), self.expression(node.right)]
+        drawn = [isinstance(side, Ref) and isinstance(side.value.type, ExprType) for side in sides]
+        if not any(drawn) or not all(known or type(side) is int for known, side in zip(drawn, sides, strict=True)):
+            self.refuse_computation(node)
+        return Ref(self.emit(ComputeOp(str(node.op), *sides), node))
+
+    def refuse_computation(self, node: Expr) -> NoReturn:
+        """Raises the error of an expression that is neither data nor arithmetic on drawn numbers."""
+        self.fail(
+            node,
+            "a schedule computes only with what it draws: an argument is a handle, data, or a lambda",
+            "numbers are written out; arithmetic is on whole numbers that sch.sample_perfect_tile and its like return",
+        )
 
     def token(self, token: Token) -> Argument:
         """Returns a name, a number, a string."""
@@ -409,7 +427,7 @@ class ScriptReader:
             return value
         self.fail(node, "an index of a list is an integer")
 
-    def emit(self, op: ItemOp | SliceOp, node: Expr) -> SSAValue:
+    def emit(self, op: ItemOp | SliceOp | ComputeOp, node: Expr) -> SSAValue:
         """Appends an op; its result."""
         op.location = self.at(node)
         self.ops.append(op)

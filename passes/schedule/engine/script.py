@@ -10,13 +10,24 @@ from typing import Any, cast
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from ....dialects.schedule import Argument, ItemOp, Lambda, ListType, PrimitiveOp, Ref, ScriptOp, SliceOp, Splat
+from ....dialects.schedule import (
+    Argument,
+    ComputeOp,
+    ItemOp,
+    Lambda,
+    ListType,
+    PrimitiveOp,
+    Ref,
+    ScriptOp,
+    SliceOp,
+    Splat,
+)
 from ....support.diagnostics import MirError, error_at
 from ....support.text import counted
 from .errors import located
 from .index_maps import LambdaMap
 from .primitive import find
-from .random_variables import Handle
+from .random_variables import ComputedRV, Handle
 from .schedule import Schedule
 
 
@@ -58,6 +69,8 @@ class _Runner:
                     self.values[op.result] = self.item(op)
                 case SliceOp():
                     self.values[op.result] = self.values[op.list][op.bounds]
+                case ComputeOp():
+                    self.values[op.result] = self.computed(op)
                 case _:
                     raise error_at(op, f"'{op.name}' is not part of a schedule")
 
@@ -70,6 +83,14 @@ class _Runner:
                 self.place(op), f"the list has {counted(len(items), 'item')} here, so there is no item {index}"
             )
         return items[index]
+
+    def computed(self, op: ComputeOp) -> ComputedRV:
+        """Returns arithmetic on drawn numbers."""
+        left, right = map(self.argument, op.arguments)
+        try:
+            return ComputedRV(op.op.data, left, right)
+        except MirError as error:
+            raise located(error, self.place(op)) from None
 
     def place(self, op: Operation) -> LocationAttr:
         """Returns the location of a call; the script's where it is not known."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -9,6 +10,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ....dialects.schedule import (
     Argument,
+    ComputeOp,
     Ref,
     ScriptOp,
     Signature,
@@ -21,7 +23,7 @@ from .errors import refuse
 from .index_maps import LambdaMap, RecordedMap
 from .instruction import Instruction, InstructionKind, unknown_handle
 from .primitive import find
-from .random_variables import BlockRV, ExprRV, Handle, LoopRV
+from .random_variables import BlockRV, ComputedRV, ExprRV, Handle, LoopRV
 
 if TYPE_CHECKING:
     from ....dialects.schedule import Lambda
@@ -179,7 +181,9 @@ def map_argument(value: Any, leaf: Callable[[Any], Any]) -> Any:
 
 def handles_in(value: Any) -> Iterator[Handle]:
     """Yields the handles in an argument."""
-    if isinstance(value, Handle):
+    if isinstance(value, ComputedRV):
+        yield from value.drawn()
+    elif isinstance(value, Handle):
         yield value
     elif isinstance(value, list | tuple):
         for item in cast("Sequence[Any]", value):
@@ -190,6 +194,8 @@ def handles_in(value: Any) -> Iterator[Handle]:
 
 def _renewed(value: Any, values: Mapping[Handle, Any]) -> Any:
     """Returns a handle of another schedule for a recorded one, and the function of a recorded map."""
+    if isinstance(value, ComputedRV):
+        return value.renewed(lambda drawn: _renewed(drawn, values))
     if isinstance(value, Handle):
         if value not in values:
             raise unknown_handle(value)
@@ -208,12 +214,12 @@ class _ScriptBuilder:
         self.trace, self.full = trace, full
         self.values: dict[Handle, SSAValue] = {}
         self.count = 0
+        self.block = Block()
 
     def script(self, name: str, target: str | None) -> ScriptOp:
-        block = Block()
         for inst in self.trace.insts:
-            block.add_op(self.op(inst))
-        return ScriptOp(name, Region(block), target)
+            self.block.add_op(self.op(inst))
+        return ScriptOp(name, Region(self.block), target)
 
     def op(self, inst: Instruction) -> Operation:
         """Builds the op of one instruction."""
@@ -257,6 +263,10 @@ class _ScriptBuilder:
 
     def argument(self, value: Any) -> Argument:
         """Returns an argument as scripts hold it."""
+        if isinstance(value, ComputedRV):
+            op = ComputeOp(value.op, self.argument(value.left), self.argument(value.right))
+            self.block.add_op(op)
+            return Ref(op.result)
         if isinstance(value, Handle):
             if value not in self.values:
                 raise unknown_handle(value)
@@ -267,7 +277,7 @@ class _ScriptBuilder:
 # Traces as data, in the form of TVM's records of tuning
 
 _PREFIXES = {"block": "b", "loop": "l", "expr": "v"}
-_NEW = {"b": BlockRV, "l": LoopRV, "v": lambda: ExprRV(0)}
+_NEW = {"b": BlockRV, "l": LoopRV, "v": lambda: ExprRV(1)}
 _FORM = "a trace is [[[kind, inputs, attributes, outputs], …], [[number of the instruction, decision], …]]"
 
 
@@ -292,6 +302,9 @@ def _to_json(trace: Trace) -> list[Any]:
 
 
 def _written(value: Any, names: Mapping[Any, str], quoted: bool) -> Any:
+    if isinstance(value, ComputedRV):
+        left, right = (_written(side, names, quoted) for side in (value.left, value.right))
+        return f"({left} {value.op} {right})"
     if isinstance(value, Handle):
         if value not in names:
             raise unknown_handle(value)
@@ -340,7 +353,9 @@ def _read(value: Any, handles: Mapping[str, Handle], quoted: bool) -> Any:
     if not isinstance(value, str):
         return value
     if quoted:
-        return value[1:-1] if value.startswith('"') else handles[value]
+        if value.startswith('"'):
+            return value[1:-1]
+        return _computed(ast.parse(value, mode="eval").body, handles) if value.startswith("(") else handles[value]
     return RecordedMap(_read_lambda(value)) if value.startswith("lambda") else value
 
 
@@ -351,3 +366,26 @@ def _read_lambda(text: str) -> LambdaMap:
     (script,) = module.body.block.ops
     (call,) = script.regions[0].block.ops
     return LambdaMap(cast("Lambda", call.bound["index_map"]))  # type: ignore[attr-defined]
+
+
+_OPERATORS: Mapping[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+}
+
+
+def _computed(node: ast.expr, handles: Mapping[str, Handle]) -> Any:
+    """Returns the arithmetic on drawn numbers that a text is. Raises ValueError for any other text."""
+    match node:
+        case ast.Name():
+            return handles[node.id]
+        case ast.Constant(value=int()):
+            return node.value
+        case ast.BinOp() if type(node.op) in _OPERATORS:
+            left, right = _computed(node.left, handles), _computed(node.right, handles)
+            return ComputedRV(_OPERATORS[type(node.op)], left, right)
+        case _:
+            raise ValueError(ast.dump(node))

@@ -136,7 +136,7 @@ SETUP = ('b = sch.get_block("B")', "i = sch.get_loops(b)")
         ("x = sch.parallel(i[0])", 1, "parallel gives nothing, but 1 name takes a result"),
         ("u, v, w = sch.split(i[0], factors=[2, None])", 1, "split gives 2 loops here, but 3 names take results"),
         ("u, v = sch.fuse(*i)", 1, "fuse gives one loop, but 2 names take results"),
-        ("sch.split(i[0] * 2, [2])", 16, "a schedule computes nothing: an argument is a handle, data, or a lambda"),
+        ("sch.split(i[0] * 2, [2])", 16, "a schedule computes only with what it draws: an argument is a handle, data, or a lambda"),
         ("for k in i:\n        sch.parallel(k)", 1, "a schedule is a list of calls"),
         ("return", 1, "a schedule is a list of calls"),
         ("b", 1, "this has no effect"),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mirstack.dialects.schedule import ScriptOp
+from mirstack.dialects.schedule import ComputeOp, ScriptOp
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import (
     BlockRV,
@@ -22,8 +22,10 @@ from mirstack.passes.schedule import (
     Trace,
 )
 from mirstack.passes.schedule.engine.script import run_script
+from mirstack.support.diagnostics import MirError
 from mirstack.support.verify import verify
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import VerifyException
 
 sys.path.insert(0, str(Path(__file__).parent))
 from mirstack.fuzz.schedules.moves import Player
@@ -288,6 +290,61 @@ def test_text_and_data_are_those_of_tvm() -> None:
     Trace.apply_json_to_schedule(json.loads(json.dumps(data)), again)
     assert print_mir(again.module) == print_mir(sch.module)
     assert again.trace.as_python() == sch.trace.as_python(remove_postproc=True)
+
+
+def test_arithmetic_of_drawn_numbers() -> None:
+    sch = Schedule(parse_mir(ELEMENTWISE))
+    i, j = sch.get_loops(sch.get_block("B"))
+    outer, inner = sch.sample_perfect_tile(i, 2, decision=[32, 4])
+    size = (inner + 1) * 2 - inner // (3 - outer % 2) + 0
+    assert sch.get(size) == (4 + 1) * 2 - 4 // (3 - 32 % 2) and int(outer * inner) == 128
+    sch.split(i, [None, inner * 2])
+    sch.split(j, [None, size - inner])
+    lines = sch.trace.as_python()
+    assert "factors=[None, v4 * 2]" in lines[3]
+    assert "factors=[None, (v4 + 1) * 2 - v4 // (3 - v3 % 2) + 0 - v4]" in lines[4]
+    check_replays(ELEMENTWISE, sch)
+    assert sch.trace.as_json()[0][3] == ["Split", ["l1", None, "(v4 * 2)"], [True, False], ["l5", "l6"]]
+    again = Schedule(parse_mir(ELEMENTWISE))
+    sch.trace.with_decision(sch.trace.insts[2], [16, 8]).apply_to_schedule(again)
+    assert "for i_0, i_1, j_0, j_1 in T.grid(8, 16, 16, 8):" in print_mir(again.module)
+    with pytest.raises(MirError, match=r"a drawn number is divided by zero: v\d+ // 0"):
+        _ = outer // 0
+    with pytest.raises(ScheduleError, match="entry 1 of the data is not an instruction of a trace"):
+        Trace.from_json([[["SampleCategorical", [], [[1], [1.0]], ["v0"]], ["Unroll", ["(v0 ** 2)"], [], []]], []])
+
+
+def test_arithmetic_in_a_script() -> None:
+    text = """@T.schedule(main)
+def tiled(sch):
+    i, j = sch.get_loops("B")
+    a, b = sch.sample_perfect_tile(i, 2, decision=[32, 4])
+    sch.split(j, [None, a // (b - 2)])
+"""
+    module = parse_mir(text)
+    verify(module)
+    assert print_mir(module) == text
+    (script,) = module.body.block.ops
+    assert isinstance(script, ScriptOp)
+    sch = Schedule(parse_mir(ELEMENTWISE))
+    run_script(script, sch)
+    assert "for i, j_0, j_1 in T.grid(128, 8, 16):" in print_mir(sch.module)
+    (script,) = parse_mir(text.replace("b - 2", "b - 4")).body.block.ops
+    assert isinstance(script, ScriptOp)
+    with pytest.raises(MirError, match=r"<input>:5:27: error: a drawn number is divided by zero: 'a' // \('b' - 4\)"):
+        run_script(script, Schedule(parse_mir(ELEMENTWISE)))
+    for wrong in ("i * 2", "a ** 2", "2 * 3", "a * 2.0"):
+        with pytest.raises(MirError, match="a schedule computes only with what it draws"):
+            parse_mir(text.replace("a // (b - 2)", wrong))
+
+
+def test_arithmetic_that_is_none() -> None:
+    for op, sides, message in (
+        ("**", (1, 2), r"'\*\*' is not arithmetic"),
+        ("+", (1, "x"), "arithmetic has two sides"),
+    ):
+        with pytest.raises(VerifyException, match=message):
+            ComputeOp(op, *sides).verify()
 
 
 def test_instructions_by_their_parts() -> None:

@@ -233,7 +233,9 @@ def build(
         target, args = args, None
     chosen = native_options(target)
     if isinstance(inputs, PrimFunc):
-        inputs = IRModule({inputs.name: inputs})
+        # As in TVM, a function without a symbol gets one when it is built.
+        named = inputs if "global_symbol" in inputs.attrs else inputs.with_attr("global_symbol", name)
+        inputs = IRModule({named.name: named})
     elif not isinstance(inputs, IRModule):
         from .lower import lower
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
-from ..dialects.te.expr import Var, describe, fail
 from ..dialects.te.tensor import PlaceholderOp, Tensor
+from ..dialects.tir.node import IterVar, Var, describe, fail
 from ..support.arguments import check, items
 from ..support.diagnostics import Diagnostic, MirError
 from .ir.module import IRModule
@@ -49,7 +49,7 @@ def lower(
         given: list[object] = items(args, "args", "tensors and te.var scalars")
         params: list[Tensor | Var] = []
         for arg in given:
-            if not isinstance(arg, (Tensor, Var)):
+            if not isinstance(arg, (Tensor, Var)) or isinstance(arg, IterVar):
                 raise TypeError(
                     f"the parameters of a lowered function are tensors and te.var scalars, not {describe(arg)}"
                 )

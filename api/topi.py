@@ -12,8 +12,8 @@ from typing import Any, cast
 
 from ..dialects.relay.ir import FuncOp
 from ..dialects.relay.operator import get_operator
-from ..dialects.te.expr import Const, Expr
 from ..dialects.te.tensor import Tensor, compute
+from ..dialects.tir.node import Const, Expr
 from ..lowering.relay.kernels.te_kernel import te_results, type_of_tensor
 from ..support.deep_stack import in_deep_stack
 from ..support.text import did_you_mean

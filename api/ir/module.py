@@ -49,6 +49,7 @@ class IRModule:
         self._op = ModuleOp([])
         self._symbols = Symbols()
         self._functions: dict[str, Function] = {}
+        self._prim_funcs: dict[str, tuple[PrimFuncOp, PrimFunc]] = {}
         for data in (type_definitions or {}).values():
             self._symbols.types[data.header.name_hint] = data
             self._op.body.block.add_op(export_type(data))
@@ -88,14 +89,20 @@ class IRModule:
 
     @staticmethod
     def from_expr(
-        expr: RelayExpr,
+        expr: RelayExpr | PrimFunc,
         functions: Mapping[Any, Function | PrimFunc] | None = None,
         type_defs: Mapping[Any, adt.TypeData] | None = None,
     ) -> IRModule:
-        """A module whose `main` is the function, or a function of the expression's free variables."""
+        """Returns a module whose `main` is the function, or a function of the expression's free variables.
+
+        A function with a `global_symbol` is called so.
+        """
         module = IRModule(functions, type_defs)
-        expr = as_expr(expr)
-        function = expr if isinstance(expr, Function) else Function(free_vars(expr), expr, span=expr.span)
+        if isinstance(expr, PrimFunc):
+            module.update_func(expr.attrs.get("global_symbol", "main"), expr)
+            return module
+        body = as_expr(expr)
+        function = body if isinstance(body, Function) else Function(free_vars(body), body, span=body.span)
         name = function.attrs.get("global_symbol", "main")
         module.update_func(str(name), function)
         return module
@@ -121,7 +128,15 @@ class IRModule:
             return self._type_data(var.name_hint)
         check(var, "the name of a function", "a str, a GlobalVar or a GlobalTypeVar", str, GlobalVar)
         name = characters(var) if isinstance(var, str) else var.name_hint
-        return self.relay_function(name) if name not in (found := self._prim_func_ops()) else PrimFunc(found[name])
+        found = self._prim_func_ops().get(name)
+        return self.relay_function(name) if found is None else self._prim_func(name, found)
+
+    def _prim_func(self, name: str, op: PrimFuncOp) -> PrimFunc:
+        """Returns a function of TIR: the same, with the same nodes, until the module changes."""
+        kept = self._prim_funcs.get(name)
+        if kept is None or kept[0] is not op:
+            kept = self._prim_funcs[name] = (op, PrimFunc(op))
+        return kept[1]
 
     def relay_function(self, name: str) -> Function:
         """The Relay function of that name. Raises MirError where there is none."""
@@ -168,6 +183,8 @@ class IRModule:
         if isinstance(var, GlobalVar):
             self._symbols.functions[name] = var
         new = func.in_module(name) if isinstance(func, PrimFunc) else export_function(name, func)
+        if isinstance(func, PrimFunc) and isinstance(new, PrimFuncOp):
+            self._prim_funcs[name] = (new, func.renamed(name))
         old = self._function_ops().get(name)
         if old is None:
             self._op.body.block.add_op(new)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, NoneType, StringAttr
 from xdsl.ir import Attribute
 
 from ...dialects.tir.attribute_values import attribute_of, value_of
+from ...dialects.tir.node.buffer import Buffer
+from ...dialects.tir.node.emit_expr import type_of
+from ...dialects.tir.node.expr import Located, PointerType, PrimType, Var
+from ...dialects.tir.node.stmt import Stmt
 from ...dialects.tir.stmt import PrimFuncOp
+from ...support.arguments import check
 from ...support.deep_stack import in_deep_stack
 from ...support.source_text import characters
+
+if TYPE_CHECKING:
+    from ..tir.restore import Restored
 
 CLASS = "ir_module"
 """The attribute of a function that holds the class it is printed in."""
@@ -23,19 +31,123 @@ CLASS_NAME = "Module"
 class PrimFunc:
     """An immutable function of the `tir` dialect; `op` is the IR, which must not be changed either.
 
-    An `IRModule` takes it under a name, `tir.Schedule` rewrites it, `mirstack.build` compiles it.
+        PrimFunc([A, B], For(i, 0, 8, ForKind.SERIAL, BufferStore(B, A[i] + 1, [i])))
+
+    `params`, `buffer_map` and `body` are its parts as nodes. An `IRModule` takes it under a name, `tir.Schedule` rewrites it,
+    `mirstack.build` compiles it.
     """
 
-    __slots__ = ("_module", "op")
+    __slots__ = ("__weakref__", "_module", "_nodes", "op")
 
-    def __init__(self, op: PrimFuncOp):
-        """Copies `op` into a module of its own. A `global_symbol` among its attributes is its name."""
-        self.op = in_deep_stack(op.clone)
+    def __init__(
+        self,
+        params: Sequence[Var | Buffer] | PrimFuncOp,
+        body: Stmt | None = None,
+        ret_type: object = None,
+        buffer_map: Mapping[Var, Buffer] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        span: Located | None = None,
+    ):
+        """Makes a function of its parameters and body, or copies an op into a module of its own.
+
+        A parameter that is a buffer gets a variable for its address, which `buffer_map` maps to it; `ret_type` is None or the type of
+        the value that it returns. A `global_symbol` among the attributes is its name. Raises MirError for nodes that are not a function.
+        """
+        self._nodes: Restored | None = None
+        if isinstance(params, PrimFuncOp):
+            self.op = in_deep_stack(params.clone)
+        else:
+            self.op = self._made(params, body, ret_type, buffer_map or {}, attrs or {})
         self.op.attributes.pop(CLASS, None)
-        attrs = dict(self.op.attrs.data)
-        if isinstance(symbol := attrs.pop("global_symbol", None), StringAttr):
-            self.op.properties.update(sym_name=symbol, attrs=DictionaryAttr(attrs))
+        held = dict(self.op.attrs.data)
+        if isinstance(symbol := held.pop("global_symbol", None), StringAttr):
+            self.op.properties.update(sym_name=symbol, attrs=DictionaryAttr(held))
         self._module = ModuleOp([self.op])
+
+    def _made(
+        self,
+        params: Sequence[Var | Buffer],
+        body: Stmt | None,
+        ret_type: object,
+        buffer_map: Mapping[Var, Buffer],
+        attrs: Mapping[str, Any],
+    ) -> PrimFuncOp:
+        """Returns the op of a function of nodes, which are kept."""
+        from ..tir.export import attributes, export_function
+        from ..tir.restore import Restored
+
+        check(body, "body", "a statement", Stmt)
+        assert body is not None
+        variables: list[Var] = []
+        buffers = dict(buffer_map)
+        for param in params:
+            if isinstance(param, Buffer):
+                variables.append(Var(f"{param.name}_handle", "handle"))
+                buffers[variables[-1]] = param
+            else:
+                check(param, "params", "variables and buffers", Var)
+                variables.append(param)
+        self._nodes = Restored(variables, buffers, body)
+        returned = returned_type(ret_type)
+        private = "global_symbol" not in attrs
+        return export_function(
+            "main", variables, buffers, body, ret_type=returned, attrs=attributes(attrs), private=private
+        )
+
+    @property
+    def _parts(self) -> Restored:
+        if self._nodes is None:
+            from ..tir.restore import restore_function
+
+            self._nodes = restore_function(self.op)
+        return self._nodes
+
+    @property
+    def params(self) -> list[Var]:
+        """Returns the parameters."""
+        return self._parts.params
+
+    @property
+    def buffer_map(self) -> dict[Var, Buffer]:
+        """Returns the buffers of the parameters that are addresses."""
+        return self._parts.buffer_map
+
+    @property
+    def body(self) -> Stmt:
+        """Returns the statement that it runs."""
+        return self._parts.body
+
+    @property
+    def ret_type(self) -> PrimType | PointerType:
+        """Returns the type of the value that it returns, `void` for none."""
+        from ..tir.restore import type_of_variable
+
+        held = self.op.ret_type
+        kind = PrimType("void") if isinstance(held, NoneType) else type_of_variable(held)
+        return PrimType(kind) if isinstance(kind, str) else kind
+
+    def with_body(self, new_body: Stmt, span: Located | None = None) -> PrimFunc:
+        """Returns the function with another body."""
+        made = PrimFunc(self.params, new_body, self.ret_type, self.buffer_map, self.attrs)
+        return made.renamed(self.name)
+
+    def renamed(self, name: str) -> PrimFunc:
+        """Returns the function with another symbol, of the same nodes."""
+        if name == self.name:
+            return self
+        made = PrimFunc(self.op)
+        made.op.properties["sym_name"] = StringAttr(name)
+        made._nodes = self._nodes
+        return made
+
+    def specialize(self, param_map: Mapping[Var, object]) -> PrimFunc:
+        """Returns the function with parameters bound: an address to a buffer of known sizes, a scalar to a value.
+
+        Raises MirError for a key that is not a parameter, and a buffer that does not match.
+        """
+        from ..tir.specialize import specialize
+
+        return specialize(self, param_map)
 
     @property
     def name(self) -> str:
@@ -99,6 +211,12 @@ class PrimFunc:
 
     def __repr__(self) -> str:
         return f"PrimFunc({self.name})"
+
+
+def returned_type(ret_type: object) -> Attribute | None:
+    """Returns the type of what a function returns, None for nothing: of `PrimType("int32")` i32."""
+    dtype = getattr(ret_type, "dtype", None)
+    return type_of(dtype) if isinstance(dtype, str) and dtype != "void" else None
 
 
 __all__ = ["PrimFunc"]

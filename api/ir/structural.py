@@ -12,6 +12,9 @@ from itertools import zip_longest
 from typing import TypeAlias, cast
 
 from ...dialects.relay.operator import AttrValue
+from ...dialects.tir.node.buffer import Buffer, BufferRegion
+from ...dialects.tir.node.expr import CommReducer, Expr, Range
+from ...dialects.tir.node.stmt import Stmt
 from ...support.diagnostics import Diagnostic, MirTypeError
 from ...support.source_text import text_bytes
 from ..nd import NDArray
@@ -66,6 +69,10 @@ def _tokens(value: object, map_free_vars: bool) -> Iterator[Token]:
             from ...dialects.tir.structural_key import structural_key
 
             yield ("prim_func", structural_key(value.op))
+        case Stmt() | Expr() | Buffer() | Range() | BufferRegion() | CommReducer():
+            from ...dialects.tir.node.structural import tokens
+
+            yield from tokens(value, map_free_vars)
         case ty.Type():
             yield _Writer(map_free_vars).type(value)
         case Node():

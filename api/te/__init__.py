@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ...dialects.te.builder import placeholder as placeholder
     from ...dialects.te.builder import reduce_axis as reduce_axis
     from ...dialects.te.builder import scan as scan
-    from ...dialects.te.expr import Expr
+    from ...dialects.tir.node import Expr
 
     def __getattr__(name: str) -> Callable[..., Expr]: ...
 else:

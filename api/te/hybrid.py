@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from types import FunctionType
 from typing import Any
 
-from ...dialects.te import expr as ex
 from ...dialects.te import tensor as te
+from ...dialects.tir import node as ex
 from ...parser.items import Item
 from ...parser.source import Source
 from ...parser.te.hybrid import HybridFunction

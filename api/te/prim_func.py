@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...dialects.te.builder import func
-from ...dialects.te.expr import Var
 from ...dialects.te.tensor import Tensor
+from ...dialects.tir.node import Var
 from ...support.arguments import items
 from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError

@@ -1,45 +1,141 @@
-"""TIR in Python: immediates, functions, schedules, and the functions on scalar expressions."""
+"""TIR in Python: expressions and statements as nodes, functions, schedules, and the functions on scalar expressions."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .immediates import FloatImm, IntImm, StringImm
-
 if TYPE_CHECKING:
+    from ...dialects.tir.node.buffer import (
+        Broadcast,
+        Buffer,
+        BufferLoad,
+        BufferRegion,
+        Let,
+        MatchBufferRegion,
+        Ramp,
+        Shuffle,
+    )
+    from ...dialects.tir.node.buffer import decl_buffer as decl_buffer
+    from ...dialects.tir.node.expr import (
+        Call,
+        CommReducer,
+        FloatImm,
+        IntImm,
+        IterVar,
+        PointerType,
+        PrimType,
+        Range,
+        SizeVar,
+        StringImm,
+        Var,
+    )  # fmt: skip
+    from ...dialects.tir.node.expr import Expr as PrimExpr
+    from ...dialects.tir.node.operations import (
+        EQ,
+        GE,
+        GT,
+        LE,
+        LT,
+        NE,
+        Add,
+        And,
+        Cast,
+        Div,
+        FloorDiv,
+        FloorMod,
+        Max,
+        Min,
+        Mod,
+        Mul,
+        Not,
+        Or,
+        Select,
+        Sub,
+    )  # fmt: skip
+    from ...dialects.tir.node.stmt import (
+        Allocate,
+        AllocateConst,
+        AssertStmt,
+        AttrStmt,
+        Block,
+        BlockRealize,
+        BufferRealize,
+        BufferStore,
+        DeclBuffer,
+        Evaluate,
+        For,
+        ForKind,
+        IfThenElse,
+        LetStmt,
+        Prefetch,
+        SeqStmt,
+        Stmt,
+        While,
+    )  # fmt: skip
+    from ...dialects.tir.node.stmt import stmt_list as stmt_list
+    from ...dialects.tir.node.stmt import stmt_seq as stmt_seq
     from ...passes.schedule.engine.tensor_intrinsics import TensorIntrin
     from ..ir.prim_func import PrimFunc
     from . import schedule as schedule
+    from . import stmt_functor as stmt_functor
     from . import transform as transform
     from .schedule import BlockRV, ExprRV, IndexMap, Instruction, LoopRV, Schedule, ScheduleError, Trace
 
+_NODES = "...dialects.tir.node"
+
 # Where each name lives, imported when it is first asked for.
 _LAZY = {
+    **dict.fromkeys(
+        (
+            "Broadcast", "Buffer", "BufferLoad", "BufferRegion", "Let", "MatchBufferRegion", "Ramp", "Shuffle", "decl_buffer",
+        ),
+        f"{_NODES}.buffer",
+    ),
+    **dict.fromkeys(
+        (
+            "Call", "CommReducer", "FloatImm", "IntImm", "IterVar", "PointerType", "PrimType", "Range", "SizeVar", "StringImm",
+            "Var",
+        ),
+        f"{_NODES}.expr",
+    ),
+    **dict.fromkeys(
+        (
+            "EQ", "GE", "GT", "LE", "LT", "NE", "Add", "And", "Cast", "Div", "FloorDiv", "FloorMod", "Max", "Min", "Mod", "Mul",
+            "Not", "Or", "Select", "Sub",
+        ),
+        f"{_NODES}.operations",
+    ),
+    **dict.fromkeys(
+        (
+            "Allocate", "AllocateConst", "AssertStmt", "AttrStmt", "Block", "BlockRealize", "BufferRealize", "BufferStore",
+            "DeclBuffer", "Evaluate", "For", "ForKind", "IfThenElse", "LetStmt", "Prefetch", "SeqStmt", "Stmt", "While",
+            "stmt_list", "stmt_seq",
+        ),
+        f"{_NODES}.stmt",
+    ),
     **dict.fromkeys(
         ("BlockRV", "ExprRV", "IndexMap", "Instruction", "LoopRV", "Schedule", "ScheduleError", "Trace"), ".schedule"
     ),
     "PrimFunc": "..ir.prim_func",
     "TensorIntrin": "...passes.schedule.engine.tensor_intrinsics",
+}  # fmt: skip
+
+_MODULES = {
+    **dict.fromkeys(("schedule", "stmt_functor", "transform"), "."),
+    **dict.fromkeys(("buffer", "expr", "ir_builder", "stmt"), f"{_NODES}."),
 }
+"""Modules of this package, and of the nodes, by their name."""
 
 __all__ = [
-    "BlockRV",
-    "ExprRV",
-    "FloatImm",
-    "IndexMap",
-    "Instruction",
-    "IntImm",
-    "LoopRV",
-    "PrimFunc",
-    "Schedule",
-    "ScheduleError",
-    "StringImm",
-    "TensorIntrin",
-    "Trace",
-    "schedule",
-    "transform",
-]
+    "EQ", "GE", "GT", "LE", "LT", "NE", "Add", "Allocate", "AllocateConst", "And", "AssertStmt", "AttrStmt", "Block", "BlockRV",
+    "BlockRealize", "Broadcast", "Buffer", "BufferLoad", "BufferRealize", "BufferRegion", "BufferStore", "Call", "Cast",
+    "CommReducer", "DeclBuffer", "Div", "Evaluate", "ExprRV", "FloatImm", "FloorDiv", "FloorMod", "For", "ForKind", "IfThenElse",
+    "IndexMap", "Instruction", "IntImm", "IterVar", "Let", "LetStmt", "LoopRV", "MatchBufferRegion", "Max", "Min", "Mod", "Mul",
+    "Not", "Or", "PointerType", "Prefetch", "PrimExpr", "PrimFunc", "PrimType", "Ramp", "Range", "Schedule", "ScheduleError",
+    "Select", "SeqStmt", "Shuffle", "SizeVar", "Stmt", "StringImm", "Sub", "TensorIntrin", "Trace", "Var", "While", "decl_buffer",
+    "schedule", "stmt_functor", "stmt_list", "stmt_seq", "transform",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:
@@ -47,8 +143,10 @@ def __getattr__(name: str) -> object:
         found: object = getattr(import_module(_LAZY[name], __package__), name)
         globals()[name] = found
         return found
-    if name in ("schedule", "transform"):
-        return import_module(f".{name}", __package__)
+    if name == "PrimExpr":
+        return import_module(f"{_NODES}.expr", __package__).Expr
+    if name in _MODULES:
+        return import_module(f"{_MODULES[name]}{name}", __package__)
     # The functions on scalar expressions are those of `te`, imported when one is asked for.
     from ..te.tir_names import lookup
 

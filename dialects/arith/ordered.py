@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from math import gcd
 
 from .. import tir
-from ..te import expr as ex
-from ..te.expr import Apply, Call, Const, Expr, IfThenElse, IterVar, Var
 from ..te.expr_mutator import map_children
 from ..te.value_numbering import Numbering
+from ..tir import node as ex
+from ..tir.node import Apply, Call, Const, Expr, IfThenElse, IntImm, IterVar, Var, apply
 from . import Analyzer
 from . import expr as x
 from .expr import select
@@ -26,7 +26,7 @@ INDEX_DTYPES = ("int32", "int64")
 
 def number(value: int, dtype: str = "int32") -> Const:
     """Returns an integer constant."""
-    return Const(value, dtype)
+    return IntImm(dtype, value)
 
 
 def constant(e: Expr) -> int | None:
@@ -278,7 +278,7 @@ class Arith:
         for one, other in ((a, b), (b, a)):
             if not one.terms:
                 return Sum().add(other, one.const) if one.const else Sum()
-        return self._single(Apply(tir.MulOp, (self._present(a, e.dtype), self._present(b, e.dtype)), e.dtype))
+        return self._single(apply(tir.MulOp, (self._present(a, e.dtype), self._present(b, e.dtype)), e.dtype))
 
     def _bounds(self, total: Sum, dtype: str) -> tuple[int | float, int | float]:
         if not total.terms:
@@ -339,7 +339,7 @@ class Arith:
 
     @staticmethod
     def _quotient(a: Expr, divisor: int) -> Apply:
-        return Apply(tir.FloorDivOp, (a, number(divisor, a.dtype)), a.dtype)
+        return apply(tir.FloorDivOp, (a, number(divisor, a.dtype)), a.dtype)
 
     def _floormod(self, e: Apply) -> Sum:
         a, b = self._sum(e.args[0]), self._sum(e.args[1])
@@ -355,7 +355,7 @@ class Arith:
         coarse = self._coarse(rest, divisor, dtype)
         if coarse is not None:
             large, small, g = coarse
-            inner = Apply(tir.FloorModOp, (self._scaled_down(large, g, dtype), number(divisor // g, dtype)), dtype)
+            inner = apply(tir.FloorModOp, (self._scaled_down(large, g, dtype), number(divisor // g, dtype)), dtype)
             return Sum().add(self._floormod(inner), g).add(small)
         inner = self._present(rest, dtype)
         if (
@@ -365,7 +365,7 @@ class Arith:
             and c % divisor == 0
         ):
             inner = inner.args[0]
-        return self._single(Apply(tir.FloorModOp, (inner, number(divisor, dtype)), dtype))
+        return self._single(apply(tir.FloorModOp, (inner, number(divisor, dtype)), dtype))
 
     def _symbolic(self, e: Apply, a: Sum, b: Sum) -> Sum:
         left, right = self._present(a, e.dtype), self._present(b, e.dtype)
@@ -380,7 +380,7 @@ class Arith:
                 for side in (0, 1):
                     if self.numbering.number(atom.args[side]) == self.numbering.number(right) and a.terms[key][1] == 1:
                         return Sum() if e.op is tir.FloorModOp else self._sum(atom.args[1 - side])
-        return self._single(Apply(e.op, (left, right), e.dtype))
+        return self._single(apply(e.op, (left, right), e.dtype))
 
     def _extremum(self, e: Apply) -> Sum:
         a, b = self._sum(e.args[0]), self._sum(e.args[1])
@@ -389,14 +389,14 @@ class Arith:
             return a if e.op is tir.MinOp else b
         if self.prove(ex.less_equal(right, left)):
             return b if e.op is tir.MinOp else a
-        return self._single(Apply(e.op, (left, right), e.dtype))
+        return self._single(apply(e.op, (left, right), e.dtype))
 
     def _folded(self, total: Sum) -> None:
         """Replaces k*c*(x // c) + k*(x % c) by k*x, in place."""
         for key, (atom, coefficient) in list(total.terms.items()):
             if not isinstance(atom, Apply) or atom.op is not tir.FloorModOp or key not in total.terms:
                 continue
-            quotient = self.numbering.number(Apply(tir.FloorDivOp, atom.args, atom.dtype))
+            quotient = self.numbering.number(apply(tir.FloorDivOp, atom.args, atom.dtype))
             held, divisor = total.terms.get(quotient), constant(atom.args[1])
             if held is not None and divisor and held[1] == coefficient * divisor:
                 del total.terms[key], total.terms[quotient]
@@ -430,7 +430,7 @@ class Arith:
             return ex.BUILD[op](left, right)
         known = self.analyzer.simplify(COMPARISONS[op](self.analyzed(left), self.analyzed(right)))
         if not known.terms:
-            return Const(int(known.const != 0), "bool")
+            return IntImm("bool", int(known.const != 0))
         if op is tir.LtOp:
             divided = self._divided(difference, dtype)
             if divided is not None:

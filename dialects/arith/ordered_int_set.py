@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from .. import tir
-from ..te import expr as ex
 from ..te import tensor as te
-from ..te.axes import Range
-from ..te.expr import Apply, Call, Const, Expr, IfThenElse, IterVar, Var
+from ..tir import node as ex
+from ..tir.node import Apply, Call, Const, Expr, IfThenElse, IterVar, Range, Var, call
 from .ordered import Arith, is_zero, number
 
 
@@ -64,8 +63,8 @@ class Interval:
         if values.min is None or values.max is None:
             return whole
         if values.is_point:
-            return Range(values.min, number(1, values.min.dtype))
-        return Range(
+            return Range.from_min_extent(values.min, number(1, values.min.dtype))
+        return Range.from_min_extent(
             values.min, self.arith.simplify(ex.add(ex.subtract(values.max, values.min), number(1, values.min.dtype)))
         )
 
@@ -121,7 +120,7 @@ class Interval:
                     return IntSet.point(te.Read(e.tensor, points))
                 given = iter(points)
                 operands = tuple(next(given) if isinstance(o, Expr) else o for o in e.operands)
-                return IntSet.point(Call(e.intrinsic, operands, e.dtype))
+                return IntSet.point(call(e.intrinsic, operands, e.dtype))
             case _:
                 return EVERYTHING
 

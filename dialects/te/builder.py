@@ -34,13 +34,11 @@ expression the Python operators, `.astype(dtype)`, `.equal(x)`, `.dtype`.
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .emit import func
-from .expr import (
+from ..tir.node import (
     FUNCTIONS,
     Const,
     Expr,
     IterVar,
-    Select,
     Var,
     bitwise_and,
     bitwise_not,
@@ -68,13 +66,18 @@ from .expr import (
     truncdiv,
     truncmod,
 )
-from .expr import divide as divide
-from .expr import floordiv as indexdiv
-from .expr import floormod as indexmod
-from .expr import maximum as maximum
-from .expr import minimum as minimum
-from .expr import truncdiv as div
-from .extern import Buffer, IRBuilder, extern, ir_builder
+from ..tir.node import divide as divide
+from ..tir.node import floordiv as indexdiv
+from ..tir.node import floormod as indexmod
+from ..tir.node import ir_builder as ir_builder
+from ..tir.node import maximum as maximum
+from ..tir.node import minimum as minimum
+from ..tir.node import select as Select
+from ..tir.node import truncdiv as div
+from ..tir.node.buffer import Buffer
+from ..tir.node.ir_builder import IRBuilder
+from .emit import func
+from .extern import extern
 from .functions import (
     OF_TABLE,
     abs,

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 
 from ...support.caller import caller_place
 from ...support.diagnostics import file_loc
-from .expr import current_location, location_scope
+from ..tir.node import current_location, location_scope
 
 T = TypeVar("T")
 

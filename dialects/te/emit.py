@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
 from typing import Any, TypeAlias, TypeVar
 
 from xdsl.dialects.builtin import (
@@ -30,13 +29,14 @@ from ...support.diagnostics import error_at
 from ...support.edit import add_op, create_op
 from .. import tir
 from ..interned import integer
+from ..tir import node as ex
+from ..tir.node import Expr
+from ..tir.node.emit_expr import hint, number_of, type_of
 from ..tir.types import DYNAMIC, I1, Dim
 from . import compute as composite
-from . import expr as ex
 from . import extern as ext
 from . import ops
 from . import tensor as te
-from .expr import Expr
 from .reducers import CommReducer
 from .types import TensorType
 from .value_numbering import Numbering
@@ -50,8 +50,6 @@ Definition: TypeAlias = "te.Operation | CommReducer | ex.Var | ex.IterVar"
 SHALLOW = 60
 
 LAYOUT_FREE = "layout_free_placeholders"
-
-type_of = cache(tir.dtype_to_type)
 
 
 def func(
@@ -75,7 +73,7 @@ def func(
     for arg in args:
         if isinstance(arg, te.Tensor):
             values.append(emitter.tensor(arg))
-        elif isinstance(arg, ex.Var):
+        elif isinstance(arg, ex.Var) and not isinstance(arg, ex.IterVar):
             values.append(emitter.value(arg))
         else:
             raise ex.fail(f"function '{name}' returns tensors and te.var scalars, not {ex.describe(arg)}")
@@ -115,14 +113,6 @@ def attribute_of(value: Any) -> Attribute:
 def attributes_of(values: Mapping[str, Any]) -> DictionaryAttr:
     """Attributes by name."""
     return DictionaryAttr({str(name): attribute_of(value) for name, value in values.items()})
-
-
-def number_of(constant: ex.Const) -> IntegerAttr | FloatAttr:
-    """Returns a constant as an attribute of its dtype."""
-    type = type_of(constant.dtype)
-    if isinstance(constant.value, float) or ex.is_float(constant.dtype):
-        return FloatAttr(constant.value, type)  # type: ignore[arg-type]
-    return integer(int(constant.value), type)  # type: ignore[arg-type]
 
 
 class FunctionEmitter:
@@ -327,7 +317,7 @@ class FunctionEmitter:
                     branches.append(Region(branch))
                 return tir.IfOp(condition, branches[0], branches[1] if statement.orelse else None)
 
-    def _buffer(self, buffer: ext.Buffer) -> SSAValue:
+    def _buffer(self, buffer: ex.Buffer) -> SSAValue:
         found = self.objects.get(id(buffer))
         if found is None:
             raise ex.fail(f"buffer '{buffer.name}' does not belong to this extern")
@@ -351,7 +341,7 @@ class FunctionEmitter:
                 pending += reversed(missing)
                 continue
             pending.pop()
-            if isinstance(node, (ex.Var, ex.IterVar)):
+            if isinstance(node, ex.Var) and not isinstance(node, ex.BufferField):
                 known[number] = self._definition(node)
                 continue
             op = self._node(node, [known[numbers[id(a)]] for a in node.args])
@@ -372,6 +362,8 @@ class FunctionEmitter:
                 return create_op(ops.ReadOp, [tensor, *operands], (type_of(node.dtype),), {}, UNKNOWN_LOC)
             case ex.Const():
                 return create_op(tir.ConstOp, (), (type_of(node.dtype),), {"value": number_of(node)}, UNKNOWN_LOC)
+            case ex.StringImm():
+                return tir.ConstOp(StringAttr(node.value))
             case ex.IfThenElse():
                 sides = [self._side(node.then_value), self._side(node.else_value)]
                 return tir.IfThenElseOp(operands[0], sides[0], sides[1], type_of(node.dtype))
@@ -383,9 +375,9 @@ class FunctionEmitter:
                     "a reduction must be the whole value of a compute",
                     "give it a te.compute of its own, and read that where the result is used",
                 )
-            case ext.Load():
+            case ex.BufferLoad():
                 return tir.LoadOp(self._buffer(node.buffer), operands)
-            case ext.BufferField():
+            case ex.BufferField():
                 pointer = tir.HandleType.get(type_of(node.buffer.dtype), "global")
                 return tir.BufferGetOp(self._buffer(node.buffer), node.field, pointer)
             case _:
@@ -397,12 +389,8 @@ class FunctionEmitter:
         for operand in node.operands:
             if isinstance(operand, Expr):
                 operands.append(next(pending))
-            elif isinstance(operand, str):
-                text = tir.ConstOp(StringAttr(operand))
-                self._add(text, node.location)
-                operands.append(text.result)
             else:
-                assert isinstance(operand, ext.Buffer)
+                assert isinstance(operand, ex.Buffer)
                 operands.append(self._buffer(operand))
         return tir.CallOp(node.intrinsic, operands, type_of(node.dtype))
 
@@ -413,11 +401,11 @@ class FunctionEmitter:
             self._add(tir.YieldOp(emitted), value.location)
         return Region(block)
 
-    def _definition(self, node: ex.Var | ex.IterVar) -> SSAValue:
+    def _definition(self, node: ex.Var) -> SSAValue:
         """Emits a symbolic variable or a reduction's axis at the function's level."""
-        if isinstance(node, ex.Var):
+        if not isinstance(node, ex.IterVar):
             op: Operation = tir.VarOp(node.name, type_of(node.dtype), size_var=node.is_size)
-        elif node.iter_type != "R":
+        elif node.iter_type != ex.IterVar.CommReduce:
             raise ex.fail(f"axis '{node.name}' belongs to another compute")
         elif self.block is not self.function_block:
             raise ex.fail(
@@ -462,8 +450,3 @@ class FunctionEmitter:
                 self.known.pop(number, None)
             self.block, self.added = outer, added
             self.depth -= 1
-
-
-def hint(name: str) -> str | None:
-    """Returns the name as a hint for SSA names, when it can be one."""
-    return name if name.isidentifier() else None

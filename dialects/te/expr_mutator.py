@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from .. import tir
-from . import expr as ex
-from . import extern as ext
+from ..tir import node as ex
+from ..tir.node import Apply, Call, Expr, IfThenElse, call
 from . import tensor as te
-from .expr import Apply, Call, Expr, IfThenElse
 
 Op: TypeAlias = type[tir.BinaryOp | tir.NotOp | tir.SelectOp | tir.CastOp]
 
@@ -31,15 +30,15 @@ def map_children(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
             operands = tuple(change(o) if isinstance(o, Expr) else o for o in e.operands)
             if all(a is b for a, b in zip(operands, e.operands, strict=True)):
                 return e
-            return Call(e.intrinsic, operands, e.dtype)
+            return call(e.intrinsic, operands, e.dtype)
         case te.Read():
             args = tuple(map(change, e.args))
             same = all(a is b for a, b in zip(args, e.args, strict=True))
             return e if same else te.Read(e.tensor, args)
-        case ext.Load():
+        case ex.BufferLoad():
             args = tuple(map(change, e.args))
             same = all(a is b for a, b in zip(args, e.args, strict=True))
-            return e if same else ext.Load(e.buffer, args)
+            return e if same else ex.BufferLoad(e.buffer, args)
         case _:
             return e
 

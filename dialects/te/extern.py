@@ -1,116 +1,29 @@
-"""Defines tensors computed by statements: TVM's `extern`, its buffers, and `ir_builder`."""
+"""Defines tensors computed by statements: TVM's `extern`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import LocationAttr
 
 from ...support.text import counted
-from . import expr as ex
-from .expr import Call, Const, Element, Expr, ExprLike, Var, convert, current_location, describe, fail, items_of
-from .tensor import AttrValue, Dims, Operation, ShapeLike, Tensor, checked_dtype, dims_of
-
-
-class Buffer:
-    """A tensor's memory in an extern's body: `b[i, j]` loads, `vstore` stores, `access_ptr` points."""
-
-    is_buffer = True
-
-    def __init__(self, name: str, dims: Dims, dtype: str):
-        self.name = name
-        self.dims = dims
-        self.dtype = dtype
-
-    def __repr__(self) -> str:
-        return f"Buffer({self.name}: {self.dtype}{list(self.shape)})"
-
-    @property
-    def shape(self) -> tuple[int | Expr, ...]:
-        """Returns the extents, as `Tensor.shape`."""
-        return tuple(d.value if isinstance(d, Const) and d.dtype == "int32" else d for d in self.dims)  # type: ignore[misc]
-
-    @property
-    def data(self) -> Expr:
-        """Returns the pointer to the first element."""
-        return BufferField(self, "data", "handle")
-
-    def indices(self, given: ExprLike | Sequence[ExprLike]) -> tuple[Expr, ...]:
-        """Indices as expressions, their number checked."""
-        several = given if isinstance(given, (tuple, list)) else (given,)
-        if len(several) != len(self.dims):
-            raise fail(
-                f"buffer '{self.name}' has {counted(len(self.dims), 'dimension')}, but is accessed with {counted(len(several), 'index')}"
-            )
-        indices = tuple(convert(i, d.dtype) for i, d in zip(several, self.dims, strict=True))
-        for number, index in enumerate(indices):
-            if ex.is_float(index.dtype) or index.dtype in ("handle", "bool"):
-                raise fail(f"index {number} of '{self.name}' has dtype {index.dtype}; an index is an integer")
-        return indices
-
-    def __getitem__(self, indices: Any) -> Expr:
-        return Load(self, self.indices(indices))
-
-    def vload(self, begin: Any) -> Expr:
-        """Returns the element at `begin`."""
-        return self[begin]
-
-    def vstore(self, begin: Any, value: ExprLike) -> Stmt:
-        """Returns the statement that writes the element at `begin`."""
-        return store(self, begin, value)
-
-    def access_ptr(
-        self,
-        access_mask: str | int,
-        ptr_type: str = "handle",
-        content_lanes: int = 1,
-        offset: ExprLike = 0,
-        extent: ExprLike | None = None,
-    ) -> Expr:
-        """Returns a pointer that reads ("r"), writes ("w") or both ("rw") `extent` elements from `offset` on."""
-        if isinstance(access_mask, str):
-            if set(access_mask) - set("rw") or not access_mask:
-                raise fail(f"the access mask of a buffer is 'r', 'w' or 'rw', not '{access_mask}'")
-            access_mask = ("r" in access_mask) + 2 * ("w" in access_mask)
-        if access_mask not in (1, 2, 3):
-            raise fail("the access mask of a buffer is 'r', 'w' or 'rw'")
-        if content_lanes != 1:
-            raise fail("access_ptr is by scalar elements here: content_lanes is 1")
-        size: Expr = Const(1, "int32")
-        for dim in self.dims:
-            size = ex.multiply(size, dim)
-        begin = convert(offset, "int32")
-        length = ex.subtract(size, begin) if extent is None else convert(extent)
-        annotation = Call("type_annotation", (), self.dtype)
-        return Call("tvm_access_ptr", (annotation, self.data, begin, length, Const(access_mask, "int32")), ptr_type)
-
-
-class Load(Element):
-    """An element of a buffer."""
-
-    __slots__ = ("buffer",)
-
-    def __init__(self, buffer: Buffer, indices: tuple[Expr, ...]):
-        super().__init__(buffer.dtype, indices)
-        self.buffer = buffer
-
-    @property
-    def array_name(self) -> str:
-        return self.buffer.name
-
-
-class BufferField(Expr):
-    """`b.data`."""
-
-    __slots__ = ("buffer", "field")
-
-    def __init__(self, buffer: Buffer, field: str, dtype: str):
-        super().__init__(dtype)
-        self.buffer = buffer
-        self.field = field
+from ..tir import node as ex
+from ..tir.node import (
+    Expr,
+    ExprLike,
+    Var,
+    convert,
+    current_location,
+    describe,
+    fail,
+    items_of,
+)
+from ..tir.node import stmt as st
+from ..tir.node.buffer import Buffer
+from ..tir.node.expr import location_scope
+from .tensor import AttrValue, Operation, ShapeLike, Tensor, checked_dtype, dims_of
 
 
 @dataclass
@@ -161,16 +74,6 @@ class Allocate:
     scope: str = "global"
     location: LocationAttr = field(default_factory=current_location)
 
-
-LOOP_KINDS = {
-    "serial": "serial",
-    "parallel": "parallel",
-    "vectorize": "vectorized",
-    "vectorized": "vectorized",
-    "unroll": "unrolled",
-    "unrolled": "unrolled",
-}
-"""How loops are called, and their kind."""
 
 Stmt: TypeAlias = "Evaluate | Store | For | If | Allocate"
 
@@ -271,119 +174,34 @@ def statements_of(body: Any) -> list[Stmt]:
             return [Evaluate(body)]
         case Evaluate() | Store() | For() | If() | Allocate():
             return [body]
+        case st.Stmt():
+            with location_scope(body.location):
+                return _of_node(body)
         case _ if (parts := items_of(body)) is not None:
             return [s for part in parts for s in statements_of(part)]
         case _:
             raise fail(f"the function of te.extern gives a call or statements, not {describe(body)}")
 
 
-class BufferPointer:
-    """A buffer in an `IRBuilder`: `p[i]` reads, `p[i] = x` adds a store."""
-
-    def __init__(self, builder: IRBuilder, buffer: Buffer):
-        self._builder = builder
-        self._buffer = buffer
-        self.dtype = buffer.dtype
-
-    def __repr__(self) -> str:
-        return f"BufferPointer({self._buffer})"
-
-    def _unflattened(self, index: Any) -> Any:
-        # TVM's pointer is one-dimensional whatever the buffer's rank.
-        dims = self._buffer.dims
-        if items_of(index) is not None or len(dims) == 1:
-            return index
-        indices: list[Expr] = []
-        rest = convert(index)
-        for dim in reversed(dims[1:]):
-            indices.append(ex.floormod(rest, dim))
-            rest = ex.floordiv(rest, dim)
-        return tuple(reversed([*indices, rest][: len(dims)])) if dims else ()
-
-    def __getitem__(self, index: Any) -> Expr:
-        return self._buffer[self._unflattened(index)]
-
-    def __setitem__(self, index: Any, value: ExprLike) -> None:
-        self._builder.emit(store(self._buffer, self._unflattened(index), value))
-
-
-class IRBuilder:
-    """Builds statements in order: `with ib.for_range(0, n) as i: …`, `ib.allocate`, `ib.emit`, `ib.get`.
-
-    `ib.buffer_ptr(b)` accesses a buffer.
-    """
-
-    def __init__(self) -> None:
-        self._blocks: list[list[Stmt]] = [[]]
-
-    def __repr__(self) -> str:
-        return f"IRBuilder({counted(len(self._blocks[0]), 'statement')})"
-
-    def emit(self, statement: Any) -> None:
-        """Adds statements, or a call."""
-        self._blocks[-1] += statements_of(statement)
-
-    def buffer_ptr(self, buffer: Buffer) -> BufferPointer:
-        """Returns the buffer for reading and writing by index; one index counts elements in row-major order."""
-        return BufferPointer(self, buffer)
-
-    def allocate(self, dtype: str, shape: ShapeLike, name: str = "buf", scope: str = "global") -> BufferPointer:
-        """Allocates memory until the enclosing statements end; "local" is a thread's, perhaps in registers."""
-        buffer = Buffer(name, dims_of(shape), checked_dtype(dtype, f"'{name}'"))
-        self.emit(Allocate(buffer, scope))
-        return self.buffer_ptr(buffer)
-
-    @contextmanager
-    def for_range(
-        self, begin: ExprLike, end: ExprLike, name: str = "i", dtype: str | None = None, kind: str = "serial"
-    ) -> Generator[Var]:
-        """Yields the variable of a loop from begin up to but not including end."""
-        low, high = ex.match_types(convert(begin, dtype), convert(end, dtype), "for_range")
-        variable = Var(name, low.dtype)
-        if kind not in LOOP_KINDS:
-            raise fail(f"a loop is {', '.join(LOOP_KINDS)}, not '{kind}'")
-        statement = loop(variable, low, high, LOOP_KINDS[kind], [])
-        self._blocks[-1].append(statement)
-        with self._inside(statement.body):
-            yield variable
-
-    @contextmanager
-    def if_scope(self, condition: ExprLike) -> Generator[None]:
-        """Statements that run where the condition holds."""
-        test = convert(condition)
-        if test.dtype != "bool":
-            raise fail(f"the condition of if_scope must be bool, not {test.dtype}")
-        statement = If(test, [], [])
-        self._blocks[-1].append(statement)
-        with self._inside(statement.then):
-            yield
-
-    @contextmanager
-    def else_scope(self) -> Generator[None]:
-        """Opens the other branch of the if_scope just before."""
-        last = self._blocks[-1][-1] if self._blocks[-1] else None
-        if not isinstance(last, If) or last.orelse:
-            raise fail("else_scope follows an if_scope")
-        with self._inside(last.orelse):
-            yield
-
-    @contextmanager
-    def _inside(self, block: list[Stmt]) -> Generator[None]:
-        self._blocks.append(block)
-        try:
-            yield
-        finally:
-            self._blocks.pop()
-
-    def get(self) -> list[Stmt]:
-        """Returns the statements."""
-        return self._blocks[0]
-
-
-class ir_builder:
-    """`ir_builder.create()`, as TVM writes it."""
-
-    @staticmethod
-    def create() -> IRBuilder:
-        """Returns a builder without statements."""
-        return IRBuilder()
+def _of_node(stmt: st.Stmt) -> list[Stmt]:
+    """Returns the statements of a node, such as an `IRBuilder` builds."""
+    match stmt:
+        case st.SeqStmt():
+            return [part for each in stmt.seq for part in statements_of(each)]
+        case st.Evaluate():
+            return [Evaluate(stmt.value)]
+        case st.BufferStore() if stmt.predicate is None:
+            return [Store(stmt.buffer, stmt.indices, stmt.value)]
+        case st.For() if stmt.thread_binding is None and not stmt.annotations:
+            kind = st.KINDS[stmt.kind]
+            return [For(stmt.loop_var, stmt.min, stmt.extent, kind, statements_of(stmt.body))]
+        case st.IfThenElse():
+            orelse = [] if stmt.else_case is None else statements_of(stmt.else_case)
+            return [If(stmt.condition, statements_of(stmt.then_case), orelse)]
+        case st.Allocate(body=st.DeclBuffer(buffer=buffer, body=rest)) if buffer.data is stmt.buffer_var:
+            return [Allocate(buffer, buffer.storage_scope), *statements_of(rest)]
+        case _:
+            raise fail(
+                f"a {type(stmt).__name__} cannot be part of a te.extern",
+                "its body is of stores, calls, loops, conditions and what IRBuilder.allocate allocates",
+            )

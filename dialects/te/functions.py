@@ -5,9 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from ..tir import node as ex
+from ..tir.node import (
+    Const,
+    Expr,
+    ExprLike,
+    FloatImm,
+    IntImm,
+    argument,
+    bits_of,
+    call,
+    cast,
+    const,
+    convert,
+    fail,
+    is_float,
+)
 from ..tir.scalar_ops import INTRINSICS, Operands, ScalarOp
-from . import expr as ex
-from .expr import Call, Const, Expr, ExprLike, bits_of, cast, const, convert, fail, is_float
 
 
 def _unary(row: ScalarOp) -> Callable[[ExprLike], Expr]:
@@ -19,7 +33,7 @@ def _unary(row: ScalarOp) -> Callable[[ExprLike], Expr]:
             return x
         if fold is not None and isinstance(x, Const) and math.isfinite(x.value):
             return const(fold(x.value), x.dtype)
-        return Call(row.name, (x,), x.dtype)
+        return call(row.name, (x,), x.dtype)
 
     build.__name__ = row.name
     build.__doc__ = f"`T.{row.name}(x)`, of x's dtype{'' if fold is None else '; an integer stays as it is'}."
@@ -30,7 +44,7 @@ def abs(x: ExprLike) -> Expr:
     """Returns the absolute value."""
     x = convert(x)
     if is_float(x.dtype):
-        return const(math.fabs(x.value), x.dtype) if isinstance(x, Const) else Call("fabs", (x,), x.dtype)
+        return const(math.fabs(x.value), x.dtype) if isinstance(x, Const) else call("fabs", (x,), x.dtype)
     if x.dtype.startswith("uint") or x.dtype == "bool":
         return x
     if isinstance(x, Const):
@@ -45,17 +59,17 @@ def isnan(x: ExprLike) -> Expr:
     """Returns whether x is NaN; False for integers."""
     x = convert(x)
     if not is_float(x.dtype):
-        return Const(0, "bool")
+        return IntImm("bool", 0)
     if isinstance(x, Const):
-        return Const(int(math.isnan(x.value)), "bool")
-    return Call("isnan", (cast("float32", x) if bits_of(x.dtype) == 16 else x,), "bool")
+        return IntImm("bool", int(math.isnan(x.value)))
+    return call("isnan", (cast("float32", x) if bits_of(x.dtype) == 16 else x,), "bool")
 
 
 def isinf(x: ExprLike) -> Expr:
     """Returns whether x is infinite; False for integers."""
     x = convert(x)
     if not is_float(x.dtype):
-        return Const(0, "bool")
+        return IntImm("bool", 0)
     return ex.logical_and(ex.equal(abs(x), infinity(x.dtype)), ex.logical_not(isnan(x)))
 
 
@@ -63,14 +77,14 @@ def isfinite(x: ExprLike) -> Expr:
     """Returns whether x is neither infinite nor NaN; True for integers."""
     x = convert(x)
     if not is_float(x.dtype):
-        return Const(1, "bool")
+        return IntImm("bool", 1)
     return ex.logical_and(ex.logical_not(isinf(x)), ex.logical_not(isnan(x)))
 
 
 def _binary(name: str, symbol: str) -> Callable[[ExprLike, ExprLike], Expr]:
     def build(x: ExprLike, y: ExprLike) -> Expr:
         a, b = ex.match_types(convert(x), convert(y), symbol)
-        return Call(name, (a, b), a.dtype)
+        return call(name, (a, b), a.dtype)
 
     build.__name__ = symbol
     build.__doc__ = f"`T.{name}(x, y)`, both in one dtype."
@@ -98,7 +112,7 @@ def ldexp(x: ExprLike, exponent: ExprLike) -> Expr:
     The power is rounded to x's dtype before the product, so that it may be infinite.
     """
     x = convert(x)
-    return Call("ldexp", (x, convert(exponent)), x.dtype)
+    return call("ldexp", (x, convert(exponent)), x.dtype)
 
 
 def _integer(x: ExprLike, name: str) -> Expr:
@@ -111,17 +125,17 @@ def _integer(x: ExprLike, name: str) -> Expr:
 def popcount(x: ExprLike) -> Expr:
     """Counts the set bits of x, in x's dtype."""
     x = _integer(x, "popcount")
-    return Call("popcount", (x,), x.dtype)
+    return call("popcount", (x,), x.dtype)
 
 
 def clz(x: ExprLike) -> Expr:
     """Counts the zero bits above the highest set bit, as int32; undefined for 0."""
-    return Call("clz", (_integer(x, "clz"),), "int32")
+    return call("clz", (_integer(x, "clz"),), "int32")
 
 
 def q_multiply_shift(x: ExprLike, y: ExprLike, q: ExprLike, s: ExprLike) -> Expr:
     """Returns round(x · y · 2^(s - q)) of int32 in fixed point, where y has q fractional bits."""
-    return Call("q_multiply_shift", tuple(map(convert, (x, y, q, s))), "int32")
+    return call("q_multiply_shift", tuple(map(convert, (x, y, q, s))), "int32")
 
 
 def q_multiply_shift_per_axis(
@@ -135,13 +149,13 @@ def q_multiply_shift_per_axis(
 ) -> Expr:
     """As `q_multiply_shift`, with shifts left before and right after the product, if required."""
     arguments = (x, y, ls, rs, q, is_lshift_required, is_rshift_required)
-    return Call("q_multiply_shift_per_axis", tuple(map(convert, arguments)), "int32")
+    return call("q_multiply_shift_per_axis", tuple(map(convert, arguments)), "int32")
 
 
 def likely(condition: ExprLike) -> Expr:
     """Returns the condition with the hint that it is mostly true."""
     condition = convert(condition)
-    return condition if isinstance(condition, Const) else Call("likely", (condition,), condition.dtype)
+    return condition if isinstance(condition, Const) else call("likely", (condition,), condition.dtype)
 
 
 def reinterpret(dtype: str, value: ExprLike) -> Expr:
@@ -153,13 +167,13 @@ def reinterpret(dtype: str, value: ExprLike) -> Expr:
         raise fail(
             f"reinterpret keeps the width: {value.dtype} has {bits_of(value.dtype)} bits, {dtype} has {bits_of(dtype)}"
         )
-    return Call("reinterpret", (value,), dtype)
+    return call("reinterpret", (value,), dtype)
 
 
 def min_value(dtype: str) -> Expr:
     """Returns the least finite value of a dtype."""
     if dtype in ex.INT_LIMITS:
-        return Const(ex.INT_LIMITS[dtype][0], dtype)
+        return IntImm(dtype, ex.INT_LIMITS[dtype][0])
     if dtype in ex.FLOAT_LIMITS:
         return const(-ex.FLOAT_LIMITS[dtype], dtype)
     raise fail(f"dtype '{dtype}' has no least value")
@@ -168,7 +182,7 @@ def min_value(dtype: str) -> Expr:
 def max_value(dtype: str) -> Expr:
     """Returns the greatest finite value of a dtype."""
     if dtype in ex.INT_LIMITS:
-        return Const(ex.INT_LIMITS[dtype][1], dtype)
+        return IntImm(dtype, ex.INT_LIMITS[dtype][1])
     if dtype in ex.FLOAT_LIMITS:
         return const(ex.FLOAT_LIMITS[dtype], dtype)
     raise fail(f"dtype '{dtype}' has no greatest value")
@@ -178,7 +192,7 @@ def infinity(dtype: str) -> Expr:
     """Returns positive infinity of a float dtype."""
     if not is_float(dtype):
         raise fail(f"dtype '{dtype}' has no infinity")
-    return Const(math.inf, dtype)
+    return FloatImm(dtype, math.inf)
 
 
 def ceildiv(a: ExprLike, b: ExprLike) -> Expr:
@@ -189,23 +203,23 @@ def ceildiv(a: ExprLike, b: ExprLike) -> Expr:
 
 def call_extern(dtype: str, name: str, *args: object) -> Expr:
     """Returns a call of the C function `name`; in an extern's body buffers may be passed."""
-    return Call("call_extern", (name, *_arguments(args)), dtype)
+    return call("call_extern", _arguments((name, *args)), dtype)
 
 
 def call_pure_extern(dtype: str, name: str, *args: object) -> Expr:
     """Returns a call of the C function `name`, which has no effects."""
-    return Call("call_pure_extern", (name, *_arguments(args)), dtype)
+    return call("call_pure_extern", _arguments((name, *args)), dtype)
 
 
 def call_packed(name: str, *args: object) -> Expr:
     """Returns a call of the registered function `name`; buffers are passed as arrays."""
-    return Call("call_packed", (name, *_arguments(args)), "int32")
+    return call("call_packed", _arguments((name, *args)), "int32")
 
 
 def call_intrin(dtype: str, name: str, *args: object) -> Expr:
     """Returns a call of the intrinsic "tir.exp" or "exp"."""
-    return Call(name.removeprefix("tir."), tuple(_arguments(args)), dtype)
+    return call(name.removeprefix("tir."), _arguments(args), dtype)
 
 
-def _arguments(args: tuple[object, ...]) -> list[object]:
-    return [a if isinstance(a, str) or getattr(a, "is_buffer", False) else convert(a) for a in args]
+def _arguments(args: tuple[object, ...]) -> tuple[object, ...]:
+    return tuple(map(argument, args))

@@ -9,13 +9,15 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAVal
 
 from ...support.diagnostics import error_at
 from .. import tir
+from ..tir import node as ex
+from ..tir.node import Expr
 from ..tir.types import I1, type_to_dtype
 from . import compute as composite
-from . import expr as ex
 from . import extern as ext
 from . import ops
 from . import tensor as te
-from .expr import Expr
+from .axes import REDUCE, SPATIAL
+from .axes import axis as axis_of
 from .types import TensorType
 
 
@@ -29,7 +31,7 @@ class Lifted:
         self.tensors: dict[SSAValue, te.Tensor] = {}
         self.scalars: dict[SSAValue, Expr] = {}
         self.reducers: dict[SSAValue, te.ReducerInstance] = {}
-        self.buffers: dict[SSAValue, ext.Buffer] = {}
+        self.buffers: dict[SSAValue, ex.Buffer] = {}
         for op in function.body.block.ops:
             with ex.location_scope(op.location):
                 self._definition(op)
@@ -52,11 +54,14 @@ class Lifted:
     def _definition(self, op: Operation) -> None:
         match op:
             case tir.VarOp():
-                var = ex.Var(op.var_name.data, type_to_dtype(op.result.type), op.size_var is not None)
+                kind = ex.Var if op.size_var is None else ex.SizeVar
+                var = kind(op.var_name.data, type_to_dtype(op.result.type))
                 var.hint = op.result.name_hint
                 self.scalars[op.result] = self.vars[op.var_name.data] = var
             case ops.ReduceAxisOp():
-                axis = ex.IterVar(op.var_name.data, self.value(op.min), self.value(op.extent), "R")
+                axis = axis_of(
+                    op.var_name.data, ex.Range.from_min_extent(self.value(op.min), self.value(op.extent)), REDUCE
+                )
                 axis.hint = op.result.name_hint
                 self.scalars[op.result] = axis
             case ops.PlaceholderOp():
@@ -90,7 +95,7 @@ class Lifted:
     def _extent(self, extent: IntegerAttr | SSAValue) -> Expr:
         if isinstance(extent, SSAValue):
             return self.value(extent)
-        return ex.Const(extent.value.data, type_to_dtype(extent.type))
+        return ex.IntImm(type_to_dtype(extent.type), extent.value.data)
 
     def _reducer(self, op: ops.CommReducerOp) -> None:
         args = op.combiner.block.args
@@ -113,7 +118,7 @@ class Lifted:
     def _compute(self, op: composite.ComputeOp) -> None:
         extents = [self._extent(e) for e in composite.extents_of(op.results[0])]
         axes = tuple(
-            ex.IterVar(name.data, ex.Const(0, extent.dtype), extent, "S")
+            axis_of(name.data, ex.Range(extent), SPATIAL)
             for name, extent in zip(op.iter_names.data, extents, strict=True)
         )
         self.scalars.update(zip(op.axes, axes, strict=True))
@@ -145,11 +150,11 @@ class Lifted:
     # Externs ---------------------------------------------------------------------------------------------------------
 
     def _extern(self, op: composite.ExternOp) -> None:
-        buffers: list[ext.Buffer] = []
+        buffers: list[ex.Buffer] = []
         for arg, tensor in zip(op.body.block.args, (*op.inputs, *op.results), strict=True):
             assert isinstance(tensor.type, TensorType)
             dims = tuple(self._extent(e) for e in composite.extents_of(tensor))
-            buffer = ext.Buffer(ops.tensor_name(tensor), dims, type_to_dtype(tensor.type.dtype))
+            buffer = ex.Buffer(ops.tensor_name(tensor), dims, type_to_dtype(tensor.type.dtype))
             self.buffers[arg] = buffer
             buffers.append(buffer)
         count = len(op.inputs)
@@ -182,7 +187,7 @@ class Lifted:
                     case tir.DeclBufferOp() if op.source is None:
                         type = op.result.type
                         dims = tuple(ex.const(e) if isinstance(e, int) else self.value(e) for e in op.extents())
-                        buffer = ext.Buffer(op.var_name.data, dims, type_to_dtype(type.dtype))
+                        buffer = ex.Buffer(op.var_name.data, dims, type_to_dtype(type.dtype))
                         self.buffers[op.result] = buffer
                         found.append(ext.Allocate(buffer, type.scope.data))
                     case _:
@@ -219,16 +224,14 @@ class Lifted:
         match op:
             case tir.ConstOp():
                 return _constant(op, dtype)
-            case tir.EqOp() | tir.NeOp():
-                return ex.Equality(type(op), tuple(parts), dtype)
             case tir.BinaryOp() | tir.NotOp() | tir.SelectOp() | tir.CastOp():
-                return ex.Apply(type(op), tuple(parts), dtype)
+                return ex.apply(type(op), tuple(parts), dtype)
             case ops.ReadOp():
                 return te.Read(self.tensors[op.tensor], parts)
             case tir.LoadOp():
-                return ext.Load(self.buffers[op.buffer], tuple(parts))
+                return ex.BufferLoad(self.buffers[op.buffer], tuple(parts))
             case tir.BufferGetOp():
-                return ext.BufferField(self.buffers[op.buffer], op.field.data, "handle")
+                return ex.BufferField(self.buffers[op.buffer], op.field.data, "handle")
             case tir.IfThenElseOp():
                 sides = [self._yielded(region.block)[0] for region in op.regions]
                 return ex.IfThenElse(parts[0], sides[0], sides[1])
@@ -243,10 +246,10 @@ class Lifted:
             if value in self.buffers:
                 operands.append(self.buffers[value])
             elif isinstance(value.owner, tir.ConstOp) and isinstance(value.owner.value, StringAttr):
-                operands.append(value.owner.value.data)
+                operands.append(ex.StringImm(value.owner.value.data))
             else:
                 operands.append(self.scalars[value])
-        return ex.Call(op.intrinsic.data, tuple(operands), dtype)
+        return ex.call(op.intrinsic.data, tuple(operands), dtype)
 
 
 def _is_whole(value: SSAValue) -> bool:
@@ -259,7 +262,7 @@ def _constant(op: tir.ConstOp, dtype: str) -> Expr:
     value = op.value
     if isinstance(value, StringAttr):
         raise error_at(op, "a string is not a value of an expression")
-    return ex.Const(value.value.data, dtype)
+    return ex.immediate(value.value.data, dtype)
 
 
 def attribute_value(attribute: Attribute) -> te.AttrValue:

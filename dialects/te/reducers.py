@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...support.text import counted
-from . import expr as ex
-from .expr import Const, Expr, ExprLike, IterVar, Var, convert, current_location, describe, fail, items_of
+from ..tir import node as ex
+from ..tir.node import Const, Expr, ExprLike, IterVar, Var, convert, current_location, describe, fail, items_of
 from .tensor import Reduce, ReducerInstance, Reduction
 
 
@@ -42,7 +42,7 @@ class CommReducer:
             if named[name] is not None:
                 raise fail(f"te.{self.name} is given '{name}' twice, in its place and by its name")
         second = args[0] if args else None
-        is_axis = isinstance(second, IterVar) and second.iter_type == "R"
+        is_axis = isinstance(second, IterVar) and second.iter_type == IterVar.CommReduce
         if axis is not None or is_axis or items_of(second) is not None:
             if len(args) > len(named):
                 raise fail(f"te.{self.name} over axes takes {', '.join(named)}, and nothing else")
@@ -71,7 +71,7 @@ class CommReducer:
 
     def _reduce(self, expr: Any, axes: tuple[Any, ...], where: ExprLike | None, init: Any) -> Any:
         for axis in axes:
-            if not isinstance(axis, IterVar) or axis.iter_type != "R":
+            if not isinstance(axis, IterVar) or axis.iter_type != IterVar.CommReduce:
                 name = f"'{axis.name}'" if isinstance(axis, IterVar) else describe(axis)
                 raise fail(f"{name} is not an axis to reduce over", "make one with k = te.reduce_axis((0, n))")
         if not axes:

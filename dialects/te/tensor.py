@@ -16,15 +16,17 @@ from typing import Any, TypeAlias
 from ...support.diagnostics import MirError
 from ...support.source_text import characters
 from ...support.text import counted, with_article
-from . import expr as ex
-from .axes import OPAQUE, ORDERED, Axis, Range
-from .expr import (
+from ..tir import node as ex
+from ..tir.node import (
     Const,
     Element,
     Elementwise,
     Expr,
     ExprLike,
+    IntImm,
     IterVar,
+    Range,
+    SizeVar,
     Var,
     convert,
     current_location,
@@ -32,6 +34,8 @@ from .expr import (
     fail,
     items_of,
 )
+from .axes import OPAQUE, ORDERED, REDUCE, SPATIAL
+from .axes import axis as axis_of
 
 AttrValue: TypeAlias = "int | float | bool | str | Sequence[AttrValue] | Mapping[str, AttrValue] | None"
 """An attribute of a compute, scan or extern."""
@@ -338,11 +342,13 @@ class ScanOp(Operation):
         """Returns the axis of steps, and an axis for each further dimension of the states."""
         steps = self.init[0].dims[0]
         found: list[IterVar] = [
-            Axis(f"{self.name}.idx", Range(steps, ex.subtract(self.state[0].dims[0], steps)), ORDERED)
+            axis_of(
+                f"{self.name}.idx", Range.from_min_extent(steps, ex.subtract(self.state[0].dims[0], steps)), ORDERED
+            )
         ]
         for state in self.state:
             for k, dim in enumerate(state.dims[1:], 1):
-                found.append(Axis(f"{state.name}.i{k}", Range(ex.const(0, dim.dtype), dim), OPAQUE))
+                found.append(axis_of(f"{state.name}.i{k}", Range.from_min_extent(ex.const(0, dim.dtype), dim), OPAQUE))
         return found
 
     @property
@@ -425,7 +431,7 @@ def size_var(name: str = "size", dtype: str = "int32") -> Var:
     _check_name(name, "variable")
     if ex.is_float(checked_dtype(dtype, f"variable '{name}'")):
         raise fail(f"size '{name}' has dtype {dtype}; a size is an integer")
-    return Var(name, dtype, is_size=True)
+    return SizeVar(name, dtype)
 
 
 def placeholder(shape: ShapeLike, dtype: str = "float32", name: str = "placeholder") -> Tensor:
@@ -445,7 +451,7 @@ def reduce_axis(dom: Sequence[ExprLike], name: str = "rv") -> IterVar:
     extent = ex.distance(low, high)
     if isinstance(extent, Const) and extent.value < 0:
         raise fail(f"reduce_axis '{name}' ends at {dom[1]}, before it begins at {dom[0]}")
-    return IterVar(name, low, extent, "R")
+    return axis_of(name, Range.from_min_extent(low, extent), REDUCE)
 
 
 def argument_names(fcompute: Callable[..., object], ndim: int, varargs_names: Sequence[str] | None = None) -> list[str]:
@@ -513,9 +519,7 @@ def compute_named(
     attrs: Mapping[str, AttrValue] | None = None,
 ) -> Any:
     """Creates a compute, with the axes' names given."""
-    axis = tuple(
-        IterVar(axis_name, Const(0, dim.dtype), dim, "S") for axis_name, dim in zip(axis_names, dims, strict=True)
-    )
+    axis = tuple(axis_of(axis_name, Range(dim), SPATIAL) for axis_name, dim in zip(axis_names, dims, strict=True))
     value = fcompute(*axis)
     parts = items_of(value)
     body = (convert(value),) if parts is None else tuple(map(convert, parts))
@@ -562,7 +566,7 @@ def _element(value: object, indices: tuple[Expr, ...], dims: Dims) -> Expr | obj
     shared = dims[len(dims) - value.ndim :]
     return value(
         *(
-            Const(0, index.dtype) if _is_one(dim) and not _is_one(whole) else index
+            IntImm(index.dtype, 0) if _is_one(dim) and not _is_one(whole) else index
             for index, dim, whole in zip(own, value.dims, shared, strict=True)
         )
     )
@@ -579,7 +583,7 @@ def _shape(value: object) -> Dims:
 def _common(lhs: Dims, rhs: Dims, name: str) -> Dims:
     """Returns the broadcast shape. An open extent is taken to equal a known one; two must be one variable."""
     dims: list[Expr] = []
-    for a, b in zip_longest(reversed(lhs), reversed(rhs), fillvalue=Const(1, "int32")):
+    for a, b in zip_longest(reversed(lhs), reversed(rhs), fillvalue=IntImm("int32", 1)):
         if _is_one(a):
             dims.append(b)
         elif _is_one(b) or a is b:

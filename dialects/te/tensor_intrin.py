@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from ..tir.node import Buffer, Const, describe, fail
 from . import extern as ext
 from . import tensor as te
-from .expr import Const, describe, fail
 
 
 @dataclass(eq=False)
@@ -18,8 +18,8 @@ class TensorIntrin:
     name: str
     op: te.ComputeOp
     inputs: tuple[te.Tensor, ...]
-    in_buffers: tuple[ext.Buffer, ...]
-    out_buffers: tuple[ext.Buffer, ...]
+    in_buffers: tuple[Buffer, ...]
+    out_buffers: tuple[Buffer, ...]
     body: list[ext.Stmt] | None
     reset: list[ext.Stmt] | None
     update: list[ext.Stmt] | None
@@ -27,7 +27,7 @@ class TensorIntrin:
 
 def decl_tensor_intrin(
     op: te.Operation,
-    fcompute: Callable[[Sequence[ext.Buffer], Sequence[ext.Buffer]], Any],
+    fcompute: Callable[[Sequence[Buffer], Sequence[Buffer]], Any],
     name: str = "tensor_intrin",
     binds: Any = None,
     scalar_params: Any = None,
@@ -58,8 +58,8 @@ def decl_tensor_intrin(
             raise fail(
                 f"tensor '{tensor.name}' of intrinsic '{name}' is computed", "an intrinsic reads te.placeholder tensors"
             )
-    ins = tuple(ext.Buffer(t.name, t.dims, t.dtype) for t in inputs)
-    outs = tuple(ext.Buffer(t.name, t.dims, t.dtype) for t in op.outputs)
+    ins = tuple(Buffer(t.name, t.dims, t.dtype) for t in inputs)
+    outs = tuple(Buffer(t.name, t.dims, t.dtype) for t in op.outputs)
     given = fcompute(ins, outs)
     # A list is of statements; a tuple has the three stages of a reduction.
     stages: tuple[Any, ...] = (given,)

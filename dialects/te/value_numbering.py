@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from ..tir import node as ex
 from ..tir.intrinsics import Effect, intrinsic_effect
-from . import expr as ex
-from . import extern as ext
+from ..tir.node import Expr
 from . import tensor as te
-from .expr import Expr
 
 
 class Numbering:
@@ -51,14 +50,16 @@ class Numbering:
             case ex.Const():
                 # By spelling: 0.0 and -0.0, 1 and True are different constants.
                 return ex.Const, node.dtype, repr(node.value)
+            case ex.StringImm():
+                return ex.StringImm, node.value
             case ex.IfThenElse():
                 return ex.IfThenElse, parts
             case ex.Call() if intrinsic_effect(node.intrinsic) is not Effect.OPAQUE:
-                others = tuple(o if isinstance(o, str) else id(o) for o in node.operands if not isinstance(o, Expr))
+                others = tuple(id(o) for o in node.operands if not isinstance(o, Expr))
                 return node.intrinsic, node.dtype, parts, others
-            case ext.Load():
-                return ext.Load, id(node.buffer), parts
-            case ext.BufferField():
-                return ext.BufferField, id(node.buffer), node.field
+            case ex.BufferLoad():
+                return ex.BufferLoad, id(node.buffer), parts
+            case ex.BufferField():
+                return ex.BufferField, id(node.buffer), node.field
             case _:
                 return id(node)

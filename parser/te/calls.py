@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter
 from typing import Any
 
-from ...dialects.te import expr as ex
 from ...dialects.te import extern as ext
 from ...dialects.te import tensor as te
-from ...dialects.te.expr import current_location, fail
 from ...dialects.te.reducers import CommReducer
+from ...dialects.tir import node as ex
+from ...dialects.tir.node import current_location, fail
 from ...support.diagnostics import error_at
 from ...support.locations import argument_place
 from ...support.text import nearest_or_all
@@ -207,7 +207,7 @@ class Calls(Expressions):
             inputs = [inputs]
         return ext.extern(shape, inputs, body, name, dtype, tag, attrs)
 
-    def _memory(self, shape: Any, dtype: Any = "float32", scope: Any = "global", name: str = "local") -> ext.Buffer:
+    def _memory(self, shape: Any, dtype: Any = "float32", scope: Any = "global", name: str = "local") -> ex.Buffer:
         if self.statements is None:
             raise fail(
                 "te.allocate stands in the function of a te.extern",
@@ -215,7 +215,7 @@ class Calls(Expressions):
             )
         if not isinstance(scope, str) or not scope:
             raise fail(f"the storage scope of te.allocate is a string, not {ex.describe(scope)}")
-        buffer = ext.Buffer(name, te.dims_of(shape), te.checked_dtype(dtype, "allocated memory"))
+        buffer = ex.Buffer(name, te.dims_of(shape), te.checked_dtype(dtype, "allocated memory"))
         self.statements.append(ext.Allocate(buffer, scope))
         return buffer
 

@@ -10,14 +10,15 @@ from collections.abc import Container, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any
 
-from ...dialects.te import expr as ex
 from ...dialects.te import extern as ext
 from ...dialects.te import tensor as te
 from ...dialects.te.builder import func as build_func
-from ...dialects.te.expr import current_location, fail
 from ...dialects.te.ops import FuncOp
 from ...dialects.te.schedule_interface import create_schedule
 from ...dialects.te.schedule_ops import ScheduleOp
+from ...dialects.tir import node as ex
+from ...dialects.tir.node import current_location, fail
+from ...dialects.tir.node import ir_builder as ib
 from ...support.diagnostics import MirError, error_at
 from ...support.locations import argument_place
 from ...support.text import counted
@@ -236,9 +237,9 @@ class Evaluator(Calls):
                         self._assign(item, part, scope)
                 case tree.Index():
                     base, indices = self.value(target.base, scope), self._indices(target, scope)
-                    if isinstance(base, ext.BufferPointer):
+                    if isinstance(base, ib.BufferVar):
                         base[indices] = value
-                    elif isinstance(base, ext.Buffer):
+                    elif isinstance(base, ex.Buffer):
                         if self.statements is None:
                             raise fail(f"buffer '{base.name}' is written in the function of a te.extern only")
                         self.statements.append(ext.store(base, indices, value))

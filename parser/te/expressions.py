@@ -7,11 +7,12 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn, TypeGuard
 
-from ...dialects.te import expr as ex
 from ...dialects.te import extern as ext
 from ...dialects.te import tensor as te
-from ...dialects.te.expr import fail, location_scope
 from ...dialects.te.schedule_interface import ScheduleBase, StageBase
+from ...dialects.tir import node as ex
+from ...dialects.tir.node import fail, location_scope
+from ...dialects.tir.node import ir_builder as ib
 from ...support.diagnostics import MirError
 from ...support.text import nearest
 from ..python import tree
@@ -42,9 +43,9 @@ _ATTRIBUTES: dict[type, tuple[str, ...]] = {
     te.ComputeOp: ("name", "num_outputs", "output", "attrs", "tag", "axis", "reduce_axis", "input_tensors"),
     te.ScanOp: ("name", "num_outputs", "output", "attrs", "tag", "input_tensors", "scan_axis"),
     ext.ExternOp: ("name", "num_outputs", "output", "attrs", "tag", "input_tensors"),
-    ext.Buffer: ("shape", "dtype", "name", "data", "access_ptr", "vload", "vstore"),
-    ext.BufferPointer: ("dtype",),
-    ext.IRBuilder: ("for_range", "if_scope", "else_scope", "buffer_ptr", "emit", "get"),
+    ex.Buffer: ("shape", "dtype", "name", "data", "access_ptr", "vload", "vstore"),
+    ib.BufferVar: ("dtype",),
+    ib.IRBuilder: ("for_range", "if_scope", "else_scope", "buffer_ptr", "emit", "get"),
     ex.IterVar: ("dtype", "astype", "equal", "var", "name"),
     ex.Var: ("dtype", "astype", "equal", "name"),
     ex.Expr: ("dtype", "astype", "equal"),
@@ -210,7 +211,7 @@ class Expressions:
         return tuple(self._items(node.items, scope))
 
     def _index(self, base: Any, indices: Any) -> Any:
-        if isinstance(base, (te.Tensor, te.TensorSlice, ext.Buffer, ext.BufferPointer)):
+        if isinstance(base, (te.Tensor, te.TensorSlice, ex.Buffer, ib.BufferVar)):
             return base[indices]
         if isinstance(base, ScheduleBase):
             return stage_of(base, indices)

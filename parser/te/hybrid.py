@@ -17,10 +17,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from ...dialects.te import expr as ex
 from ...dialects.te import extern as ext
 from ...dialects.te import tensor as te
-from ...dialects.te.expr import fail
+from ...dialects.tir import node as ex
+from ...dialects.tir.node import fail
 from ...support.text import counted
 from ..python import tree
 from ..source import Source
@@ -41,7 +41,7 @@ _FUNCTIONS = (
 class Variable:
     """A scalar in memory."""
 
-    def __init__(self, buffer: ext.Buffer):
+    def __init__(self, buffer: ex.Buffer):
         self.buffer = buffer
 
     def load(self) -> ex.Expr:
@@ -75,17 +75,17 @@ class HybridEvaluator(Evaluator):
     def __init__(self, source: Source, captured: Mapping[str, Any]):
         super().__init__(source)
         self.captured = captured
-        self.results: list[ext.Buffer] = []
+        self.results: list[ex.Buffer] = []
         self.assigned: dict[str, int] = {}
 
     def carry_out(self, function: tree.Function, args: Sequence[Any]) -> Any:
         """The tensors that a call makes."""
         own: dict[str, Any] = {}
         tensors: list[te.Tensor] = []
-        buffers: list[ext.Buffer] = []
+        buffers: list[ex.Buffer] = []
         for name, value in zip(self._parameters(function)[0], args, strict=True):
             if isinstance(value, te.Tensor):
-                buffer = ext.Buffer(value.name, value.dims, value.dtype)
+                buffer = ex.Buffer(value.name, value.dims, value.dtype)
                 tensors.append(value)
                 buffers.append(buffer)
                 own[name] = buffer
@@ -122,7 +122,7 @@ class HybridEvaluator(Evaluator):
                     f"hybrid script '{function.name}' makes {counted(len(self.results), 'output tensor')}, but returns {len(listed)}",
                     "return each once",
                 )
-        outputs: tuple[ext.Buffer, ...] = tuple(listed)
+        outputs: tuple[ex.Buffer, ...] = tuple(listed)
         for place, buffer in enumerate(outputs):
             buffer.name = str(function.name) if len(outputs) == 1 else f"{function.name}_v{place}"
         op = ext.ExternOp(str(function.name), tuple(tensors), tuple(buffers), outputs, "", None)
@@ -132,13 +132,13 @@ class HybridEvaluator(Evaluator):
 
     # Memory ----------------------------------------------------------------------------------------------------------
 
-    def _output_tensor(self, shape: Any, dtype: Any) -> ext.Buffer:
-        buffer = ext.Buffer("output", te.dims_of(shape), te.checked_dtype(dtype, "an output tensor"))
+    def _output_tensor(self, shape: Any, dtype: Any) -> ex.Buffer:
+        buffer = ex.Buffer("output", te.dims_of(shape), te.checked_dtype(dtype, "an output tensor"))
         self.results.append(buffer)
         return buffer
 
-    def _allocate(self, shape: Any, dtype: Any, scope: str = "global") -> ext.Buffer:
-        buffer = ext.Buffer("local", te.dims_of(shape), te.checked_dtype(dtype, "allocated memory"))
+    def _allocate(self, shape: Any, dtype: Any, scope: str = "global") -> ex.Buffer:
+        buffer = ex.Buffer("local", te.dims_of(shape), te.checked_dtype(dtype, "allocated memory"))
         if not isinstance(scope, str) or not scope:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise fail(f"the storage scope of allocate is a string, not {ex.describe(scope)}")
         assert self.statements is not None
@@ -159,7 +159,7 @@ class HybridEvaluator(Evaluator):
                 held = None
             if isinstance(held, Variable):
                 self._store(held, name, value)
-            elif isinstance(value, ext.Buffer):
+            elif isinstance(value, ex.Buffer):
                 if value.name in ("local", "output"):
                     value.name = name
                 scope[name] = value
@@ -172,7 +172,7 @@ class HybridEvaluator(Evaluator):
         return self.assigned.get(name, 0) > 1 or (isinstance(value, ex.Expr) and _loads(value))
 
     def _variable(self, name: str, value: ex.Expr) -> Variable:
-        buffer = ext.Buffer(name, (ex.Const(1, "int32"),), value.dtype)
+        buffer = ex.Buffer(name, (ex.IntImm("int32", 1),), value.dtype)
         assert self.statements is not None
         self.statements += [ext.Allocate(buffer, "local"), ext.store(buffer, (0,), value)]
         return Variable(buffer)
@@ -232,7 +232,7 @@ def _loads(root: ex.Expr) -> bool:
     pending = [root]
     while pending:
         node = pending.pop()
-        if isinstance(node, ext.Load):
+        if isinstance(node, ex.BufferLoad):
             return True
         pending += node.args
         if isinstance(node, ex.IfThenElse):

@@ -9,9 +9,9 @@ from functools import cache
 from typing import Any
 
 from ...dialects.te import builder as te
-from ...dialects.te import expr as ex
 from ...dialects.te.functions import OF_TABLE
 from ...dialects.te.schedule_interface import create_schedule
+from ...dialects.tir import node as ex
 
 
 @dataclass(frozen=True)

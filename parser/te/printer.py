@@ -207,7 +207,7 @@ class _FunctionPrinter:
         if constant is None or isinstance(constant.value, StringAttr):
             return self.exprs.text(value)
         dtype, number = type_to_dtype(value.type), constant.value.value.data
-        from ...dialects.te.expr import FLOAT_LIMITS, INT_LIMITS
+        from ...dialects.tir.node import FLOAT_LIMITS, INT_LIMITS
 
         low, high = INT_LIMITS.get(dtype) or (-FLOAT_LIMITS[dtype], FLOAT_LIMITS[dtype])
         if number in (low, high) and dtype != "bool" and number:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...dialects.te import expr as ex
 from ...dialects.te import tensor as te
-from ...dialects.te.expr import fail
 from ...dialects.te.schedule_interface import ScheduleBase, StageBase
+from ...dialects.tir import node as ex
+from ...dialects.tir.node import fail
 from ...support.text import nearest
 from .names import Builtin
 

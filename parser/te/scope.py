@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from ...dialects.te.expr import fail, items_of
+from ...dialects.tir.node import fail, items_of
 from ...support.text import counted
 from ..python import tree
 

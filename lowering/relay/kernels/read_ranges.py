@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from ....dialects import tir
 from ....dialects.te import builder as te
 from ....dialects.te.builder import Const, Expr, IterVar, Tensor, Var
-from ....dialects.te.expr import Apply
 from ....dialects.te.tensor import ComputeOp, Read, Reduce
+from ....dialects.tir.node import Apply
 from .shape_function import Sizes
 
 

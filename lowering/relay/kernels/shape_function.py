@@ -24,11 +24,11 @@ from ....dialects import tir
 from ....dialects.relay.operators.common.result_sizes import ResultShapes, Rule, fits, size_tensor
 from ....dialects.te import builder as te
 from ....dialects.te.builder import Const, Expr, Tensor, Var
-from ....dialects.te.expr import Apply
 from ....dialects.te.expr_mutator import substitute
 from ....dialects.te.extern import ExternOp
 from ....dialects.te.ops import FuncOp
 from ....dialects.te.tensor import ComputeOp
+from ....dialects.tir.node import Apply
 from ....dialects.tir.size_relations import OPERATIONS, RULES
 from ....support.diagnostics import error_at
 from ...tir.signature import SHAPE

@@ -28,7 +28,7 @@ from ....dialects.relay.types import tensor_leaves, tuple_of
 from ....dialects.te import builder as te
 from ....dialects.te import ops as te_ops
 from ....dialects.te.builder import Tensor
-from ....dialects.te.expr import Const, Expr, ExprLike
+from ....dialects.tir.node import Const, Expr, ExprLike
 from ....dialects.tir.size_relations import SIZES
 from ....dialects.tir.types import dtype_to_type, type_to_dtype
 from ....passes.tir.buffers.param_strides import Strides, set_param_strides

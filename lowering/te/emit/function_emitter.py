@@ -11,20 +11,19 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from ....dialects import tir
 from ....dialects.arith.ordered import Arith, constant, number
 from ....dialects.arith.ordered_int_set import Interval, IntSet
-from ....dialects.te import expr as ex
 from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
-from ....dialects.te.axes import Range, is_virtual, tag_of
-from ....dialects.te.emit import type_of
-from ....dialects.te.expr import Const, Expr, IterVar, Var, fail, location_scope
+from ....dialects.te.axes import is_virtual
 from ....dialects.te.expr_mutator import map_children, substitute
+from ....dialects.tir import node as ex
+from ....dialects.tir.node import Const, Expr, IntImm, IterVar, Range, Var, fail, location_scope
+from ....dialects.tir.node.emit_expr import ExprEmitter, type_of
 from ....dialects.tir.types import DYNAMIC, I1, BufferType
 from ....support.text import FreshNames
 from ..schedule.infer_bound import reads_in
 from . import statements as st
-from .emit_expr import ExprEmitter
 from .schedule_ops import combine, start_values
-from .storage_flatten import DEFAULT_ALIGNMENT, Memory, parameter_memory, product, realized_memory
+from .storage_flatten import DEFAULT_ALIGNMENT, Memory, Stride, parameter_memory, product, realized_memory
 
 LEGACY = "from_legacy_te_schedule"
 """The attribute of functions that come from a TE schedule."""
@@ -50,6 +49,10 @@ class FunctionEmitter(ExprEmitter):
         self.in_other = dict(shared or {})
         self.args = args
         self.arith = Arith()
+        # What holds, or is, the pointer to a buffer's memory.
+        self.pointers: dict[int, SSAValue] = {}
+        self.extents: dict[int, Expr] = {}
+        self.aliases: dict[int, Memory] = {}
         self.memories: dict[int, Memory] = {}
         self.threads: dict[str, IterVar] = {}
         self.environment: dict[int, SSAValue] = {}
@@ -151,6 +154,19 @@ class FunctionEmitter(ExprEmitter):
             memory.buffer if memory.pointer is None and memory.buffer is not None else pointer
         )
 
+    def field(self, e: ex.BufferField) -> SSAValue:
+        source = self.pointers.get(id(e.buffer), self.buffers[id(e.buffer)])
+        if not isinstance(source.type, tir.BufferType):
+            return source
+        pointer = tir.HandleType.get(source.type.dtype, source.type.scope.data)
+        return self.add(tir.BufferGetOp(source, e.field, pointer))
+
+    def other(self, e: Expr) -> SSAValue:
+        if not isinstance(e, Stride):
+            return super().other(e)
+        assert e.memory.buffer is not None
+        return self.add(tir.BufferGetOp(e.memory.buffer, "strides", type_of(e.dtype), e.dim))
+
     # Expressions of tensors ------------------------------------------------------------------------------------------
 
     def flat(self, e: Expr, memo: dict[int, Expr] | None = None) -> Expr:
@@ -161,23 +177,23 @@ class FunctionEmitter(ExprEmitter):
             found = map_children(e, lambda part: self.flat(part, memo))
             if isinstance(found, te.Read):
                 memory = self._memory(found.tensor)
-                found = ext.Load(memory.flat, (memory.index(found.args),))
-            elif isinstance(found, ext.Load) and id(found.buffer) in self.aliases:
+                found = ex.BufferLoad(memory.flat, (memory.index(found.args),))
+            elif isinstance(found, ex.BufferLoad) and id(found.buffer) in self.aliases:
                 memory = self.aliases[id(found.buffer)]
-                found = ext.Load(memory.flat, (memory.index(self._in_region(found.buffer, found.args)),))
+                found = ex.BufferLoad(memory.flat, (memory.index(self._in_region(found.buffer, found.args)),))
             elif isinstance(found, ex.Call) and found.intrinsic == "tvm_access_ptr":
                 found = self._access_pointer(e, found)
-            elif isinstance(found, ex.Call) and any(isinstance(o, ext.Buffer) for o in found.operands):
-                operands = tuple(self._array(o) if isinstance(o, ext.Buffer) else o for o in found.operands)
-                found = ex.Call(found.intrinsic, operands, found.dtype)
-            elif isinstance(found, ext.BufferField) and id(found.buffer) in self.aliases:
-                found = ext.BufferField(self.aliases[id(found.buffer)].flat, found.field, found.dtype)
-            elif isinstance(found, IterVar) and tag_of(found) and id(found) not in self.values:
-                found = self.threads.get(tag_of(found), found)
+            elif isinstance(found, ex.Call) and any(isinstance(o, ex.Buffer) for o in found.operands):
+                operands = tuple(self._array(o) if isinstance(o, ex.Buffer) else o for o in found.operands)
+                found = ex.call(found.intrinsic, operands, found.dtype)
+            elif isinstance(found, ex.BufferField) and id(found.buffer) in self.aliases:
+                found = ex.BufferField(self.aliases[id(found.buffer)].flat, found.field, found.dtype)
+            elif isinstance(found, IterVar) and found.thread_tag and id(found) not in self.values:
+                found = self.threads.get(found.thread_tag, found)
             memo[id(e)] = found
         return found
 
-    def _in_region(self, buffer: ext.Buffer, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
+    def _in_region(self, buffer: ex.Buffer, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """Indices of the tensor's element that an intrinsic's buffer has at `indices`."""
         lows = self.regions.get(id(buffer))
         if lows is None:
@@ -188,13 +204,13 @@ class FunctionEmitter(ExprEmitter):
     def _access_pointer(self, before: Expr, call: ex.Call) -> Expr:
         """`tvm_access_ptr` of an intrinsic's buffer begins at its region."""
         pointer = before.operands[1] if isinstance(before, ex.Call) else None
-        lows = self.regions.get(id(pointer.buffer)) if isinstance(pointer, ext.BufferField) else None
-        if lows is None or not isinstance(pointer, ext.BufferField):
+        lows = self.regions.get(id(pointer.buffer)) if isinstance(pointer, ex.BufferField) else None
+        if lows is None or not isinstance(pointer, ex.BufferField):
             return call
         memory = self.aliases[id(pointer.buffer)]
         operands = list(call.operands)
         operands[2] = ex.add(memory.index(tuple(lows)), operands[2])  # type: ignore[arg-type]
-        return ex.Call(call.intrinsic, tuple(operands), call.dtype)
+        return ex.call(call.intrinsic, tuple(operands), call.dtype)
 
     def _memory(self, tensor: te.Tensor) -> Memory:
         memory = self.memories.get(id(self.in_other.get(id(tensor), tensor)))
@@ -205,15 +221,15 @@ class FunctionEmitter(ExprEmitter):
             )
         return memory
 
-    def _array(self, buffer: ext.Buffer) -> Expr:
+    def _array(self, buffer: ex.Buffer) -> Expr:
         """Returns a buffer as a packed function takes it: pointer, shape, strides, rank, dtype and offset."""
         memory = self.aliases[id(buffer)]
-        shape = ex.Call("tvm_stack_make_shape", tuple(memory.shape), "handle")
+        shape = ex.call("tvm_stack_make_shape", tuple(memory.shape), "handle")
         parts = (
-            ext.BufferField(memory.flat, "data", "handle"), shape, number(0), number(len(memory.shape)),
+            ex.BufferField(memory.flat, "data", "handle"), shape, number(0), number(len(memory.shape)),
             ex.const(0, memory.dtype), number(0),
         )  # fmt: skip
-        return ex.Call("tvm_stack_make_array", parts, "handle")
+        return ex.call("tvm_stack_make_array", parts, "handle")
 
     def simplified(self, e: Expr) -> Expr:
         """Returns the expression with flat accesses, simplified."""
@@ -226,8 +242,8 @@ class FunctionEmitter(ExprEmitter):
         counts: dict[int, int] = {}
         for node in st.launches(self.body, {}):
             counts[id(node.thread)] = counts.get(id(node.thread), 0) + 1
-            if counts[id(node.thread)] == 2 and not is_virtual(tag_of(node.thread)):
-                op = tir.EnvThreadOp(clean(node.thread.name), tag_of(node.thread))
+            if counts[id(node.thread)] == 2 and not is_virtual(node.thread.thread_tag):
+                op = tir.EnvThreadOp(clean(node.thread.name), node.thread.thread_tag)
                 self.environment[id(node.thread)] = self.add(op)
 
     @contextmanager
@@ -329,7 +345,7 @@ class FunctionEmitter(ExprEmitter):
                 orelse()
 
     def _launch(self, node: st.Launch, is_last: bool) -> None:
-        tag = tag_of(node.thread)
+        tag = node.thread.thread_tag
         held = self.threads.get(tag) if not is_virtual(tag) else None
         extent = self.arith.simplify(self.flat(node.extent))
         if held is not None:
@@ -432,11 +448,11 @@ class FunctionEmitter(ExprEmitter):
             self.add_op(tir.YieldOp(*results))
         names = [v.name for v in (*left, *right)]
         token = self.add(tir.CommReducerOp(identities, Region(combiner), tir.ReducerType(), names))
-        null = self.expr(ex.Call("reinterpret", (Const(0, "uint64"),), "handle"))
+        null = self.expr(ex.call("reinterpret", (IntImm("uint64", 0),), "handle"))
         self.add_op(tir.AttrOp(token, "reduce_scope", null))
-        held = tuple(ext.Load(b, (number(0),)) for b in node.results)
-        operands = (Const(len(dtypes), "uint32"), *node.sources, node.condition, *held, *node.threads)
-        call = ex.Call("tvm_thread_allreduce", operands, "handle")
+        held = tuple(ex.BufferLoad(b, (number(0),)) for b in node.results)
+        operands = (IntImm("uint32", len(dtypes)), *node.sources, node.condition, *held, *node.threads)
+        call = ex.call("tvm_thread_allreduce", operands, "handle")
         self.add_op(tir.EvaluateOp(self.expr(self.simplified(call))))
 
     def _prefetch(self, node: st.Prefetch) -> None:
@@ -452,7 +468,9 @@ class FunctionEmitter(ExprEmitter):
         boxes: list[list[IntSet]] = [[] for _ in memory.shape]
         for inner in st.walk(node.body):
             if isinstance(inner, st.Loop):
-                sets[id(inner.var)] = IntSet.of_range(Range(number(0, inner.extent.dtype), inner.extent))
+                sets[id(inner.var)] = IntSet.of_range(
+                    Range.from_min_extent(number(0, inner.extent.dtype), inner.extent)
+                )
         for inner in st.walk(node.body):
             for read in reads_in((inner.value,)) if isinstance(inner, st.Provide) else ():
                 if self.memories.get(id(read.tensor)) is memory:
@@ -462,7 +480,7 @@ class FunctionEmitter(ExprEmitter):
             return
         moved = {id(node.axis): ex.add(node.axis, node.offset)}
         ranges = [
-            interval.range_of(interval.union(box), Range(number(0), extent))
+            interval.range_of(interval.union(box), Range.from_min_extent(number(0), extent))
             for box, extent in zip(boxes, memory.shape, strict=True)
         ]
         lows = tuple(self.simplified(substitute(r.min, moved)) for r in ranges)
@@ -501,7 +519,7 @@ class FunctionEmitter(ExprEmitter):
             case ext.Allocate():
                 buffer = statement.buffer
                 size = self.arith.simplify(product(list(buffer.dims)))
-                flat = ext.Buffer(buffer.name, (size,), buffer.dtype)
+                flat = ex.Buffer(buffer.name, (size,), buffer.dtype)
                 memory = Memory(buffer.name, buffer.dtype, list(buffer.dims), flat, scope=statement.scope)
                 self._allocate(memory)
                 self.aliases[id(buffer)] = memory
@@ -517,7 +535,7 @@ def _passes_buffers(node: st.Statements) -> bool:
         statement = pending.pop()
         match statement:
             case ext.Evaluate(value=ex.Call(operands=operands)):
-                if any(isinstance(o, ext.Buffer) for o in operands):
+                if any(isinstance(o, ex.Buffer) for o in operands):
                     return True
             case ext.For():
                 pending += statement.body

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ....dialects.arith.ordered import is_one, number
-from ....dialects.te.axes import OPAQUE, is_virtual, tag_of
-from ....dialects.te.expr import Expr, IterVar, Var, fail, text_of
+from ....dialects.te.axes import OPAQUE, is_virtual
 from ....dialects.te.functions import likely
+from ....dialects.tir.node import Expr, IterVar, Var, fail, text_of
 from ..schedule.infer_bound import storage_rank, thread_rank
 from ..schedule.message_passing import Domains, Values, pass_up_index
 from ..schedule.stage import AxisAttrs, StageData
@@ -42,7 +42,7 @@ def loop_nest(
             continue
         attrs = stage.known_attrs(axis) or AxisAttrs()
         thread, domain = axis if attrs.thread is None else attrs.thread, domains[axis]
-        tag = tag_of(thread)
+        tag = thread.thread_tag
         if tag:
             if is_virtual(tag) and not (isinstance(domain.extent, type(number(0))) and int(domain.extent) > 0):
                 raise fail(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ....dialects import tir
 from ....dialects.te import tensor as te
-from ....dialects.te.expr import Var
+from ....dialects.tir.node import Var
 from ....support.deep_stack import in_deep_stack
 from ..schedule.infer_bound import infer_bound
 from ..schedule.normalize import copied, normalize

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....dialects.arith.ordered import number
-from ....dialects.te import expr as ex
 from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
-from ....dialects.te.axes import REDUCE, SPATIAL, Range
-from ....dialects.te.emit import type_of
-from ....dialects.te.expr import Const, Expr, IterVar, Var, fail, location_scope, text_of
+from ....dialects.te.axes import REDUCE, SPATIAL
 from ....dialects.te.expr_mutator import both, substitute
 from ....dialects.te.ops import FOLDS, neutral
+from ....dialects.tir import node as ex
+from ....dialects.tir.node import Const, Expr, IterVar, Range, Var, fail, location_scope, text_of
+from ....dialects.tir.node.emit_expr import type_of
 from ..schedule.infer_bound import attach_path, scope_of
 from ..schedule.message_passing import Domains, Values, make_bound_check, spread
 from ..schedule.stage import INLINED, ROOT, SCAN_UPDATE, ScheduleData, StageData, is_placeholder
@@ -96,7 +96,7 @@ class StatementBuilder:
                     if attrs is not None and attrs.align is not None:
                         aligned[dim] = attrs.align
             else:
-                ranges = [Range(number(0, d.dtype), d) for d in tensor.dims]
+                ranges = [Range.from_min_extent(number(0, d.dtype), d) for d in tensor.dims]
             body = [Realize(tensor, ranges, scope, aligned, body=body)]
         return body
 
@@ -252,7 +252,7 @@ class StatementBuilder:
         condition = (
             both(guards) if reduction.condition is None else both([substitute(reduction.condition, values), *guards])
         )
-        results = [ext.Buffer(f"reduce_temp{i}", (number(1),), t.dtype) for i, t in enumerate(op.outputs)]
+        results = [ex.Buffer(f"reduce_temp{i}", (number(1),), t.dtype) for i, t in enumerate(op.outputs)]
         threads = [
             attrs.thread
             for a in stage.leaves
@@ -260,7 +260,9 @@ class StatementBuilder:
         ]
         sources = tuple(substitute(s, values) for s in reduction.sources)
         place = tuple(values[id(a)] for a in op.axis)
-        stores: Body = [Provide(t, place, ext.Load(b, (number(0),))) for t, b in zip(op.outputs, results, strict=True)]
+        stores: Body = [
+            Provide(t, place, ex.BufferLoad(b, (number(0),))) for t, b in zip(op.outputs, results, strict=True)
+        ]
         # Threads beyond the tensor take part in the reduction, but store nothing.
         inside = make_bound_check(
             stage,

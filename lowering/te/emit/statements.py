@@ -9,8 +9,7 @@ from xdsl.dialects.builtin import LocationAttr
 
 from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
-from ....dialects.te.axes import Range, tag_of
-from ....dialects.te.expr import Expr, IterVar, Var, current_location
+from ....dialects.tir.node import Buffer, Expr, IterVar, Range, Var, current_location
 
 Body = list["Stmt"]
 
@@ -103,7 +102,7 @@ class Cond(Holder):
 class Temporary(Holder):
     """A buffer of its own, for what is inside."""
 
-    buffer: ext.Buffer
+    buffer: Buffer
     scope: str
 
 
@@ -112,7 +111,7 @@ class Statements(Stmt):
     """The body of an extern on tensors; `regions` are those that a tensor intrinsic works on."""
 
     statements: list[ext.Stmt]
-    buffers: list[tuple[ext.Buffer, te.Tensor]]
+    buffers: list[tuple[Buffer, te.Tensor]]
     regions: dict[int, list[Range]] = field(default_factory=dict[int, "list[Range]"])
 
 
@@ -123,7 +122,7 @@ class AllReduce(Stmt):
     reduction: te.Reduction
     sources: tuple[Expr, ...]
     condition: Expr
-    results: list[ext.Buffer]
+    results: list[Buffer]
     threads: list[IterVar]
 
 
@@ -149,7 +148,7 @@ def walk(body: Body) -> Generator[Stmt]:
 def launches(body: Body, around: dict[str, int]) -> Generator[Launch]:
     """Yields the launches that are not inside of one of the same thread."""
     for node in body:
-        tag = tag_of(node.thread) if isinstance(node, Launch) else ""
+        tag = node.thread.thread_tag if isinstance(node, Launch) else ""
         if isinstance(node, Launch) and not around.get(tag):
             yield node
         if isinstance(node, Holder):

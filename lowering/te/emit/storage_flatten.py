@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from xdsl.ir import SSAValue
 
 from ....dialects.arith.ordered import Arith, constant, is_zero, number
-from ....dialects.te import expr as ex
-from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
-from ....dialects.te.expr import Expr, Var
+from ....dialects.tir import node as ex
+from ....dialects.tir.node import Expr, Var
 from .statements import Realize
 
 DEFAULT_ALIGNMENT = 64
@@ -44,7 +43,7 @@ class Memory:
     name: str
     dtype: str
     shape: list[Expr]
-    flat: ext.Buffer
+    flat: ex.Buffer
     lows: list[Expr] = field(default_factory=list["Expr"])
     strides: list[Expr] = field(default_factory=list["Expr"])
     scope: str = "global"
@@ -96,14 +95,14 @@ def parameter_memory(tensor: te.Tensor, name: str, *, compact: bool) -> Memory:
     Unless `compact`, one with an extent that is a variable takes any strides.
     """
     shape = list(tensor.dims)
-    memory = Memory(name, tensor.dtype, shape, ext.Buffer(name, (number(1),), tensor.dtype))
+    memory = Memory(name, tensor.dtype, shape, ex.Buffer(name, (number(1),), tensor.dtype))
     if not compact and any(isinstance(d, Var) for d in shape):
         memory.is_auto = True
         memory.strides = [Stride(memory, i, "int32" if d.dtype == "int32" else d.dtype) for i, d in enumerate(shape)]
         total = ex.multiply(memory.strides[0], shape[0])
     else:
         total = product(shape)
-    memory.flat = ext.Buffer(name, (total,), tensor.dtype)
+    memory.flat = ex.Buffer(name, (total,), tensor.dtype)
     return memory
 
 
@@ -115,7 +114,7 @@ def realized_memory(node: Realize, arith: Arith) -> Memory:
     total = ex.multiply(strides[0], shape[0]) if strides else product(shape)
     size = arith.simplify(total)
     name = tensor.op.name
-    memory = Memory(name, tensor.dtype, shape, ext.Buffer(name, (size,), tensor.dtype), scope=node.scope)
+    memory = Memory(name, tensor.dtype, shape, ex.Buffer(name, (size,), tensor.dtype), scope=node.scope)
     memory.lows = [r.min for r in node.ranges]
     memory.strides = strides
     count = constant(size)

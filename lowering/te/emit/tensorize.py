@@ -6,13 +6,12 @@ from collections.abc import Callable
 
 from ....dialects.arith.ordered import Arith, is_one, number
 from ....dialects.arith.ordered_int_set import Interval, IntSet
-from ....dialects.te import expr as ex
 from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
-from ....dialects.te.axes import Range, domain_of
-from ....dialects.te.expr import Expr, IterVar, fail, text_of
 from ....dialects.te.expr_mutator import substitute
 from ....dialects.te.tensor_intrin import TensorIntrin
+from ....dialects.tir import node as ex
+from ....dialects.tir.node import Expr, IterVar, Range, fail, text_of
 from ..schedule.infer_bound import reads_in
 from ..schedule.message_passing import Domains, Values, make_bound_check, pass_up_set, spread, visible_ranges
 from ..schedule.stage import StageData
@@ -101,13 +100,11 @@ def _output_region(stage: StageData, op: te.ComputeOp, domains: Domains, place: 
         else:
             sets[id(axis)] = IntSet.of_range(range) if i >= place else IntSet.point(variable)
     pass_up_set(stage, domains, sets, interval)
-    return [
-        _simplified(interval.range_of(sets[id(axis)], domain_of(axis)), arith) for axis in (*op.axis, *op.reduce_axis)
-    ]
+    return [_simplified(interval.range_of(sets[id(axis)], axis.domain), arith) for axis in (*op.axis, *op.reduce_axis)]
 
 
 def _simplified(range: Range, arith: Arith) -> Range:
-    return Range(arith.simplify(range.min), arith.simplify(range.extent))
+    return Range.from_min_extent(arith.simplify(range.min), arith.simplify(range.extent))
 
 
 def _input_regions(
@@ -129,7 +126,7 @@ def _input_regions(
     result: dict[int, list[Range]] = {}
     for key, dims in found.items():
         result[key] = [
-            _simplified(interval.range_of(interval.union(parts), Range(number(0), extent)), arith)
+            _simplified(interval.range_of(interval.union(parts), Range.from_min_extent(number(0), extent)), arith)
             for parts, extent in zip(dims, tensors[key].dims, strict=True)
         ]
     return result
@@ -244,9 +241,9 @@ def _use(
     """Returns the statements on the regions, in terms of the loops."""
 
     def placed(ranges: list[Range]) -> list[Range]:
-        return [Range(substitute(r.min, values), r.extent) for r in ranges]
+        return [Range.from_min_extent(substitute(r.min, values), r.extent) for r in ranges]
 
-    buffers: list[tuple[ext.Buffer, te.Tensor]] = []
+    buffers: list[tuple[ex.Buffer, te.Tensor]] = []
     regions: dict[int, list[Range]] = {}
     for buffer, tensor in zip(intrin.out_buffers, op.outputs, strict=True):
         buffers.append((buffer, tensor))

@@ -8,12 +8,13 @@ from xdsl.dialects.builtin import NoneType, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.te import expr as ex
 from ....dialects.te import schedule_ops as so
 from ....dialects.te import tensor as te
-from ....dialects.te.axes import Axis, Range, thread_axis
-from ....dialects.te.expr import Expr, IterVar
+from ....dialects.te.axes import axis as axis_of
+from ....dialects.te.axes import thread_axis
 from ....dialects.te.lift import attribute_value
+from ....dialects.tir import node as ex
+from ....dialects.tir.node import Expr, IterVar, Range
 from ....support.diagnostics import MirError, error_at
 from .frontend import Schedule, Stage, create_schedule
 from .recorder import TensorNames
@@ -76,8 +77,8 @@ class _Reader:
                 extent = op.extent.value.data
                 axis = thread_axis(None, op.tag.data, op.var_name.data)
                 if extent >= 0:
-                    domain = Range(ex.Const(0, "int32"), ex.Const(extent, "int32"))
-                    axis = Axis(axis.name, domain, axis.iter_type, thread_tag=axis.thread_tag)
+                    domain = Range.from_min_extent(ex.IntImm("int32", 0), ex.IntImm("int32", extent))
+                    axis = axis_of(axis.name, domain, axis.iter_type, thread_tag=axis.thread_tag)
                 self.values[op.result] = axis
             case so.AxisValueOp():
                 self.values[op.result] = self.values[op.axis]

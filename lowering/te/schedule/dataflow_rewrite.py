@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....dialects.arith.ordered import Arith, is_one, is_zero
-from ....dialects.te import expr as ex
 from ....dialects.te import tensor as te
-from ....dialects.te.axes import REDUCE, SPATIAL, Axis, Range, domain_of
-from ....dialects.te.expr import Const, Expr, IterVar, location_scope
+from ....dialects.te.axes import REDUCE, SPATIAL
+from ....dialects.te.axes import axis as axis_of
 from ....dialects.te.expr_mutator import both, substitute
 from ....dialects.te.functions import likely
 from ....dialects.te.tensor import compute_named
+from ....dialects.tir import node as ex
+from ....dialects.tir.node import Expr, IntImm, IterVar, Range, location_scope
 from .message_passing import Domains, Values, make_bound_check, pass_down_domain, pass_down_index, pass_up_index, spread
 from .operation_graph import Replacement, change_body, rebuilt, replace_data_flow, replace_inputs
 from .primitives import leaf, refused
@@ -21,7 +22,7 @@ from .stage import ScheduleData, StageData, new_stage, reset_axes
 def _stage(schedule: ScheduleData, tensor: te.Tensor) -> StageData:
     stage = schedule.stage_of(tensor.op)
     if stage is None:
-        from ....dialects.te.expr import fail
+        from ....dialects.tir.node import fail
 
         raise fail(
             f"tensor '{tensor.name}' is not part of this schedule",
@@ -92,7 +93,7 @@ def cache_write(schedule: ScheduleData, tensor: Sequence[te.Tensor], scope: str)
     reduced = {id(a) for a in op.reduce_axis}
     arith, domains = Arith(), Domains()
     for axis in op.axis:
-        domains[axis] = domain_of(axis)
+        domains[axis] = axis.domain
         arith.bind(axis, axis.min, axis.extent)
     pass_down_domain(stage, domains, arith, allow_missing=True)
     made = {id(a): 1 for a in op.axis}
@@ -107,7 +108,7 @@ def cache_write(schedule: ScheduleData, tensor: Sequence[te.Tensor], scope: str)
                 stage, f"cannot cache '{stage.name}': loop '{axis.name}' is not an axis of elements", "cache it first"
             )
         domain = domains[axis]
-        new = Axis(f"{axis.name}.c", domain, SPATIAL, axis.dtype)
+        new = axis_of(f"{axis.name}.c", domain, SPATIAL, axis.dtype)
         new_axes.append(new)
         values[id(axis)] = domain.min if is_one(domain.extent) else axis
         renamed[id(axis)] = new
@@ -202,7 +203,7 @@ def rfactor(schedule: ScheduleData, tensor: te.Tensor, axis: IterVar, factor_axi
     for each in op.reduce_axis:
         arith.bind(each, each.min, each.extent)
         if id(each) in touched:
-            domains[each] = domain_of(each)
+            domains[each] = each.domain
         else:
             skip.add(id(each))
     pass_down_domain(stage, domains, arith, allow_missing=True)
@@ -246,19 +247,26 @@ def _factored(
     conditions: list[Expr],
 ) -> te.ComputeOp:
     """Returns the operation that computes the parts."""
-    part = Axis(axis.name, domains[axis], SPATIAL, axis.dtype)
+    part = axis_of(axis.name, domains[axis], SPATIAL, axis.dtype)
     axes = [*op.axis]
     axes.insert(place, part)
     renamed: dict[int, Expr] = {id(axis): part}
     reduced: list[IterVar] = [a for a in op.reduce_axis if id(a) not in touched]
     for each in stage.leaves:
         if id(each) in touched and each is not axis:
-            new = Axis(each.name, domains[each], REDUCE, each.dtype)
+            new = axis_of(each.name, domains[each], REDUCE, each.dtype)
             reduced.append(new)
             renamed[id(each)] = new
     if not reduced:
         # A reduction is over something: here over one value.
-        reduced.append(Axis(f"{axis.name}.one", Range(Const(0, axis.dtype), Const(1, axis.dtype)), REDUCE, axis.dtype))
+        reduced.append(
+            axis_of(
+                f"{axis.name}.one",
+                Range.from_min_extent(IntImm(axis.dtype, 0), IntImm(axis.dtype, 1)),
+                REDUCE,
+                axis.dtype,
+            )
+        )
     roots = {id(a): values[id(a)] for a in op.reduce_axis if id(a) in touched}
 
     def moved(e: Expr) -> Expr:
@@ -277,8 +285,8 @@ def _combined(
     op: te.ComputeOp, reduction: te.Reduction, axis: IterVar, place: int, domain: Range, factored: te.ComputeOp
 ) -> te.ComputeOp:
     """Returns the operation that puts the parts together."""
-    over = Axis(f"{axis.name}.v", domain, REDUCE, axis.dtype)
-    axes = tuple(Axis(f"ax{i}", domain_of(a), SPATIAL, a.dtype) for i, a in enumerate(op.axis))
+    over = axis_of(f"{axis.name}.v", domain, REDUCE, axis.dtype)
+    axes = tuple(axis_of(f"ax{i}", a.domain, SPATIAL, a.dtype) for i, a in enumerate(op.axis))
     indices: list[Expr] = [*axes]
     indices.insert(place, over)
     sources = tuple(te.Read(t, indices) for t in factored.outputs)

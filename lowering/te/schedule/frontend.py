@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from ....dialects.schedule.kinds import parse_kind, spoken
 from ....dialects.schedule.signature_table import REQUIRED, Parameter, Signature, te_signatures
 from ....dialects.te.caller_location import at_caller, located
-from ....dialects.te.expr import Expr, IterVar, describe, fail, items_of
 from ....dialects.te.schedule_interface import ScheduleBase, StageBase
 from ....dialects.te.tensor import Operation, Tensor
+from ....dialects.tir.node import Expr, IterVar, describe, fail, items_of
 from ....support.text import did_you_mean
 from . import dataflow_rewrite, primitives, stage
 from .normalize import copied, normalize

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from ....dialects.arith.ordered import Arith, is_one, is_zero, number
 from ....dialects.arith.ordered_int_set import EVERYTHING, Interval, IntSet
-from ....dialects.te import expr as ex
 from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
-from ....dialects.te.axes import Range, domain_of, is_virtual, tag_of
-from ....dialects.te.expr import Expr, IterVar, fail, location_scope
+from ....dialects.te.axes import is_virtual
+from ....dialects.tir import node as ex
+from ....dialects.tir.node import Expr, IterVar, Range, fail, location_scope
 from .message_passing import Domains, pass_down_domain, pass_up_set, visible_ranges
 from .operation_graph import inputs_of
 from .stage import INLINED, ROOT, SCAN_UPDATE, SCOPE, ScheduleData, StageData, is_placeholder, root_axes
@@ -33,7 +33,7 @@ def scope_of(stage: StageData, paths: dict[int, list[IterVar]]) -> str:
         return stage.scope
     rank = -1
     for axis in paths.get(id(stage), []):
-        tag = tag_of(axis)
+        tag = axis.thread_tag
         if tag and not is_virtual(tag):
             rank = max(rank, thread_rank(tag))
     # Without threads memory is global; inside of a block it is shared, inside of a thread local.
@@ -79,10 +79,12 @@ class BoundInference:
                         self.arith.bind(axis, self.domains[axis].min, self.domains[axis].extent)
                 pass_down_domain(stage, self.domains, self.arith)
                 for thread in stage.env_threads:
-                    self.domains[thread] = domain_of(thread)
+                    self.domains[thread] = thread.domain
         for axis, range in self.domains.items():
             # The axis itself is bound: an extent of 1 must not replace it in its own range.
-            self.domains[axis] = Range(self.arith.simplify(range.min), self.arith.simplify(range.extent))
+            self.domains[axis] = Range.from_min_extent(
+                self.arith.simplify(range.min), self.arith.simplify(range.extent)
+            )
         return self.domains
 
     def _root_bound(self, stage: StageData) -> None:
@@ -94,7 +96,7 @@ class BoundInference:
             )
         if stage.is_output or is_placeholder(op):
             for axis in root_axes(op):
-                self.domains[axis] = domain_of(axis)
+                self.domains[axis] = axis.domain
             return
         consumers: dict[int, StageData] = {}
         for tensor in op.outputs:
@@ -109,7 +111,7 @@ class BoundInference:
 
     def _needs_relax(self, axis: IterVar, found: bool, scope: str) -> bool:
         """Returns whether all of an axis is needed: inside the attach point, or by threads that share memory."""
-        tag = tag_of(self.bind.get(id(axis), axis))
+        tag = self.bind.get(id(axis), axis).thread_tag
         if not tag or tag == "pipeline":
             return not found
         if is_virtual(tag):
@@ -122,9 +124,9 @@ class BoundInference:
         """Raises MirError where a consumer is outside of threads that each have a copy of the stage."""
         shared = {id(axis) for axis in self.paths[id(stage)]}
         loops = [axis for axis in (*consumer.leaves, *self.paths[id(consumer)]) if id(axis) in shared]
-        around = {tag_of(self.bind.get(id(axis), axis)) for axis in loops}
+        around = {self.bind.get(id(axis), axis).thread_tag for axis in loops}
         for axis in stage.leaves:
-            tag = tag_of(self.bind.get(id(axis), axis))
+            tag = self.bind.get(id(axis), axis).thread_tag
             own = tag.startswith(("blockIdx", "threadIdx")) and storage_rank(scope) > thread_rank(tag)
             if own and tag not in around and not (scope.startswith("warp") and tag == "threadIdx.x"):
                 raise fail(
@@ -185,7 +187,7 @@ class BoundInference:
             arith.bind(axis, range.min, range.extent)
         for axis in root_axes(op):
             held = state.get(id(axis))
-            range = domain_of(axis) if held is None else self.interval.range_of(held, domain_of(axis))
+            range = axis.domain if held is None else self.interval.range_of(held, axis.domain)
             whole = IntSet.of_range(range) if not is_one(range.extent) else IntSet.point(range.min)
             if relaxed and whole.min is not None and whole.max is not None:
                 low, high = interval.of(whole.min, relaxed).min, interval.of(whole.max, relaxed).max
@@ -229,7 +231,7 @@ class BoundInference:
                     held = reads.get(id(tensor))
                     for dim, extent in enumerate(tensor.dims if held is not None else ()):
                         assert held is not None
-                        held[dim].append(IntSet.of_range(Range(number(0, extent.dtype), extent)))
+                        held[dim].append(IntSet.of_range(Range.from_min_extent(number(0, extent.dtype), extent)))
             case _:
                 pass
 
@@ -257,7 +259,7 @@ class BoundInference:
         for init, update in zip(op.init, op.update, strict=True):
             first, held = reads.get(id(init)), reads.get(id(update))
             if first is not None:
-                first[0].append(IntSet.of_range(Range(number(0), op.init[0].dims[0])))
+                first[0].append(IntSet.of_range(Range.from_min_extent(number(0), op.init[0].dims[0])))
             if held is not None:
                 held[0].append(sets.get(id(steps), IntSet.point(steps)))
             for dim in range(1, len(update.dims)):
@@ -272,32 +274,32 @@ class BoundInference:
             case te.ComputeOp():
                 for dim, axis in enumerate(op.axis):
                     parts = [s for t in op.outputs for s in reads[id(t)][dim]]
-                    whole = domain_of(axis)
+                    whole = axis.domain
                     self.domains[axis] = self.interval.range_of(self.interval.union(parts), whole)
                 for axis in op.reduce_axis:
-                    self.domains[axis] = domain_of(axis)
+                    self.domains[axis] = axis.domain
             case te.ScanOp():
                 self._gather_scan(op, reads)
             case _:
                 for axis in root_axes(op):
-                    self.domains[axis] = domain_of(axis)
+                    self.domains[axis] = axis.domain
 
     def _gather_scan(self, op: te.ScanOp, reads: dict[int, list[list[IntSet]]]) -> None:
         axes = root_axes(op)
         parts = [s for t in op.outputs for s in reads[id(t)][0]]
         held = self.interval.union(parts)
-        whole = domain_of(axes[0])
+        whole = axes[0].domain
         extent = whole.extent
         if held.max is not None and parts:
             # Later steps than are read need not run.
             asked = ex.subtract(ex.add(held.max, number(1)), whole.min)
             extent = self.arith.simplify(ex.minimum(asked, whole.extent))
-        self.domains[axes[0]] = Range(whole.min, extent)
+        self.domains[axes[0]] = Range.from_min_extent(whole.min, extent)
         place = 1
         for tensor in op.outputs:
             for _ in tensor.dims[1:]:
                 # States are kept whole: a step may read the one before at any place.
-                self.domains[axes[place]] = domain_of(axes[place])
+                self.domains[axes[place]] = axes[place].domain
                 place += 1
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 
 from ....dialects.arith.ordered import Arith, is_zero, number
 from ....dialects.arith.ordered_int_set import Interval, IntSet
-from ....dialects.te import expr as ex
-from ....dialects.te.axes import OPAQUE, Range, domain_of
-from ....dialects.te.expr import Expr, IterVar, text_of
+from ....dialects.te.axes import OPAQUE
+from ....dialects.tir import node as ex
+from ....dialects.tir.node import Expr, IterVar, Range, text_of
 from .stage import Fuse, Rebase, Relation, Singleton, Split, StageData, root_axes
 
 
@@ -93,18 +93,24 @@ def pass_down_domain(stage: StageData, domains: Domains, arith: Arith, *, allow_
                 if size is None:
                     given, other, size = relation.outer, relation.inner, relation.nparts
                 assert size is not None
-                update(domains, given, Range(zero, part(given, extent, size)), arith, stage)
-                update(domains, other, Range(zero, parts(extent, size)), arith, stage)
+                update(domains, given, Range.from_min_extent(zero, part(given, extent, size)), arith, stage)
+                update(domains, other, Range.from_min_extent(zero, parts(extent, size)), arith, stage)
             case Fuse():
                 if relation.outer in domains and relation.inner in domains:
                     extent = ex.multiply(domains[relation.outer].extent, domains[relation.inner].extent)
-                    domains[relation.fused] = Range(zero, extent)
+                    domains[relation.fused] = Range.from_min_extent(zero, extent)
                     arith.bind(relation.fused, zero, extent)
             case Rebase():
                 if relation.parent in domains:
-                    update(domains, relation.rebased, Range(zero, domains[relation.parent].extent), arith, stage)
+                    update(
+                        domains,
+                        relation.rebased,
+                        Range.from_min_extent(zero, domains[relation.parent].extent),
+                        arith,
+                        stage,
+                    )
             case Singleton():
-                update(domains, relation.axis, Range(zero, number(1)), arith, stage)
+                update(domains, relation.axis, Range.from_min_extent(zero, number(1)), arith, stage)
     for axis in stage.leaves:
         attrs = stage.known_attrs(axis)
         if attrs is not None and attrs.thread is not None and axis in domains:
@@ -295,7 +301,7 @@ def make_bound_check(
     for axis in () if skip_domain or stage.op is None else root_axes(stage.op):
         if id(axis) in skip or axis.iter_type == OPAQUE:
             continue
-        whole = domain_of(axis)
+        whole = axis.domain
         own = domains[axis]
         if whole is own or (arith.prove_equal(whole.min, own.min) and arith.prove_equal(whole.extent, own.extent)):
             continue

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ....dialects.te.expr import ExprLike, IterVar
 from ....dialects.te.tensor import Operation, Tensor
+from ....dialects.tir.node import ExprLike, IterVar
 from .frontend import Stage
 
 class StagePrimitives:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from copy import copy
 
 from ....dialects.te import tensor as te
-from ....dialects.te.axes import Axis
-from ....dialects.te.expr import Expr, IterVar
+from ....dialects.te.axes import axis as axis_of
 from ....dialects.te.expr_mutator import substitute
+from ....dialects.tir.node import Expr, IterVar
 from .operation_graph import Replacement, change_body, rebuilt, replace_data_flow
 from .stage import INLINE, INLINED, SCAN_UPDATE, SCOPE, Fuse, Rebase, ScheduleData, Split, StageData, root_axes
 
@@ -92,7 +92,7 @@ def rebase(schedule: ScheduleData) -> None:
             position, attrs = stage.position(axis), stage.known_attrs(axis)
             if position is None or (attrs is not None and attrs.thread is not None):
                 continue
-            new = Axis(axis.name, None, axis.iter_type, axis.dtype)
+            new = axis_of(axis.name, None, axis.iter_type, axis.dtype)
             stage.relations.append(Rebase(axis, new))
             if attrs is not None:
                 stage.attrs[id(new)] = attrs

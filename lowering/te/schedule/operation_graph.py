@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ....dialects.te import extern as ext
 from ....dialects.te import tensor as te
-from ....dialects.te.expr import Expr, location_scope
 from ....dialects.te.expr_mutator import map_children
+from ....dialects.tir.node import Expr, location_scope
 
 if TYPE_CHECKING:
     from .stage import StageData

@@ -12,8 +12,9 @@ from xdsl.dialects.builtin import UNKNOWN_LOC
 
 from ....dialects.arith.ordered import number
 from ....dialects.te import tensor as te
-from ....dialects.te.axes import OPAQUE, ORDERED, REDUCE, SPATIAL, THREAD, Axis, is_virtual, tag_of
-from ....dialects.te.expr import Const, Expr, ExprLike, IterVar, convert, current_location, describe
+from ....dialects.te.axes import OPAQUE, ORDERED, REDUCE, SPATIAL, THREAD, is_virtual
+from ....dialects.te.axes import axis as axis_of
+from ....dialects.tir.node import Const, Expr, ExprLike, IterVar, convert, current_location, describe
 from ....passes.schedule.engine.errors import ScheduleError, refuse
 from .stage import INLINE, ROOT, SCOPE, Fuse, Singleton, Split, StageData, is_placeholder
 
@@ -112,8 +113,8 @@ def split(
         )
     inner_extent = None if factor is None else _count(stage, factor, "factor of a split")
     outer_extent = None if nparts is None else _count(stage, nparts, "nparts of a split")
-    outer = Axis(f"{parent.name}.outer", None, parent.iter_type, parent.dtype)
-    inner = Axis(f"{parent.name}.inner", None, parent.iter_type, parent.dtype)
+    outer = axis_of(f"{parent.name}.outer", None, parent.iter_type, parent.dtype)
+    inner = axis_of(f"{parent.name}.inner", None, parent.iter_type, parent.dtype)
     stage.relations.append(Split(parent, outer, inner, inner_extent, outer_extent))
     stage.all_axes += [outer, inner]
     stage.leaves[place : place + 1] = [outer, inner]
@@ -127,7 +128,7 @@ def fuse(stage: StageData, *args: IterVar) -> IterVar:
     Without arguments, for a tensor without dimensions, it makes a loop of one iteration.
     """
     if not args:
-        axis = Axis("singleton", None, SPATIAL)
+        axis = axis_of("singleton", None, SPATIAL)
         stage.relations.append(Singleton(axis))
         stage.all_axes.append(axis)
         stage.leaves.insert(0, axis)
@@ -153,7 +154,7 @@ def fuse(stage: StageData, *args: IterVar) -> IterVar:
 
 def _fuse_two(stage: StageData, outer: IterVar, inner: IterVar) -> IterVar:
     kind = max(outer.iter_type, inner.iter_type, key=_RANK.__getitem__)
-    fused = Axis(f"{outer.name}.{inner.name}.fused", None, kind, outer.dtype)
+    fused = axis_of(f"{outer.name}.{inner.name}.fused", None, kind, outer.dtype)
     place = leaf(stage, outer, "fuse")
     stage.relations.append(Fuse(outer, inner, fused))
     stage.all_axes.append(fused)
@@ -211,7 +212,7 @@ def tile(
 def bind(stage: StageData, ivar: IterVar, thread_ivar: IterVar) -> None:
     """Binds a loop to a thread: `for i in range(n)` becomes `i = T.launch_thread("threadIdx.x", n)`."""
     leaf(stage, ivar, "bind")
-    if not tag_of(thread_ivar):
+    if not thread_ivar.thread_tag:
         raise refused(
             stage,
             f"axis '{ivar.name}' of stage '{stage.name}' is bound to '{thread_ivar.name}', which is not a thread",
@@ -223,13 +224,13 @@ def bind(stage: StageData, ivar: IterVar, thread_ivar: IterVar) -> None:
     if held is not None and held.thread is not None and held.thread is not thread_ivar:
         raise refused(
             stage,
-            f"axis '{ivar.name}' of stage '{stage.name}' is bound to thread '{tag_of(held.thread)}' already",
+            f"axis '{ivar.name}' of stage '{stage.name}' is bound to thread '{held.thread.thread_tag}' already",
             "split the axis to bind it to two threads",
         )
-    tag = tag_of(thread_ivar)
+    tag = thread_ivar.thread_tag
     for other in stage.leaves:
         attrs = stage.known_attrs(other)
-        if other is ivar or attrs is None or attrs.thread is None or tag_of(attrs.thread) != tag or is_virtual(tag):
+        if other is ivar or attrs is None or attrs.thread is None or attrs.thread.thread_tag != tag or is_virtual(tag):
             continue
         raise refused(
             stage,
@@ -286,9 +287,9 @@ def pragma(stage: StageData, var: IterVar, pragma_type: str, pragma_value: objec
 
 def _pragma_value(stage: StageData, value: object) -> Expr:
     if isinstance(value, str):
-        from ....dialects.te.expr import Call
+        from ....dialects.tir.node import StringImm, call
 
-        return Call("tvm_stack_string", (value,), "handle")
+        return call("tvm_stack_string", (StringImm(value),), "handle")
     if not isinstance(value, (Expr, int, float)):
         raise refused(stage, f"the value of a pragma is a number or a string, not {describe(value)}")
     return convert(value)
@@ -455,13 +456,13 @@ def env_threads(stage: StageData, threads: Sequence[IterVar]) -> None:
     if stage.env_threads:
         raise refused(stage, f"the threads around scan '{stage.name}' are set already", "name all of them in one call")
     for thread in threads:
-        if not isinstance(thread, Axis) or not thread.thread_tag or not thread.has_domain:
+        if not thread.thread_tag or thread.dom is None:
             raise refused(
                 stage,
                 f"'{thread.name}' cannot be a thread around scan '{stage.name}'",
                 'give threads with their number: te.thread_axis((0, 32), "threadIdx.x")',
             )
-    stage.env_threads = [t for t in threads if isinstance(t, Axis)]
+    stage.env_threads = list(threads)
     stage.leaves[:0] = threads
     stage.all_axes += threads
 

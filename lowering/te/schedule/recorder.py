@@ -11,12 +11,12 @@ from xdsl.utils.exceptions import VerifyException
 
 from ....dialects import tir
 from ....dialects.schedule.signature_table import Signature
-from ....dialects.te import expr as ex
 from ....dialects.te import schedule_ops as so
 from ....dialects.te import tensor as te
-from ....dialects.te.axes import Axis
-from ....dialects.te.emit import attribute_of, hint, number_of, type_of
-from ....dialects.te.expr import Expr, IterVar, current_location, fail
+from ....dialects.te.emit import attribute_of
+from ....dialects.tir import node as ex
+from ....dialects.tir.node import Expr, IterVar, current_location, fail
+from ....dialects.tir.node.emit_expr import hint, number_of, type_of
 from ....support.diagnostics import MirError
 from .stage import ScheduleData, StageData
 
@@ -152,7 +152,7 @@ class Recorder:
         made = self._made.get(id(axis))
         if made is not None:
             return made
-        if isinstance(axis, Axis) and axis.thread_tag:
+        if axis.thread_tag:
             return self._thread(axis)
         for stage in [near, *self.schedule.stages]:
             op = None if stage is None else stage.op
@@ -167,12 +167,12 @@ class Recorder:
                     return self._add(so.AxisRefOp(self._stage(stage), which, place))
         raise fail(f"axis '{axis.name}' belongs to no stage of this schedule", "take axes from s[B].op.axis")
 
-    def _thread(self, axis: Axis) -> SSAValue:
+    def _thread(self, axis: IterVar) -> SSAValue:
         found = self._threads.get(id(axis))
         if found is not None and (found.owner in self._pending or found.owner.parent is not None):  # pyright: ignore[reportAttributeAccessIssue]
             return found
         extent = -1
-        if axis.has_domain:
+        if axis.dom is not None:
             if not isinstance(axis.extent, ex.Const) or not isinstance(axis.min, ex.Const) or axis.min.value:
                 raise _NotWrittenError(
                     fail(

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ....dialects.te import tensor as te
-from ....dialects.te.axes import OPAQUE, Axis
-from ....dialects.te.expr import Expr, IterVar
+from ....dialects.te.axes import OPAQUE
+from ....dialects.tir.node import Expr, IterVar
 from .operation_graph import inputs_of, post_order, sub_graph
 
 ROOT, INLINE, INLINED, SCOPE, SCAN_UPDATE = "root", "inline", "inlined", "scope", "scan_update"
@@ -84,7 +84,7 @@ class StageData:
     double_buffer: bool = False
     group: StageData | None = None
     children: int = 0
-    env_threads: list[Axis] = field(default_factory=list["Axis"])
+    env_threads: list[IterVar] = field(default_factory=list["IterVar"])
     store_predicate: Expr | None = None
 
     @property
@@ -204,7 +204,7 @@ def create_group(
     where `cache_read` put a copy in front of a reader, the copy is between the two. Raises MirError where nothing is computed
     between inputs and outputs, or a group would be cut.
     """
-    from ....dialects.te.expr import fail
+    from ....dialects.tir.node import fail
 
     def current(tensor: te.Tensor) -> te.Tensor:
         stage = schedule.stage_of(tensor.op)

@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ....dialects.relay.operator import OperatorOp, OpPattern, is_operator
-from ....dialects.te.expr import bits_of
+from ....dialects.tir.node import bits_of
 from ....dialects.tir.types import type_to_dtype
 from ....support.edit import insert_op_before
 from ....support.walk import walk_ops

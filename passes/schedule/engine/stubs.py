@@ -37,7 +37,7 @@ _TE_HEAD = '''"""The primitives as methods: written by `passes/schedule/engine/s
 from collections.abc import Sequence
 from typing import Any
 
-from ....dialects.te.expr import ExprLike, IterVar
+from ....dialects.tir.node import ExprLike, IterVar
 from ....dialects.te.tensor import Operation, Tensor
 from .frontend import Stage
 '''

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from mirstack import te
 from mirstack.benchmarks.timing import cpu_seconds, growth
-from mirstack.dialects.te.expr import FLOAT_LIMITS, Const
+from mirstack.dialects.tir.node import FLOAT_LIMITS, Const
 from mirstack.support.diagnostics import MirError
 
 FACTOR = 3
@@ -276,7 +276,7 @@ def test_scalars_in_topi():
 
 
 def test_a_reduction_in_an_extern():
-    from mirstack.dialects.te.extern import ir_builder
+    from mirstack.dialects.tir.node import ir_builder
 
     A, k = te.placeholder((4,), name="A"), te.reduce_axis((0, 4), name="k")
 

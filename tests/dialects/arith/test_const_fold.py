@@ -7,10 +7,10 @@ import pytest
 from mirstack import te
 from mirstack.dialects import tir
 from mirstack.dialects.arith.const_fold import NumberType, fold, fold_cast
-from mirstack.dialects.te import expr as ex
-from mirstack.dialects.te.expr import Const as Number
-from mirstack.dialects.te.expr import Expr, bits_of, is_float
 from mirstack.dialects.tir import BINARY_OPS, BinaryOp, dtype_to_type
+from mirstack.dialects.tir import node as ex
+from mirstack.dialects.tir.node import Const as Number
+from mirstack.dialects.tir.node import Expr, bits_of, is_float
 from mirstack.dialects.tir.operators import Const, ExprBuilder, as_const
 from mirstack.dialects.tir.scalar_ops import INTRINSICS
 from mirstack.parser import parse_mir

@@ -61,7 +61,7 @@ SORT: tuple[Pairs, ...] = (
 
 def element_bits(dtype: str) -> int:
     """Returns the bits of an element in memory, where a bool takes a byte."""
-    from ....te.expr import bits_of
+    from ....tir.node import bits_of
 
     return 8 if dtype == "bool" else bits_of(dtype)
 

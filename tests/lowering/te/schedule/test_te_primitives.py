@@ -125,4 +125,4 @@ def test_arguments_of_wrong_kinds(build: Callable[..., Any], message: str):
 def test_threads(args: tuple[Any, ...], message: str):
     with pytest.raises(MirError, match=re.escape(message)):
         te.thread_axis(*args)
-    assert te.thread_axis(8, "threadIdx.x").has_domain
+    assert te.thread_axis(8, "threadIdx.x").dom is not None

@@ -1,0 +1,83 @@
+"""Prints scalar expressions as text: `a * 2 + b`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ... import tir
+from ..scalar_ops import OPERATORS, Precedence
+from .expr import Apply, Call, Const, Element, Expr, IfThenElse, IterVar, StringImm, Var
+
+MOST_TEXT = 200
+"""How long a text in a message may be; the rest is left out."""
+MOST_DEPTH = 100
+"""The depth of nesting from which a text leaves expressions out."""
+
+
+def text_of(e: Expr, most: int = MOST_TEXT) -> str:
+    """Returns the expression as text, `a * 2 + b`; a text longer than `most` ends in "…"."""
+    return _Writer(most).text(e, 0)
+
+
+class _Writer:
+    """Writes expressions; a shared subexpression is written once, so that the work is linear in the graph."""
+
+    def __init__(self, most: int):
+        self._most = most
+        self._known: dict[Expr, str] = {}
+
+    def text(self, e: Expr, depth: int) -> str:
+        known = self._known.get(e)
+        if known is None:
+            known = "…" if depth > MOST_DEPTH else self._text(e, depth + 1)
+            if len(known) > self._most:
+                known = known[: self._most - 1] + "…"
+            self._known[e] = known
+        return known
+
+    def _list(self, parts: Iterable[Expr], depth: int) -> str:
+        return ", ".join(self.text(part, depth) for part in parts)
+
+    def _text(self, e: Expr, depth: int) -> str:
+        match e:
+            case Const():
+                return str(bool(e.value)) if e.dtype == "bool" else str(e.value)
+            case Var() | IterVar():
+                return e.name
+            case Apply():
+                return self._operation(e, depth)
+            case Element():
+                return f"{e.array_name}[{self._list(e.args, depth)}]"
+            case IfThenElse():
+                return f"if_then_else({self._list((e.args[0], e.then_value, e.else_value), depth)})"
+            case Call():
+                arguments = [part for part in e.args if not isinstance(part, StringImm)]
+                return f"{e.intrinsic}({self._list(arguments, depth)})"
+            case _:
+                return "…"
+
+    def _operation(self, e: Apply, depth: int) -> str:
+        parts = [self.text(a, depth) for a in e.args]
+        if e.op is tir.NotOp:
+            return f"not {parts[0]}"
+        if e.op is tir.SelectOp:
+            return f"Select({', '.join(parts)})"
+        if e.op is tir.CastOp:
+            return f"{e.dtype}({parts[0]})"
+        symbol = str(getattr(e.op, "SYMBOL", e.op.name))
+        if symbol[0].isalpha() and symbol not in ("and", "or"):
+            return f"{symbol.removeprefix('T.')}({', '.join(parts)})"
+        strength = _precedence(e)
+        left, right = _grouped(e.args[0], parts[0], strength), _grouped(e.args[1], parts[1], strength + 1)
+        return f"{left} {symbol} {right}"
+
+
+def _precedence(e: Expr) -> int:
+    """Returns how tightly an infix operator binds; any other expression is an atom."""
+    if not isinstance(e, Apply) or str(getattr(e.op, "SYMBOL", "T.")).startswith("T."):
+        return Precedence.ATOM
+    return OPERATORS[e.op].precedence
+
+
+def _grouped(e: Expr, text: str, around: int) -> str:
+    return f"({text})" if _precedence(e) < around else text

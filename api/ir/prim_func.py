@@ -141,13 +141,14 @@ class PrimFunc:
         return made
 
     def specialize(self, param_map: Mapping[Var, object]) -> PrimFunc:
-        """Returns the function with parameters bound: an address to a buffer of known sizes, a scalar to a value.
+        """Binds parameters: an address to a buffer of known sizes, a scalar to a value.
 
         Raises MirError for a key that is not a parameter, and a buffer that does not match.
         """
         from ..tir.specialize import specialize
 
-        return specialize(self, param_map)
+        parts = specialize(self.name, self._parts, param_map)
+        return PrimFunc(parts.params, parts.body, self.ret_type, parts.buffer_map, self.attrs).renamed(self.name)
 
     @property
     def name(self) -> str:

@@ -37,10 +37,10 @@ from ...dialects.tir.node.buffer import (
     Shuffle,
 )
 from ...dialects.tir.node.expr import (
+    Choice,
     CommReducer,
     Expr,
     FloatImm,
-    IfThenElse,
     IntImm,
     IterVar,
     PointerType,
@@ -452,7 +452,7 @@ class _Restorer:
                 return BufferLoad(self._buffer(op.buffer), tuple(self._all(op.indices)), predicate)
             case tir.IfThenElseOp():
                 sides = [self._within(region.block, _yielded(region.block)) for region in op.regions]
-                return IfThenElse(self.expr(op.condition), *sides)
+                return Choice(self.expr(op.condition), *sides)
             case tir.CallOp():
                 return self._call(op)
             case tir.RampOp():

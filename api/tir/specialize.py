@@ -8,11 +8,11 @@ from ...dialects.tir.node.buffer import Buffer, BufferField
 from ...dialects.tir.node.expr import Const, Expr, Var, convert, fail
 from ...dialects.tir.node.functor import Substitute
 from ...support.deep_stack import in_deep_stack
-from ..ir.prim_func import PrimFunc
+from .restore import Restored
 
 
-def specialize(function: PrimFunc, param_map: Mapping[Var, object]) -> PrimFunc:
-    """Returns the function with parameters bound: an address to a buffer of known sizes, a scalar to a value.
+def specialize(name: str, function: Restored, param_map: Mapping[Var, object]) -> Restored:
+    """Binds parameters of a function: an address to a buffer of known sizes, a scalar to a value.
 
         m, n = func.params[1:]
         func.specialize({m: 4, func.params[0]: tir.decl_buffer((4, 8), "float32")})
@@ -23,7 +23,7 @@ def specialize(function: PrimFunc, param_map: Mapping[Var, object]) -> PrimFunc:
     bound: set[int] = set()
     for param, given in param_map.items():
         if not any(param is each for each in function.params):
-            raise fail(f"'{param}' is not a parameter of '{function.name}'")
+            raise fail(f"'{param}' is not a parameter of '{name}'")
         old = function.buffer_map.get(param)
         if old is None:
             value = convert(given)
@@ -43,7 +43,7 @@ def specialize(function: PrimFunc, param_map: Mapping[Var, object]) -> PrimFunc:
     body = in_deep_stack(lambda: rewriter.visit(function.body))
     buffers = {param: rewriter.buffer(buffer) for param, buffer in function.buffer_map.items()}
     params = [param for param in function.params if id(param) not in bound]
-    return PrimFunc(params, body, function.ret_type, buffers, function.attrs)
+    return Restored(params, buffers, body)
 
 
 def _match(old: Buffer, new: Buffer, values: dict[int, Expr]) -> None:

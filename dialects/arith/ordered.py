@@ -15,7 +15,7 @@ from .. import tir
 from ..te.expr_mutator import map_children
 from ..te.value_numbering import Numbering
 from ..tir import node as ex
-from ..tir.node import Apply, Call, Const, Expr, IfThenElse, IntImm, IterVar, Var, apply
+from ..tir.node import Apply, Call, Choice, Const, Expr, IntImm, IterVar, Var, apply
 from . import Analyzer
 from . import expr as x
 from .expr import select
@@ -209,7 +209,7 @@ class Arith:
                 return ex.less_equal(self.simplify(e.args[1]), self.simplify(e.args[0]))
             if e.op is tir.SelectOp:
                 return self._choice(e, e.args, ex.Select)
-        if isinstance(e, IfThenElse):
+        if isinstance(e, Choice):
             return self._choice(e, (e.args[0], e.then_value, e.else_value), ex.if_then_else)
         result = map_children(e, self.simplify)
         if isinstance(result, Call) and result.intrinsic == "likely" and isinstance(result.args[0], Const):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .. import tir
 from ..te import tensor as te
 from ..tir import node as ex
-from ..tir.node import Apply, Call, Const, Expr, IfThenElse, IterVar, Range, Var, call
+from ..tir.node import Apply, Call, Choice, Const, Expr, IterVar, Range, Var, call
 from .ordered import Arith, is_zero, number
 
 
@@ -109,7 +109,7 @@ class Interval:
                 return IntSet(low, None if inner.max is None else ex.cast(e.dtype, inner.max))
             case Apply() if e.dtype in ("int32", "int64") and len(e.args) == 2:
                 return self._binary(e, self._of(e.args[0], sets, memo), self._of(e.args[1], sets, memo))
-            case IfThenElse():
+            case Choice():
                 return self.union([self._of(e.then_value, sets, memo), self._of(e.else_value, sets, memo)])
             case te.Read() | Call():
                 parts = [self._of(a, sets, memo) for a in e.args]

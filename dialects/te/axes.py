@@ -11,7 +11,7 @@ ORDERED, OPAQUE = IterVar.Ordered, IterVar.DimInfo
 
 
 def axis(name: str, domain: Range | None, kind: int, dtype: str = "int32", thread_tag: str = "") -> IterVar:
-    """Creates an axis: without a domain it is one that a schedule creates, whose bounds are inferred later."""
+    """Creates an axis; without a domain a schedule creates it, and bounds are inferred later."""
     made = IterVar(domain, name, kind, thread_tag)
     if domain is None:
         made.dtype = dtype

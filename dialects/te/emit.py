@@ -37,13 +37,13 @@ from . import compute as composite
 from . import extern as ext
 from . import ops
 from . import tensor as te
-from .reducers import CommReducer
+from .reducers import Reducer
 from .types import TensorType
 from .value_numbering import Numbering
 
 T = TypeVar("T")
 
-Definition: TypeAlias = "te.Operation | CommReducer | ex.Var | ex.IterVar"
+Definition: TypeAlias = "te.Operation | Reducer | ex.Var | ex.IterVar"
 """The Python object that a statement of a function defines."""
 
 # The stack that one level of nested if_then_else takes is a few frames; this many levels fit the default limit.
@@ -134,7 +134,7 @@ class FunctionEmitter:
         """Emits a definition at the function's level."""
         if isinstance(definition, te.Operation):
             self.operation(definition)
-        elif isinstance(definition, CommReducer):
+        elif isinstance(definition, Reducer):
             for instance in definition.instances.values():
                 self._reducer(instance)
         else:
@@ -282,9 +282,9 @@ class FunctionEmitter:
 
     def _statement(self, statement: ext.Stmt) -> Operation:
         match statement:
-            case ext.Evaluate():
+            case ext.Effect():
                 return tir.EvaluateOp(self.value(statement.value))
-            case ext.Allocate():
+            case ext.Temporary():
                 buffer = statement.buffer
                 dims = ArrayAttr([self._dim(d) for d in buffer.dims])
                 type = tir.BufferType(dims, type_of(buffer.dtype), StringAttr(statement.scope))
@@ -296,7 +296,7 @@ class FunctionEmitter:
                 value = self.value(statement.value)
                 indices = [self.value(i) for i in statement.indices]
                 return tir.StoreOp(value, self._buffer(statement.buffer), indices)
-            case ext.For():
+            case ext.Loop():
                 # Values loaded for the bounds may be overwritten in the body, which must not see them.
                 with self._scope(self.block):
                     begin, extent = self.value(statement.min), self.value(statement.extent)
@@ -306,7 +306,7 @@ class FunctionEmitter:
                     self._know(statement.var, body.args[0])
                     self._deeper(lambda: self._statements(statement.body))
                 return tir.ForOp(statement.var.name, begin, extent, kind=statement.kind, body=Region(body))
-            case ext.If():
+            case ext.Branch():
                 with self._scope(self.block):
                     condition = self.value(statement.condition)
                 branches: list[Region] = []
@@ -364,7 +364,7 @@ class FunctionEmitter:
                 return create_op(tir.ConstOp, (), (type_of(node.dtype),), {"value": number_of(node)}, UNKNOWN_LOC)
             case ex.StringImm():
                 return tir.ConstOp(StringAttr(node.value))
-            case ex.IfThenElse():
+            case ex.Choice():
                 sides = [self._side(node.then_value), self._side(node.else_value)]
                 return tir.IfThenElseOp(operands[0], sides[0], sides[1], type_of(node.dtype))
             case ex.Call():

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from .. import tir
 from ..tir import node as ex
-from ..tir.node import Apply, Call, Expr, IfThenElse, call
+from ..tir.node import Apply, Call, Choice, Expr, call
 from . import tensor as te
 
 Op: TypeAlias = type[tir.BinaryOp | tir.NotOp | tir.SelectOp | tir.CastOp]
@@ -21,7 +21,7 @@ def map_children(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
             if all(a is b for a, b in zip(args, e.args, strict=True)):
                 return e
             return ex.cast(e.dtype, args[0]) if e.op is tir.CastOp else ex.BUILD[e.op](*args)
-        case IfThenElse():
+        case Choice():
             parts = change(e.args[0]), change(e.then_value), change(e.else_value)
             if parts[0] is e.args[0] and parts[1] is e.then_value and parts[2] is e.else_value:
                 return e

@@ -27,7 +27,7 @@ from .tensor import AttrValue, Operation, ShapeLike, Tensor, checked_dtype, dims
 
 
 @dataclass
-class Evaluate:
+class Effect:
     """A value computed for its effects."""
 
     value: Expr
@@ -45,7 +45,7 @@ class Store:
 
 
 @dataclass
-class For:
+class Loop:
     """A loop of `var` over `extent` values from `min`; `kind` as of `tir.for`."""
 
     var: Var
@@ -57,7 +57,7 @@ class For:
 
 
 @dataclass
-class If:
+class Branch:
     """`if condition: then … else: orelse`."""
 
     condition: Expr
@@ -67,7 +67,7 @@ class If:
 
 
 @dataclass
-class Allocate:
+class Temporary:
     """Memory that lives until the end of the statements that it stands among."""
 
     buffer: Buffer
@@ -75,7 +75,7 @@ class Allocate:
     location: LocationAttr = field(default_factory=current_location)
 
 
-Stmt: TypeAlias = "Evaluate | Store | For | If | Allocate"
+Stmt: TypeAlias = "Effect | Store | Loop | Branch | Temporary"
 
 
 def store(buffer: Buffer, indices: Any, value: ExprLike) -> Store:
@@ -89,10 +89,10 @@ def store(buffer: Buffer, indices: Any, value: ExprLike) -> Store:
     return Store(buffer, buffer.indices(indices), source)
 
 
-def loop(var: Var, begin: ExprLike, end: ExprLike, kind: str, body: list[Stmt]) -> For:
+def loop(var: Var, begin: ExprLike, end: ExprLike, kind: str, body: list[Stmt]) -> Loop:
     """Returns a loop from begin up to but not including end."""
     low, high = ex.match_types(convert(begin), convert(end), "range")
-    return For(var, low, ex.distance(low, high), kind, body)
+    return Loop(var, low, ex.distance(low, high), kind, body)
 
 
 class ExternOp(Operation):
@@ -171,8 +171,8 @@ def statements_of(body: Any) -> list[Stmt]:
     """Returns the statements of a call, a statement, or several. Raises MirError for anything else."""
     match body:
         case Expr():
-            return [Evaluate(body)]
-        case Evaluate() | Store() | For() | If() | Allocate():
+            return [Effect(body)]
+        case Effect() | Store() | Loop() | Branch() | Temporary():
             return [body]
         case st.Stmt():
             with location_scope(body.location):
@@ -189,17 +189,17 @@ def _of_node(stmt: st.Stmt) -> list[Stmt]:
         case st.SeqStmt():
             return [part for each in stmt.seq for part in statements_of(each)]
         case st.Evaluate():
-            return [Evaluate(stmt.value)]
+            return [Effect(stmt.value)]
         case st.BufferStore() if stmt.predicate is None:
             return [Store(stmt.buffer, stmt.indices, stmt.value)]
         case st.For() if stmt.thread_binding is None and not stmt.annotations:
             kind = st.KINDS[stmt.kind]
-            return [For(stmt.loop_var, stmt.min, stmt.extent, kind, statements_of(stmt.body))]
+            return [Loop(stmt.loop_var, stmt.min, stmt.extent, kind, statements_of(stmt.body))]
         case st.IfThenElse():
             orelse = [] if stmt.else_case is None else statements_of(stmt.else_case)
-            return [If(stmt.condition, statements_of(stmt.then_case), orelse)]
+            return [Branch(stmt.condition, statements_of(stmt.then_case), orelse)]
         case st.Allocate(body=st.DeclBuffer(buffer=buffer, body=rest)) if buffer.data is stmt.buffer_var:
-            return [Allocate(buffer, buffer.storage_scope), *statements_of(rest)]
+            return [Temporary(buffer, buffer.storage_scope), *statements_of(rest)]
         case _:
             raise fail(
                 f"a {type(stmt).__name__} cannot be part of a te.extern",

@@ -171,7 +171,7 @@ class Lifted:
             with ex.location_scope(op.location):
                 match op:
                     case tir.EvaluateOp():
-                        found.append(ext.Evaluate(self.value(op.value)))
+                        found.append(ext.Effect(self.value(op.value)))
                     case tir.StoreOp():
                         indices = tuple(self.value(i) for i in op.indices)
                         found.append(ext.Store(self.buffers[op.buffer], indices, self.value(op.value)))
@@ -180,16 +180,18 @@ class Lifted:
                         self.scalars[op.loop_var] = variable
                         low, extent = self.value(op.min), self.value(op.extent)
                         body = self._statements(op.body.block)
-                        found.append(ext.For(variable, low, extent, op.kind.data, body))
+                        found.append(ext.Loop(variable, low, extent, op.kind.data, body))
                     case tir.IfOp():
                         orelse = self._statements(op.else_region.block) if op.else_region.blocks else []
-                        found.append(ext.If(self.value(op.condition), self._statements(op.then_region.block), orelse))
+                        found.append(
+                            ext.Branch(self.value(op.condition), self._statements(op.then_region.block), orelse)
+                        )
                     case tir.DeclBufferOp() if op.source is None:
                         type = op.result.type
                         dims = tuple(ex.const(e) if isinstance(e, int) else self.value(e) for e in op.extents())
                         buffer = ex.Buffer(op.var_name.data, dims, type_to_dtype(type.dtype))
                         self.buffers[op.result] = buffer
-                        found.append(ext.Allocate(buffer, type.scope.data))
+                        found.append(ext.Temporary(buffer, type.scope.data))
                     case _:
                         # A value: taken where it is used.
                         if not op.results:
@@ -234,7 +236,7 @@ class Lifted:
                 return ex.BufferField(self.buffers[op.buffer], op.field.data, "handle")
             case tir.IfThenElseOp():
                 sides = [self._yielded(region.block)[0] for region in op.regions]
-                return ex.IfThenElse(parts[0], sides[0], sides[1])
+                return ex.Choice(parts[0], sides[0], sides[1])
             case tir.CallOp():
                 return self._call(op, dtype)
             case _:

@@ -11,7 +11,7 @@ from ..tir.node import Const, Expr, ExprLike, IterVar, Var, convert, current_loc
 from .tensor import Reduce, ReducerInstance, Reduction
 
 
-class CommReducer:
+class Reducer:
     """A commutative reducer: called with axes it reduces over them, otherwise it combines values."""
 
     def __init__(
@@ -29,7 +29,7 @@ class CommReducer:
         self.instances: dict[tuple[str, ...], ReducerInstance] = {}
 
     def __repr__(self) -> str:
-        return f"CommReducer({self.name})"
+        return f"Reducer({self.name})"
 
     def __call__(self, expr: Any, *args: Any, axis: Any = None, where: ExprLike | None = None, init: Any = None) -> Any:
         """Returns the reduction of `expr`, a value or tuple: `te.sum(A[k], axis=k, where=c, init=0)`.
@@ -130,9 +130,7 @@ class CommReducer:
         return ReducerInstance(self.name, left + right, results, identities, self.location)
 
 
-def comm_reducer(
-    fcombine: Callable[[Any, Any], Any], fidentity: Callable[..., Any], name: str = "reduce"
-) -> CommReducer:
+def comm_reducer(fcombine: Callable[[Any, Any], Any], fidentity: Callable[..., Any], name: str = "reduce") -> Reducer:
     """Creates a reducer of one or several values.
 
     Args:
@@ -140,12 +138,12 @@ def comm_reducer(
         fidentity: takes the dtypes, returns the identity or identities.
         name: names the reducer.
     """
-    return CommReducer(fcombine, fidentity, name)
+    return Reducer(fcombine, fidentity, name)
 
 
-te_sum = CommReducer(ex.add, None, "sum", "sum")
-te_prod = CommReducer(ex.multiply, None, "prod", "prod")
-te_min = CommReducer(ex.minimum, None, "min", "min")
-te_max = CommReducer(ex.maximum, None, "max", "max")
-te_all = CommReducer(ex.logical_and, None, "all", "all")
-te_any = CommReducer(ex.logical_or, None, "any", "any")
+te_sum = Reducer(ex.add, None, "sum", "sum")
+te_prod = Reducer(ex.multiply, None, "prod", "prod")
+te_min = Reducer(ex.minimum, None, "min", "min")
+te_max = Reducer(ex.maximum, None, "max", "max")
+te_all = Reducer(ex.logical_and, None, "all", "all")
+te_any = Reducer(ex.logical_or, None, "any", "any")

@@ -34,16 +34,12 @@ from ..tir.node import (
     fail,
     items_of,
 )
+from ..tir.node.shape import Dims, ShapeLike, checked_dtype, dims_of
 from .axes import OPAQUE, ORDERED, REDUCE, SPATIAL
 from .axes import axis as axis_of
 
 AttrValue: TypeAlias = "int | float | bool | str | Sequence[AttrValue] | Mapping[str, AttrValue] | None"
 """An attribute of a compute, scan or extern."""
-
-ShapeLike: TypeAlias = "Sequence[ExprLike] | ExprLike"
-
-Dims: TypeAlias = "tuple[Expr, ...]"
-"""A shape, each extent of dtype int32 or int64."""
 
 
 class Operation:
@@ -359,7 +355,7 @@ class ScanOp(Operation):
 def children_of(node: Expr) -> list[Expr]:
     """Returns the parts of an expression, branches and a reduction's included."""
     parts: list[Expr] = list(node.args)
-    if isinstance(node, ex.IfThenElse):
+    if isinstance(node, ex.Choice):
         parts += (node.then_value, node.else_value)
     elif isinstance(node, Reduce):
         reduction = node.reduction
@@ -385,33 +381,6 @@ def reads_of(values: Sequence[Expr]) -> list[Tensor]:
     """Returns the tensors that expressions read, each once, in order of first use."""
     found = {id(node.tensor): node.tensor for node in parts_of(values) if isinstance(node, Read)}
     return list(found.values())
-
-
-def dims_of(shape: ShapeLike) -> Dims:
-    """Returns a shape as expressions; a single extent is a shape of one dimension.
-
-    Raises MirError for values that are not extents.
-    """
-    if isinstance(shape, (Expr, int)):
-        shape = (shape,)
-    elif not isinstance(shape, (tuple, list)):
-        raise fail(f"a shape is a tuple of extents, not {describe(shape)}")
-    dims: list[Expr] = []
-    for number, extent in enumerate(shape):
-        dim = convert(extent)
-        if dim.dtype not in ("int32", "int64"):
-            raise fail(f"extent {number} of a shape has dtype {dim.dtype}; an extent is an int32 or int64")
-        if isinstance(dim, Const) and dim.value < 0:
-            raise fail(f"extent {number} of a shape is {dim.value}; an extent is not negative")
-        dims.append(dim)
-    return tuple(dims)
-
-
-def checked_dtype(dtype: object, what: str) -> str:
-    """Returns the dtype. Raises MirError unless it is one of a tensor's elements."""
-    if not isinstance(dtype, str) or (dtype not in ex.INT_LIMITS and dtype not in ex.FLOAT_LIMITS):
-        raise fail(f"{what} cannot have dtype {dtype!r}", "dtypes are written like float32, int64, uint8 or bool")
-    return dtype
 
 
 def _check_name(name: object, of: str) -> None:

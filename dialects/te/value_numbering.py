@@ -30,7 +30,7 @@ class Numbering:
             if id(node) in numbers:
                 pending.pop()
                 continue
-            parts = (*node.args, node.then_value, node.else_value) if isinstance(node, ex.IfThenElse) else node.args
+            parts = (*node.args, node.then_value, node.else_value) if isinstance(node, ex.Choice) else node.args
             missing = [a for a in parts if id(a) not in numbers]
             if missing:
                 pending += reversed(missing)
@@ -52,8 +52,8 @@ class Numbering:
                 return ex.Const, node.dtype, repr(node.value)
             case ex.StringImm():
                 return ex.StringImm, node.value
-            case ex.IfThenElse():
-                return ex.IfThenElse, parts
+            case ex.Choice():
+                return ex.Choice, parts
             case ex.Call() if intrinsic_effect(node.intrinsic) is not Effect.OPAQUE:
                 others = tuple(id(o) for o in node.operands if not isinstance(o, Expr))
                 return node.intrinsic, node.dtype, parts, others

@@ -200,8 +200,8 @@ class Evaluator(Calls):
                     refuse_comparison(statement.value, names_in(scope), self.refuse)
                 value = self.value(statement.value, scope)
                 if self.statements is not None and isinstance(value, ex.Expr):
-                    self.statements.append(ext.Evaluate(value))
-                elif self.statements is not None and isinstance(value, (ext.Evaluate, ext.Store, ext.For, ext.If)):
+                    self.statements.append(ext.Effect(value))
+                elif self.statements is not None and isinstance(value, (ext.Effect, ext.Store, ext.Loop, ext.Branch)):
                     self.statements.append(value)
             case tree.Function():
                 name = str(statement.name)
@@ -296,7 +296,7 @@ class Evaluator(Calls):
             if condition.dtype != "bool":
                 raise fail(f"the condition of 'if' must be bool, not {condition.dtype}")
             then, orelse = self._nested(statement.body, scope), self._nested(statement.orelse, scope)
-            self.statements.append(ext.If(condition, then, orelse))
+            self.statements.append(ext.Branch(condition, then, orelse))
         else:
             self._run(statement.body if self._truth(condition) else statement.orelse, scope)
 

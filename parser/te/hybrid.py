@@ -142,7 +142,7 @@ class HybridEvaluator(Evaluator):
         if not isinstance(scope, str) or not scope:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise fail(f"the storage scope of allocate is a string, not {ex.describe(scope)}")
         assert self.statements is not None
-        self.statements.append(ext.Allocate(buffer, scope))
+        self.statements.append(ext.Temporary(buffer, scope))
         return buffer
 
     # Statements ------------------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class HybridEvaluator(Evaluator):
     def _variable(self, name: str, value: ex.Expr) -> Variable:
         buffer = ex.Buffer(name, (ex.IntImm("int32", 1),), value.dtype)
         assert self.statements is not None
-        self.statements += [ext.Allocate(buffer, "local"), ext.store(buffer, (0,), value)]
+        self.statements += [ext.Temporary(buffer, "local"), ext.store(buffer, (0,), value)]
         return Variable(buffer)
 
     def _store(self, variable: Variable, name: str, value: Any) -> None:
@@ -235,7 +235,7 @@ def _loads(root: ex.Expr) -> bool:
         if isinstance(node, ex.BufferLoad):
             return True
         pending += node.args
-        if isinstance(node, ex.IfThenElse):
+        if isinstance(node, ex.Choice):
             pending += [node.then_value, node.else_value]
     return False
 

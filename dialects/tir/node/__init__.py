@@ -1,4 +1,4 @@
-"""TIR's expressions as Python nodes: `expr`, `operations` and `buffer` have their classes, `operators` what builds them."""
+"""TIR's expressions as nodes: classes in `expr`, `operations`, `buffer`; built by `operators`."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from .expr import (
     FUNCTIONS,
     INT_LIMITS,
     NODES,
+    PRINT,
     Apply,
     Call,
+    Choice,
     CommReducer,
     Const,
     Element,
@@ -31,7 +33,6 @@ from .expr import (
     Expr,
     ExprLike,
     FloatImm,
-    IfThenElse,
     IntImm,
     Intrinsic,
     IterVar,
@@ -69,7 +70,7 @@ from .operations import (
     And,
     Binary,
     Cast,
-    Comparison,
+    CompareExpr,
     Div,
     Equality,
     FloorDiv,
@@ -117,6 +118,7 @@ from .operators import (
     truncdiv,
     truncmod,
 )
+from .stmt import store
 from .text import text_of
 
 __all__ = [
@@ -131,6 +133,7 @@ __all__ = [
     "LT",
     "NE",
     "NODES",
+    "PRINT",
     "Add",
     "And",
     "Apply",
@@ -142,8 +145,9 @@ __all__ = [
     "BufferRegion",
     "Call",
     "Cast",
+    "Choice",
     "CommReducer",
-    "Comparison",
+    "CompareExpr",
     "Const",
     "Div",
     "Element",
@@ -154,7 +158,6 @@ __all__ = [
     "FloatImm",
     "FloorDiv",
     "FloorMod",
-    "IfThenElse",
     "IntImm",
     "Intrinsic",
     "IterVar",
@@ -222,6 +225,7 @@ __all__ = [
     "not_equal",
     "right_shift",
     "select",
+    "store",
     "subtract",
     "text_of",
     "truncdiv",

@@ -25,6 +25,7 @@ from .expr import (
     lanes_of,
     with_lanes,
 )
+from .shape import checked_dtype, dims_of
 
 
 class Buffer:
@@ -114,7 +115,7 @@ class Buffer:
         return self._data
 
     def indices(self, given: ExprLike | Sequence[ExprLike]) -> tuple[Expr, ...]:
-        """Returns indices as expressions. Raises MirError for a wrong number of them, or one that is not an integer."""
+        """Returns indices as expressions. Raises MirError for a wrong number, or another dtype."""
         several = given if isinstance(given, (tuple, list)) else (given,)
         if len(several) != len(self.dims):
             raise fail(
@@ -149,10 +150,8 @@ class Buffer:
 
     def vstore(self, begin: Any, value: ExprLike, predicate: Expr | None = None) -> Any:
         """Returns the statement that writes the element at `begin`, or the vector that begins there."""
-        from .stmt import store
-
         lanes = value.dtype if isinstance(value, Expr) else self.dtype
-        return store(self, self._ramp(begin, lanes), value, predicate)
+        return BUILD["store"](self, self._ramp(begin, lanes), value, predicate)
 
     def _ramp(self, begin: Any, dtype: str) -> tuple[Expr, ...]:
         """Returns the indices of as many elements in a row as a value of the dtype has."""
@@ -221,7 +220,7 @@ class Buffer:
 
 
 class BufferField(Var):
-    """What a buffer has that no variable of the program holds: `b.data`, `b.elem_offset`, `b.strides[0]`."""
+    """Names what no variable of the program holds: `b.data`, `b.elem_offset`, `b.strides[0]`."""
 
     __slots__ = ("buffer", "dim", "field")
 
@@ -394,8 +393,6 @@ def decl_buffer(
 
     Raises MirError for a value that is not a shape.
     """
-    from ...te.tensor import checked_dtype, dims_of
-
     dims = dims_of(shape)
     kind = checked_dtype(element_dtype(dtype or "float32"), f"buffer '{name}'")
     if offset_factor and elem_offset is None:

@@ -15,9 +15,9 @@ from .buffer import Broadcast, Buffer, BufferField, BufferLoad, Let, Ramp, Shuff
 from .expr import (
     Apply,
     Call,
+    Choice,
     Const,
     Expr,
-    IfThenElse,
     PointerType,
     StringImm,
     Var,
@@ -126,7 +126,7 @@ class ExprEmitter:
             case Apply():
                 operands = [self.expr(a) for a in e.args]
                 return self.add(e.op.create(operands=operands, result_types=[type_of(e.dtype)]))
-            case IfThenElse():
+            case Choice():
                 condition = self.expr(e.args[0])
                 sides = [self._side(e.then_value), self._side(e.else_value)]
                 return self.add(tir.IfThenElseOp(condition, sides[0], sides[1], type_of(e.dtype)))
@@ -203,4 +203,4 @@ class ExprEmitter:
 
 
 def _parts(e: Expr) -> tuple[Expr, ...]:
-    return (*e.args, e.then_value, e.else_value) if isinstance(e, IfThenElse) else e.args
+    return (*e.args, e.then_value, e.else_value) if isinstance(e, Choice) else e.args

@@ -46,15 +46,18 @@ INT_LIMITS = {"bool": (0, 1)} | {
 """Least and greatest value of each integer dtype."""
 
 
-BUILD: dict[type[Operation] | str, Callable[..., Expr]] = {}
+BUILD: dict[type[Operation] | str, Callable[..., Any]] = {}
 """The function that builds the expression of each op, or intrinsic, constants folded; `operators` adds them."""
+
+PRINT: list[Callable[[Expr], str]] = []
+"""The function that prints an expression; `text` adds it."""
 
 NODES: dict[type[Operation], type[Apply]] = {}
 """The class of expressions of each op."""
 
 
 class Located(Protocol):
-    """What has a location: a `Span`."""
+    """Holds a location, as a `Span` does."""
 
     @property
     def location(self) -> LocationAttr: ...
@@ -157,9 +160,7 @@ class Expr:
     __hash__ = object.__hash__
 
     def __repr__(self) -> str:
-        from .text import text_of
-
-        return text_of(self, most=10_000)
+        return PRINT[0](self)
 
     def __lshift__(self, other: ExprLike) -> Expr:
         return BUILD["shift_left"](self, other)
@@ -468,7 +469,7 @@ def apply(op: type[Operation], args: tuple[Expr, ...], dtype: str) -> Apply:
 
 
 class Call(Expr):
-    """A call of an intrinsic, `Call("float32", "tir.exp", [x])`; `args` are the arguments that are expressions.
+    """A call of an intrinsic: `Call("float32", "tir.exp", [x])`; `args` are those that are expressions.
 
     Arguments may be buffers in the body of an extern. A call of a function of the module has its name as `callee`.
     """
@@ -503,7 +504,7 @@ def call(intrinsic: str, operands: tuple[object, ...], dtype: str) -> Call:
 
 
 def argument(value: object) -> object:
-    """Returns an argument of a call: a string as StringImm, a buffer as it is, any other value as an expression."""
+    """Returns an argument of a call: a string as StringImm, a buffer as it is, others as expressions."""
     if isinstance(value, str):
         return StringImm(value)
     return value if getattr(value, "is_buffer", False) else convert(value)
@@ -546,7 +547,7 @@ class Element(Expr):
         raise NotImplementedError
 
 
-class IfThenElse(Expr):
+class Choice(Expr):
     """A choice that evaluates one side only; `args` is the condition, the sides are emitted in own scopes."""
 
     __slots__ = ("else_value", "then_value")
@@ -558,7 +559,7 @@ class IfThenElse(Expr):
 
 
 class CommReducer:
-    """A commutative reducer: `result` combines the values `lhs` and `rhs`, `identity_element` is where it begins."""
+    """A commutative reducer: `result` combines `lhs` and `rhs`, beginning at `identity_element`."""
 
     __slots__ = ("identity_element", "lhs", "result", "rhs")
 

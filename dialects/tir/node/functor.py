@@ -16,7 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 from ....support.deep_stack import in_deep_stack
 from . import stmt as st
 from .buffer import Buffer, BufferField, BufferLoad, BufferRegion, Let, MatchBufferRegion
-from .expr import Apply, Call, Expr, IfThenElse, IterVar, Range, Var, apply
+from .expr import Apply, Call, Choice, Expr, IterVar, Range, Var, apply
 
 Node: TypeAlias = "st.Stmt | Expr"
 
@@ -26,7 +26,7 @@ N = TypeVar("N", bound="st.Stmt | Expr")
 def expr_parts(e: Expr) -> tuple[Expr, ...]:
     """Returns the expressions that an expression is made of."""
     match e:
-        case IfThenElse():
+        case Choice():
             return (*e.args, e.then_value, e.else_value)
         case BufferLoad() if e.predicate is not None:
             return (*e.args, e.predicate)
@@ -41,8 +41,8 @@ def expr_with(e: Expr, parts: Sequence[Expr]) -> Expr:
     match e:
         case Apply():
             return apply(e.op, tuple(parts), e.dtype)
-        case IfThenElse():
-            return IfThenElse(*parts)
+        case Choice():
+            return Choice(*parts)
         case Call():
             pending = iter(parts)
             operands = [next(pending) if isinstance(o, Expr) else o for o in e.operands]
@@ -138,7 +138,7 @@ def pre_order_visit(stmt: Node, fvisit: Callable[[Any], Any]) -> None:
 
 
 class Mutator:
-    """Rewrites nodes; `visit_expr` and `visit_stmt` may be overridden to replace some. Buffers are mapped by `buffer`."""
+    """Rewrites nodes; subclasses replace some by `visit_expr`, `visit_stmt`, and buffers by `buffer`."""
 
     def __init__(self) -> None:
         self._memo: dict[int, Any] = {}
@@ -254,7 +254,7 @@ class _Transform(Mutator):
 
 def kind_of(node: object) -> str:
     """Returns the name of a node's kind, as `ir_transform` takes it: `tir.For`."""
-    if isinstance(node, IfThenElse):
+    if isinstance(node, Choice):
         return "tir.Call"
     return f"tir.{type(node).__name__}"
 

@@ -24,6 +24,7 @@ from .expr import (
     lanes_of,
     with_lanes,
 )
+from .shape import checked_dtype, dims_of
 
 LOOP_KINDS = {
     "serial": st.ForKind.SERIAL,
@@ -213,8 +214,6 @@ class IRBuilder:
         self, dtype: str, shape: Any, name: str = "buf", axis_separators: Sequence[int] | None = None, scope: str = ""
     ) -> BufferVar:
         """Allocates memory until the enclosing scope ends."""
-        from ...te.tensor import checked_dtype, dims_of
-
         element = checked_dtype(element_dtype(dtype), f"'{name}'")
         dims = dims_of(shape)
         data = Var(name, PointerType(PrimType(element), scope))

@@ -1,4 +1,4 @@
-"""Defines the expressions of ops on values, a class for each: `Add(a, b)` neither matches dtypes nor folds."""
+"""Defines a class for the expressions of each op: `Add(a, b)` neither matches dtypes nor folds."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Max(Binary):
     op = tir.MaxOp
 
 
-class Comparison(Binary):
+class CompareExpr(Binary):
     """A comparison of two values, bool."""
 
     __slots__ = ()
@@ -118,7 +118,7 @@ class Comparison(Binary):
         return with_lanes("bool", lanes_of(dtype))
 
 
-class Equality(Comparison):
+class Equality(CompareExpr):
     """`a == b` or `a != b`; `bool()` of it compares the objects' identity, so that Python containers work."""
 
     __slots__ = ()
@@ -143,7 +143,7 @@ class NE(Equality):
     op = tir.NeOp
 
 
-class LT(Comparison):
+class LT(CompareExpr):
     """`a < b`."""
 
     __slots__ = ()
@@ -151,7 +151,7 @@ class LT(Comparison):
     op = tir.LtOp
 
 
-class LE(Comparison):
+class LE(CompareExpr):
     """`a <= b`."""
 
     __slots__ = ()
@@ -159,7 +159,7 @@ class LE(Comparison):
     op = tir.LeOp
 
 
-class GT(Comparison):
+class GT(CompareExpr):
     """`a > b`."""
 
     __slots__ = ()
@@ -167,7 +167,7 @@ class GT(Comparison):
     op = tir.GtOp
 
 
-class GE(Comparison):
+class GE(CompareExpr):
     """`a >= b`."""
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""Builds scalar expressions: functions and Python's operators match the dtypes of operands and fold constants.
+"""Builds scalar expressions: operators match the dtypes of operands and fold constants.
 
     add(x_int8, y_int32)     Add(Cast("int32", x), y)
     multiply(x, 1)           x
@@ -20,11 +20,11 @@ from .expr import (
     BUILD,
     INT_LIMITS,
     Apply,
+    Choice,
     Const,
     Expr,
     ExprLike,
     FloatImm,
-    IfThenElse,
     IntImm,
     apply,
     bits_of,
@@ -195,7 +195,7 @@ def if_then_else(condition: ExprLike, true_value: ExprLike, false_value: ExprLik
     a, b = match_types(convert(true_value), convert(false_value), "if_then_else")
     if isinstance(chosen, Const):
         return a if chosen.value else b
-    return IfThenElse(chosen, a, b)
+    return Choice(chosen, a, b)
 
 
 def cast(dtype: str, value: ExprLike) -> Expr:

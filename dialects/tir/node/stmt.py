@@ -18,6 +18,7 @@ import numpy as np
 
 from .buffer import Buffer, BufferRegion, MatchBufferRegion, element_dtype
 from .expr import (
+    BUILD,
     Expr,
     ExprLike,
     IntImm,
@@ -35,7 +36,7 @@ from .expr import (
 
 
 class ForKind(IntEnum):
-    """How a loop runs; `KINDS` has TVMScript's words."""
+    """Lists how loops run; `KINDS` has TVMScript's words."""
 
     SERIAL = 0
     PARALLEL = 1
@@ -112,6 +113,9 @@ def store(buffer: Buffer, indices: Any, value: ExprLike, predicate: Expr | None 
             f'write .astype("{buffer.dtype}") where it is meant',
         )
     return made
+
+
+BUILD["store"] = store
 
 
 class For(Stmt):

@@ -1,4 +1,4 @@
-"""Writes expression and statement nodes as tokens that are equal for nodes equal up to the names of what they define.
+"""Writes nodes as tokens, which are equal for nodes equal up to the names of what they define.
 
     for i in range(8): B[i] = A[i]     and     for j in range(8): B[j] = A[j]
 
@@ -17,10 +17,10 @@ from . import stmt as st
 from .buffer import Broadcast, Buffer, BufferField, BufferLoad, BufferRegion, Let, MatchBufferRegion, Ramp, Shuffle
 from .expr import (
     Call,
+    Choice,
     CommReducer,
     Expr,
     FloatImm,
-    IfThenElse,
     IntImm,
     IterVar,
     Range,
@@ -123,7 +123,7 @@ class Writer:
                 yield ("call", e.dtype, e.intrinsic, e.callee, len(e.operands))
                 for operand in e.operands:
                     yield from self.write(operand)
-            case IfThenElse():
+            case Choice():
                 yield ("if_then_else", e.dtype)
                 yield from self.write([*e.args, e.then_value, e.else_value])
             case BufferLoad():

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from ... import tir
 from ..scalar_ops import OPERATORS, Precedence
-from .expr import Apply, Call, Const, Element, Expr, IfThenElse, IterVar, StringImm, Var
+from .expr import PRINT, Apply, Call, Choice, Const, Element, Expr, IterVar, StringImm, Var
 
 MOST_TEXT = 200
 """How long a text in a message may be; the rest is left out."""
@@ -48,7 +49,7 @@ class _Writer:
                 return self._operation(e, depth)
             case Element():
                 return f"{e.array_name}[{self._list(e.args, depth)}]"
-            case IfThenElse():
+            case Choice():
                 return f"if_then_else({self._list((e.args[0], e.then_value, e.else_value), depth)})"
             case Call():
                 arguments = [part for part in e.args if not isinstance(part, StringImm)]
@@ -81,3 +82,6 @@ def _precedence(e: Expr) -> int:
 
 def _grouped(e: Expr, text: str, around: int) -> str:
     return f"({text})" if _precedence(e) < around else text
+
+
+PRINT.append(partial(text_of, most=10_000))

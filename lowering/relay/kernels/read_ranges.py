@@ -105,7 +105,7 @@ def _reads(results: Sequence[Tensor], inputs: Container[Tensor]) -> Iterator[Rea
             if isinstance(node, Read):
                 yield node
             pending += node.args
-            # The sides of a choice are read only where it holds: IfThenElse has only its condition in `args`.
+            # The sides of a choice are read only where it holds: Choice has only its condition in `args`.
             if isinstance(node, Reduce):
                 pending += node.reduction.init
                 if node.reduction.condition is None:

@@ -501,13 +501,13 @@ class FunctionEmitter(ExprEmitter):
 
     def _given_statement(self, statement: ext.Stmt) -> None:
         match statement:
-            case ext.Evaluate():
+            case ext.Effect():
                 self.add_op(tir.EvaluateOp(self.expr(self.simplified(statement.value))))
             case ext.Store():
                 memory = self.aliases[id(statement.buffer)]
                 place = self.simplified(memory.index(self._in_region(statement.buffer, statement.indices)))
                 self._store(memory.declared, place, self.simplified(statement.value))
-            case ext.For():
+            case ext.Loop():
                 low, extent = self.simplified(statement.min), self.simplified(statement.extent)
                 name = clean(statement.var.name)
                 loop = tir.ForOp(name, self.expr(low), self.expr(extent), kind=statement.kind)
@@ -516,14 +516,14 @@ class FunctionEmitter(ExprEmitter):
                 self.define(statement.var, loop.loop_var)
                 with self.inside(loop.body.block), self.arith.inside(statement.var, low, extent):
                     self._given(statement.body)
-            case ext.Allocate():
+            case ext.Temporary():
                 buffer = statement.buffer
                 size = self.arith.simplify(product(list(buffer.dims)))
                 flat = ex.Buffer(buffer.name, (size,), buffer.dtype)
                 memory = Memory(buffer.name, buffer.dtype, list(buffer.dims), flat, scope=statement.scope)
                 self._allocate(memory)
                 self.aliases[id(buffer)] = memory
-            case ext.If():
+            case ext.Branch():
                 orelse = (lambda: self._given(statement.orelse)) if statement.orelse else None
                 self._branch(statement.condition, lambda: self._given(statement.then), orelse)
 
@@ -534,12 +534,12 @@ def _passes_buffers(node: st.Statements) -> bool:
     while pending:
         statement = pending.pop()
         match statement:
-            case ext.Evaluate(value=ex.Call(operands=operands)):
+            case ext.Effect(value=ex.Call(operands=operands)):
                 if any(isinstance(o, ex.Buffer) for o in operands):
                     return True
-            case ext.For():
+            case ext.Loop():
                 pending += statement.body
-            case ext.If():
+            case ext.Branch():
                 pending += [*statement.then, *statement.orelse]
             case _:
                 pass

@@ -9,8 +9,8 @@ from mirstack.dialects import tir
 from mirstack.dialects.arith.const_fold import NumberType, fold, fold_cast
 from mirstack.dialects.tir import BINARY_OPS, BinaryOp, dtype_to_type
 from mirstack.dialects.tir import node as ex
-from mirstack.dialects.tir.node import Const as Number
 from mirstack.dialects.tir.node import Expr, bits_of, is_float
+from mirstack.dialects.tir.node import immediate as number_of
 from mirstack.dialects.tir.operators import Const, ExprBuilder, as_const
 from mirstack.dialects.tir.scalar_ops import INTRINSICS
 from mirstack.parser import parse_mir
@@ -109,8 +109,8 @@ def test_two_constants(op: str, dtype: str, x: float, y: float, answer: float | 
         number = as_const(value)
         assert (STAYS if number is None else number.value) == answer
     build = ex.divide if op == "div" and is_float(dtype) else ex.truncdiv if op == "div" else TE[op]
-    built = build(Number(x, dtype), Number(y, dtype))
-    assert (built.value if isinstance(built, Number) else STAYS) == answer
+    built = build(number_of(x, dtype), number_of(y, dtype))
+    assert (built.value if isinstance(built, ex.Const) else STAYS) == answer
 
 
 # An operator, its dtype, the constant to the left or right of a variable, and what is made: the variable, a number, or STAYS.
@@ -143,9 +143,9 @@ IDENTITIES = [
 @pytest.mark.parametrize(("op", "dtype", "left", "right", "answer"), IDENTITIES)
 def test_one_constant(op: str, dtype: str, left: float | None, right: float | None, answer: float | str | None) -> None:
     variable = te.var("x", dtype)
-    a, b = (variable if v is None else Number(v, dtype) for v in (left, right))
+    a, b = (variable if v is None else number_of(v, dtype) for v in (left, right))
     made = TE[op](a, b)
-    assert ("x" if made is variable else made.value if isinstance(made, Number) else STAYS) == answer
+    assert ("x" if made is variable else made.value if isinstance(made, ex.Const) else STAYS) == answer
     if op in OPS:
         builder, type = ExprBuilder(), dtype_to_type(dtype)
         value = builder.value(Const(1, type))
@@ -195,8 +195,8 @@ CASTS = [
 def test_casts_of_constants(value: float, dtype: str, answer: float | None) -> None:
     assert fold_cast(value, number_type(dtype)) == answer
     source = "int32" if isinstance(value, int) else "float32"
-    made = te.cast(dtype, Number(value, source))
-    assert (made.value if isinstance(made, Number) else STAYS) == answer
+    made = te.cast(dtype, number_of(value, source))
+    assert (made.value if isinstance(made, ex.Const) else STAYS) == answer
     cast = ExprBuilder().cast(Const(value, dtype_to_type(source)), dtype_to_type(dtype))
     assert (cast.value if isinstance(cast, Const) else STAYS) == answer
 

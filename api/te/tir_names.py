@@ -7,7 +7,7 @@ from typing import Any
 from ...dialects.te import builder
 
 _TENSORS = (
-    "Buffer", "Reducer", "IRBuilder", "Operation", "Tensor", "compute", "current_location", "extern", "func",
+    "Buffer", "AxisReducer", "IRBuilder", "Operation", "Tensor", "compute", "current_location", "extern", "func",
     "location_scope", "placeholder", "reduce_axis", "scan",
 )  # fmt: skip
 

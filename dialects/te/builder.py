@@ -101,7 +101,7 @@ from .functions import (
     q_multiply_shift_per_axis,
     reinterpret,
 )
-from .reducers import Reducer, comm_reducer
+from .reducers import AxisReducer, comm_reducer
 from .reducers import te_all as all
 from .reducers import te_any as any
 from .reducers import te_max as max
@@ -111,13 +111,13 @@ from .reducers import te_sum as sum
 from .tensor import Operation, Tensor, compute, placeholder, reduce_axis, scan, size_var, var
 
 __all__ = [
+    "AxisReducer",
     "Buffer",
     "Const",
     "Expr",
     "IRBuilder",
     "IterVar",
     "Operation",
-    "Reducer",
     "Select",
     "Tensor",
     "Var",

@@ -37,13 +37,13 @@ from . import compute as composite
 from . import extern as ext
 from . import ops
 from . import tensor as te
-from .reducers import Reducer
+from .reducers import AxisReducer
 from .types import TensorType
 from .value_numbering import Numbering
 
 T = TypeVar("T")
 
-Definition: TypeAlias = "te.Operation | Reducer | ex.Var | ex.IterVar"
+Definition: TypeAlias = "te.Operation | AxisReducer | ex.Var | ex.IterVar"
 """The Python object that a statement of a function defines."""
 
 # The stack that one level of nested if_then_else takes is a few frames; this many levels fit the default limit.
@@ -134,7 +134,7 @@ class FunctionEmitter:
         """Emits a definition at the function's level."""
         if isinstance(definition, te.Operation):
             self.operation(definition)
-        elif isinstance(definition, Reducer):
+        elif isinstance(definition, AxisReducer):
             for instance in definition.instances.values():
                 self._reducer(instance)
         else:
@@ -282,7 +282,7 @@ class FunctionEmitter:
 
     def _statement(self, statement: ext.Stmt) -> Operation:
         match statement:
-            case ext.Effect():
+            case ext.Evaluated():
                 return tir.EvaluateOp(self.value(statement.value))
             case ext.Temporary():
                 buffer = statement.buffer

@@ -27,7 +27,7 @@ from .tensor import AttrValue, Operation, ShapeLike, Tensor, checked_dtype, dims
 
 
 @dataclass
-class Effect:
+class Evaluated:
     """A value computed for its effects."""
 
     value: Expr
@@ -75,7 +75,7 @@ class Temporary:
     location: LocationAttr = field(default_factory=current_location)
 
 
-Stmt: TypeAlias = "Effect | Store | Loop | Branch | Temporary"
+Stmt: TypeAlias = "Evaluated | Store | Loop | Branch | Temporary"
 
 
 def store(buffer: Buffer, indices: Any, value: ExprLike) -> Store:
@@ -171,8 +171,8 @@ def statements_of(body: Any) -> list[Stmt]:
     """Returns the statements of a call, a statement, or several. Raises MirError for anything else."""
     match body:
         case Expr():
-            return [Effect(body)]
-        case Effect() | Store() | Loop() | Branch() | Temporary():
+            return [Evaluated(body)]
+        case Evaluated() | Store() | Loop() | Branch() | Temporary():
             return [body]
         case st.Stmt():
             with location_scope(body.location):
@@ -189,7 +189,7 @@ def _of_node(stmt: st.Stmt) -> list[Stmt]:
         case st.SeqStmt():
             return [part for each in stmt.seq for part in statements_of(each)]
         case st.Evaluate():
-            return [Effect(stmt.value)]
+            return [Evaluated(stmt.value)]
         case st.BufferStore() if stmt.predicate is None:
             return [Store(stmt.buffer, stmt.indices, stmt.value)]
         case st.For() if stmt.thread_binding is None and not stmt.annotations:

@@ -171,7 +171,7 @@ class Lifted:
             with ex.location_scope(op.location):
                 match op:
                     case tir.EvaluateOp():
-                        found.append(ext.Effect(self.value(op.value)))
+                        found.append(ext.Evaluated(self.value(op.value)))
                     case tir.StoreOp():
                         indices = tuple(self.value(i) for i in op.indices)
                         found.append(ext.Store(self.buffers[op.buffer], indices, self.value(op.value)))

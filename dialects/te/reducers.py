@@ -11,7 +11,7 @@ from ..tir.node import Const, Expr, ExprLike, IterVar, Var, convert, current_loc
 from .tensor import Reduce, ReducerInstance, Reduction
 
 
-class Reducer:
+class AxisReducer:
     """A commutative reducer: called with axes it reduces over them, otherwise it combines values."""
 
     def __init__(
@@ -29,7 +29,7 @@ class Reducer:
         self.instances: dict[tuple[str, ...], ReducerInstance] = {}
 
     def __repr__(self) -> str:
-        return f"Reducer({self.name})"
+        return f"AxisReducer({self.name})"
 
     def __call__(self, expr: Any, *args: Any, axis: Any = None, where: ExprLike | None = None, init: Any = None) -> Any:
         """Returns the reduction of `expr`, a value or tuple: `te.sum(A[k], axis=k, where=c, init=0)`.
@@ -130,7 +130,9 @@ class Reducer:
         return ReducerInstance(self.name, left + right, results, identities, self.location)
 
 
-def comm_reducer(fcombine: Callable[[Any, Any], Any], fidentity: Callable[..., Any], name: str = "reduce") -> Reducer:
+def comm_reducer(
+    fcombine: Callable[[Any, Any], Any], fidentity: Callable[..., Any], name: str = "reduce"
+) -> AxisReducer:
     """Creates a reducer of one or several values.
 
     Args:
@@ -138,12 +140,12 @@ def comm_reducer(fcombine: Callable[[Any, Any], Any], fidentity: Callable[..., A
         fidentity: takes the dtypes, returns the identity or identities.
         name: names the reducer.
     """
-    return Reducer(fcombine, fidentity, name)
+    return AxisReducer(fcombine, fidentity, name)
 
 
-te_sum = Reducer(ex.add, None, "sum", "sum")
-te_prod = Reducer(ex.multiply, None, "prod", "prod")
-te_min = Reducer(ex.minimum, None, "min", "min")
-te_max = Reducer(ex.maximum, None, "max", "max")
-te_all = Reducer(ex.logical_and, None, "all", "all")
-te_any = Reducer(ex.logical_or, None, "any", "any")
+te_sum = AxisReducer(ex.add, None, "sum", "sum")
+te_prod = AxisReducer(ex.multiply, None, "prod", "prod")
+te_min = AxisReducer(ex.minimum, None, "min", "min")
+te_max = AxisReducer(ex.maximum, None, "max", "max")
+te_all = AxisReducer(ex.logical_and, None, "all", "all")
+te_any = AxisReducer(ex.logical_or, None, "any", "any")

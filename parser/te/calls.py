@@ -8,7 +8,7 @@ from typing import Any
 
 from ...dialects.te import extern as ext
 from ...dialects.te import tensor as te
-from ...dialects.te.reducers import Reducer
+from ...dialects.te.reducers import AxisReducer
 from ...dialects.tir import node as ex
 from ...dialects.tir.node import current_location, fail
 from ...support.diagnostics import error_at
@@ -58,7 +58,7 @@ class Calls(Expressions):
             match function:
                 case Builtin():
                     return self._call_builtin(function, arguments, keywords)
-                case Reducer():
+                case AxisReducer():
                     return self._bound(f"te.{function.name}", function.__call__, arguments, keywords)
                 case te.Tensor():
                     if keywords:
@@ -154,7 +154,7 @@ class Calls(Expressions):
         self.definitions.append(first.op if isinstance(first, te.Tensor) else first)
         return made
 
-    def _reducer(self, reducer: Reducer) -> Reducer:
+    def _reducer(self, reducer: AxisReducer) -> AxisReducer:
         for what, function in (("fcombine", reducer.combine), ("fidentity", reducer.identity)):
             if not isinstance(function, TextFunction):
                 raise fail(f"'{what}' of te.comm_reducer is a function, not {ex.describe(function)}")

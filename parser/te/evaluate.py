@@ -200,8 +200,10 @@ class Evaluator(Calls):
                     refuse_comparison(statement.value, names_in(scope), self.refuse)
                 value = self.value(statement.value, scope)
                 if self.statements is not None and isinstance(value, ex.Expr):
-                    self.statements.append(ext.Effect(value))
-                elif self.statements is not None and isinstance(value, (ext.Effect, ext.Store, ext.Loop, ext.Branch)):
+                    self.statements.append(ext.Evaluated(value))
+                elif self.statements is not None and isinstance(
+                    value, (ext.Evaluated, ext.Store, ext.Loop, ext.Branch)
+                ):
                     self.statements.append(value)
             case tree.Function():
                 name = str(statement.name)

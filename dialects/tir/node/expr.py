@@ -714,7 +714,7 @@ _KINDS = {
     "Namespace": "a module",
     "list": "a list",
     "dict": "a dictionary",
-    "CommReducer": "a reducer",
+    "AxisReducer": "a reducer",
     "Range": "a range",
     "IRBuilder": "an ir_builder",
 }

@@ -501,7 +501,7 @@ class FunctionEmitter(ExprEmitter):
 
     def _given_statement(self, statement: ext.Stmt) -> None:
         match statement:
-            case ext.Effect():
+            case ext.Evaluated():
                 self.add_op(tir.EvaluateOp(self.expr(self.simplified(statement.value))))
             case ext.Store():
                 memory = self.aliases[id(statement.buffer)]
@@ -534,7 +534,7 @@ def _passes_buffers(node: st.Statements) -> bool:
     while pending:
         statement = pending.pop()
         match statement:
-            case ext.Effect(value=ex.Call(operands=operands)):
+            case ext.Evaluated(value=ex.Call(operands=operands)):
                 if any(isinstance(o, ex.Buffer) for o in operands):
                     return True
             case ext.Loop():

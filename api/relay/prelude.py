@@ -65,6 +65,9 @@ class Prelude:
         self.mod = IRModule() if mod is None else mod
         self.load_prelude()
 
+    def __repr__(self) -> str:
+        return f"Prelude({self.mod!r})"
+
     def load_prelude(self) -> None:
         """Reads the prelude's text into the module."""
         prelude = IRModule()

@@ -111,10 +111,10 @@ def _te() -> dict[str, Any]:
         "n": te.var("n"),
         "Schedule(A, B)": schedule,
         "stage(B)": schedule[b],
-        "CommReducer(sum)": te.sum,
+        "AxisReducer(sum)": te.sum,
         "IRBuilder(1 statement)": builder,
-        "BufferPointer(Buffer(buf: float32[4]))": pointer,
-        "[Allocate(buffer=Buffer(buf: float32[4]), scope='global'": builder.get(),
+        "BufferVar(Buffer(buf: float32[4]))": pointer,
+        'buf = T.allocate([4], "float32", "global")': builder.get(),
     }
 
 
@@ -129,7 +129,7 @@ def _schedules() -> dict[str, Any]:
         "b": block,
         "[l": schedule.get_loops(block),
         "[v": schedule.sample_perfect_tile(schedule.get_loops(block)[0], n=2),
-        "# from mirstack import tir\ndef apply_trace": schedule.trace,
+        "# from tvm import tir\ndef apply_trace": schedule.trace,
         "State(main)": schedule.state,
     }
     with pytest.raises(mirstack.MirError) as refused:

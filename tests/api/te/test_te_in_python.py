@@ -106,7 +106,7 @@ def test_index_dtype_of_a_prim_func():
 def test_functions_on_expressions_have_both_names():
     from mirstack import tir
 
-    for name in ("exp", "if_then_else", "all", "any", "floordiv", "div", "Select", "const", "call_extern", "max_value"):
+    for name in ("exp", "if_then_else", "all", "any", "floordiv", "div", "const", "call_extern", "max_value"):
         assert getattr(tir, name) is getattr(te, name)
     with pytest.raises(AttributeError, match=r"module 'mirstack.tir' has no attribute 'nothing'"):
         _ = tir.nothing

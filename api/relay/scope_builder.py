@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from ...support.diagnostics import Diagnostic, MirError, MirValueError
+from ...support.text import counted
 from .expr import If, Let, RelayExpr, Var, as_expr
 from .expr import var as new_var
 from .ty import IncompleteType, Type
@@ -45,6 +46,9 @@ class ScopeBuilder:
         self._results: list[RelayExpr | None] = [None]
         self._waiting: list[tuple[RelayExpr, RelayExpr] | None] = [None]
         """Each scope's condition and first branch of an if that has no other branch yet."""
+
+    def __repr__(self) -> str:
+        return f"ScopeBuilder({counted(sum(map(len, self._bindings)), 'binding')})"
 
     def let(self, var: Var | str | Sequence[Any], value: RelayExpr) -> Var:
         """Binds a value, and returns its variable: `var` itself, or one of this name, or of a name and a type."""

@@ -15,6 +15,9 @@ R = TypeVar("R")
 class TypeFunctor(Generic[R]):
     """Calls the method of a type's kind."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     def visit(self, typ: Node) -> R:
         """The result for a type, or for a data type's declaration. Raises MirTypeError for anything else."""
         method = _METHODS.get(type(typ))

@@ -301,7 +301,8 @@ class Substitute(Mutator):
         before = (*buffer.dims, *buffer.strides, buffer.elem_offset, buffer.data)
         if all(a is b for a, b in zip((*dims, *strides, offset, data), before, strict=True)):
             return buffer
-        return buffer.like(dims=dims, strides=strides, elem_offset=offset, data=data if isinstance(data, Var) else None)
+        moved = data if isinstance(data, Var) and data is not buffer.data else None
+        return buffer.like(dims=dims, strides=strides, elem_offset=offset, data=moved)
 
 
 def substitute(node: N, vmap: Mapping[Var, Any]) -> N:

@@ -43,6 +43,7 @@ class TVMScript:
             try:
                 tree = parse_item(item)
                 if context.captured:
+                    from . import python_values as python_values
                     from .closure_variables import with_captured
 
                     tree = with_captured(tree, context.captured, reader)

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
+from ...dialects.tir.node.expr import Expr as Node
+from ...support.diagnostics import MirError
 from ...support.text import quoted
 from ..python.literals import is_string, number, string
 from ..python.tree import (
@@ -49,7 +51,7 @@ from .macro import Macro, moved
 if TYPE_CHECKING:
     from .reader import Reader
 
-Node = TypeVar("Node", bound=Any)
+Part = TypeVar("Part", bound=Any)
 
 BUILTINS: dict[str, object] = {
     function.__name__: function
@@ -141,36 +143,36 @@ class _Evaluator:
     ):
         self.captured, self.reader, self.own, self.hidden, self.depth = captured, reader, own, hidden, depth
 
-    def finished(self, node: Node) -> Node:
+    def finished(self, node: Part) -> Part:
         """Returns a part of the tree evaluated; what of it has a literal is that."""
         found = self.evaluated(node)
         if isinstance(found, Captured):
             written = literal(found.value, found.token.start)
-            return cast("Node", found if written is None else written)
+            return cast("Part", found if written is None else written)
         return found
 
-    def evaluated(self, node: Node) -> Node:
+    def evaluated(self, node: Part) -> Part:
         """Returns a part of the tree evaluated; a `Captured` where all of it is Python."""
         match node:
             case Token():
-                return cast("Node", self.name(node) if node.type == "NAME" else node)
+                return cast("Part", self.name(node) if node.type == "NAME" else node)
             case Captured():
-                return cast("Node", node)
+                return cast("Part", node)
             case Lambda():
                 inner = {name: value for name, value in self.captured.items() if name not in node.parameters}
                 hidden = self.hidden.difference(node.parameters)
                 body = _Evaluator(inner, self.reader, self.own, hidden, self.depth).finished(node.body)
-                return cast("Node", Lambda(node.token, node.parameters, body))
+                return cast("Part", Lambda(node.token, node.parameters, body))
             case list():
-                return cast("Node", self.several(cast("list[Any]", node)))
+                return cast("Part", self.several(cast("list[Any]", node)))
             case tuple():
-                return cast("Node", tuple(self.finished(item) for item in cast("tuple[Any, ...]", node)))
+                return cast("Part", tuple(self.finished(item) for item in cast("tuple[Any, ...]", node)))
             case Binary() | Unary() | Index() | Member() | Sequence() | Call() | Slice() | Dictionary():
-                return cast("Node", self.expression(node))
+                return cast("Part", self.expression(node))
             case _:
-                return cast("Node", self.rebuilt(node) if is_dataclass(node) else node)
+                return cast("Part", self.rebuilt(node) if is_dataclass(node) else node)
 
-    def rebuilt(self, node: Node) -> Node:
+    def rebuilt(self, node: Part) -> Part:
         """Evaluates the parts of a node, except the names of keywords, parameters and functions."""
         kept = ("name", "op", "token", "decorators")
         parts = {
@@ -178,7 +180,7 @@ class _Evaluator:
             for field in fields(node)
             for value in (getattr(node, field.name),)
         }
-        return cast("Node", type(node)(**parts))
+        return cast("Part", type(node)(**parts))
 
     def several(self, nodes: list[Any]) -> list[Any]:
         """Evaluates a list: `*shape` becomes its items, a branch whose condition is known its side."""
@@ -286,6 +288,9 @@ class _Evaluator:
         values = [_value(part) for part in parts]
         captured = next((part for part in parts if isinstance(part, Captured)), None)
         known = captured is not None and not any(value is _NOT_PYTHON for value in values)
+        if known and isinstance(node, Binary | Unary) and node.op in ("and", "or", "not"):
+            # Of expressions of tir these are operators of the script.
+            known = not any(isinstance(value, Node) for value in values)
         if known and not (isinstance(node, Call) and not callable(values[0])):
             assert captured is not None
             token = token_of(node) or captured.token
@@ -357,6 +362,9 @@ class _Evaluator:
     def refuse(self, token: Token, node: Expr, error: Exception) -> NoReturn:
         """Raises the error of an expression that Python could not evaluate."""
         what = f"'{token}(…)'" if isinstance(node, Call) else "this expression"
+        if isinstance(error, MirError):
+            first = error.diagnostics[0]
+            self.reader.fail(token, f"{what}: {first.message}", *(note.message for note in first.notes))
         self.reader.fail(token, f"{what} cannot be evaluated in Python: {type(error).__name__}: {error}")
 
 

@@ -16,7 +16,6 @@ from ...support.text import counted, nearest, with_article
 from ..python.tree import (
     Binary,
     Call,
-    Captured,
     Conditional,
     Expr,
     Index,
@@ -63,16 +62,6 @@ def refuse_value(reader: Reader, node: Sequence | Mapping | Lambda | Slice | Con
             reader.fail(None, "'()' is not a value")
         case _:
             reader.fail(node, "a value is expected here, not a list, tuple or dictionary")
-
-
-@reads_expression(Captured)
-def read_captured(reader: Reader, node: Captured) -> Value:
-    """Reads what a name of the Python around is. Raises MirError where that is not a value of a script."""
-    reader.fail(
-        node,
-        f"'{node.token}' of the Python around is {with_article(type(node.value).__name__)}, which is not a value here",
-        "a script takes numbers, strings, dtypes, and lists and dictionaries of such",
-    )
 
 
 @reads_expression(Member)

@@ -41,6 +41,7 @@ def read_function(reader: Reader, tree: Function, callee: KnownFunction) -> Prim
             reader.location = reader.at(name)
             reader.define(name, make_buffer(reader, MatchBufferOp, str(name), spec, handle))
         statements(reader, function_body(tree.body))
+        reader.ops[0:0] = reader.prologue
     ret_type = NoneType() if callee.result is None else callee.result
     attrs = reader.func_attrs
     if attrs.get("global_symbol") == StringAttr(tree.name):

@@ -83,6 +83,9 @@ class Reader(ExprBuilder):
         self.unique = Names()
         self.shown: dict[SSAValue, str] = {}
         self.func_attrs: dict[str, Attribute] = {}
+        # Declarations of captured variables, which come first in the function, and what makes ops of nodes.
+        self.prologue: list[Operation] = []
+        self.emitter: object = None
         # Whether the statement that is read is the last of its region.
         self.at_end = False
         self._undo: list[tuple[str, Entry | None]] = []

@@ -18,6 +18,7 @@ from ..python.tree import (
     Augmented,
     Binary,
     Call,
+    Captured,
     Expr,
     Expression,
     Index,
@@ -152,6 +153,14 @@ def expression(reader: Reader, node: Expr) -> None:
             if value is not None:
                 reader.evaluate(value)
             return
+    if isinstance(node, Call) and isinstance(node.function, Captured):
+        from .python_values import called_in_python, value_of
+
+        # A function that returns nothing was called for what it does in Python.
+        found = called_in_python(reader, node)
+        if found is not None:
+            reader.evaluate(reader.value(value_of(reader, node, found, f"what '{node.function.token}' returns")))
+        return
     if isinstance(node, Binary) and node.op == "==":
         from ..python.errors import refuse_comparison
 

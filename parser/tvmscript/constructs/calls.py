@@ -27,7 +27,7 @@ from ....dialects.tir.types import (
 from ....support.diagnostics import MirError
 from ....support.text import counted, nearest
 from ...python.literals import is_string
-from ...python.tree import Call, Expr, Keyword, Member, Sequence, Token
+from ...python.tree import Call, Captured, Expr, Keyword, Member, Sequence, Token
 from ..arguments import check_count, named_arguments
 from ..expressions import access_index, check_rank, expr, number_of, read_buffer, read_pair, scalar
 from ..literals import named_type, read_dtype, read_integer, read_string
@@ -52,6 +52,10 @@ def read_call(reader: Reader, node: Call) -> Value:
     """Reads a call of `T.name`, of a function of the file, or of a method."""
     name = node.function
     if type(name) is not Token:
+        if isinstance(name, Captured):
+            from ..python_values import python_call
+
+            return python_call(reader, node)
         if isinstance(name, Member):
             return read_method(reader, name.base, name.name[1:], node)
         reader.fail(node, "this cannot be called")

@@ -14,6 +14,7 @@ from typing import Any
 import mirstack
 import numpy as np
 import pytest
+from mirstack import te, tir
 from mirstack.api.ir import IRModule, PrimFunc
 from mirstack.api.script import from_source
 from mirstack.api.script import ir as I
@@ -113,6 +114,78 @@ def test_a_value_of_another_kind() -> None:
         MirError, match="3:12: error: 'thing' of the Python around is an object, which is not a value here"
     ):
         body("B[0] = thing", thing=object())
+
+
+def test_expressions_around_are_values() -> None:
+    n, m = te.var("n"), tir.SizeVar("m", "int32")
+
+    @T.prim_func
+    def f(a: T.handle, b: T.handle):
+        A = T.match_buffer(a, (n, n + 1))
+        B = T.match_buffer(b, (m,))
+        for i in range(n):
+            if n > 3 and not m > 2:
+                A[i, 0] = B[tir.min(i, m - 1)] * tir.IntImm("int32", 2)
+
+    @T.prim_func
+    def expected(a: T.handle, b: T.handle):
+        m = T.int32(is_size_var=True)
+        n = T.int32()
+        A = T.match_buffer(a, (n, n + 1))
+        B = T.match_buffer(b, (m,))
+        for i in range(n):
+            if n > 3 and not m > 2:
+                A[i, 0] = B[T.min(i, m - 1)] * 2
+
+    assert f.script().replace("def f(", "def expected(") == expected.script()
+
+
+def test_functions_of_python_get_nodes() -> None:
+    seen: list[Any] = []
+
+    def twice(buffer: Any, index: Any, by: Any = 2) -> Any:
+        seen.append((buffer, index, by))
+        return buffer[index] * by
+
+    def shape_of(buffer: Any) -> int:
+        return buffer.shape[0] - 1
+
+    def note(*values: Any) -> None:
+        seen.append(values)
+
+    text = """
+    for i in range(16):
+        B[i] = twice(A, i) + twice(A, index=i, by=T.float32(0.5))
+        note("x", [A, True, {"k": i}], 3)
+    B[shape_of(A)] = A[0]
+    tir.call_extern("int32", "f", B.data)
+    """
+    found = body(text.strip(), twice=twice, shape_of=shape_of, note=note, tir=tir)
+    assert [line.strip() for line in found.splitlines()] == [
+        "for i in range(16):",
+        "B[i] = A[i] * T.float32(2) + A[i] * T.float32(0.5)",
+        "B[15] = A[0]",
+        'T.call_extern("int32", "f", B.data)',
+    ]
+    assert isinstance(seen[0][0], tir.Buffer) and seen[0][0] is seen[1][0] and isinstance(seen[0][1], tir.Var)
+    assert seen[0][2] == 2 and isinstance(seen[1][2], tir.FloatImm)
+    assert seen[2][0] == "x" and seen[2][1][:2] == [seen[0][0], True] and seen[2][2] == 3
+
+
+WRONG = {
+    "B[0] = max(A[0], 2.0)": r"3:12: error: 'max\(…\)': an expression has no truth value while",
+    "B[0] = boom(A[1])": r"3:12: error: 'boom\(…\)' cannot be evaluated in Python: AttributeError: 'Var' object has no",
+    "B[0] = lists(A[1])": r"3:12: error: what 'lists' returns is a list, which is not a value here",
+    "B[0] = outside[0]": "3:12: error: 'outside' of the Python around is a buffer that this function does not declare",
+    "B[n % 0] = A[0]": "3:7: error: this expression: ",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_errors_of_functions_of_python(text: str) -> None:
+    outside = tir.decl_buffer((4,), name="outside")
+    with pytest.raises(MirError, match=WRONG[text]):
+        body(text, boom=lambda x: x.nothing, lists=lambda x: [x], outside=outside, n=te.var("n"))
 
 
 @T.macro

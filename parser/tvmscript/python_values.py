@@ -1,4 +1,4 @@
-"""Values of Python in scripts: expressions of `tir` that are captured, and functions that a script calls.
+"""Values of Python in scripts: captured expressions of `tir`, and functions that a script calls.
 
     n = te.var("n")                        A = T.match_buffer(a, (n, n + 1))
     def next(i): return i + 1              A[next(vi)] = 0
@@ -16,8 +16,9 @@ from xdsl.ir import Block, SSAValue
 from ...dialects.tir.expr import VarOp
 from ...dialects.tir.node.buffer import Buffer
 from ...dialects.tir.node.emit_expr import ExprEmitter, variable_type
+from ...dialects.tir.node.expr import Const as Immediate
 from ...dialects.tir.node.expr import Expr as Node
-from ...dialects.tir.node.expr import Var, const, describe, location_scope
+from ...dialects.tir.node.expr import Var, const, describe, fail, location_scope
 from ...dialects.tir.operators import Const, Value
 from ...dialects.tir.types import BufferType, dtype_to_type, type_to_dtype
 from ...support.diagnostics import MirError
@@ -30,7 +31,7 @@ from .registry import reads_expression
 
 
 class _Emitter(ExprEmitter):
-    """Emits nodes where the reader is; variables that nothing defines are declared at the beginning of the function."""
+    """Emits nodes where the reader is; free variables are declared at the beginning of the function."""
 
     def __init__(self, reader: Reader):
         super().__init__(Block())
@@ -46,6 +47,13 @@ class _Emitter(ExprEmitter):
         self.reader.prologue.append(op)
         self.define(variable, op.result)
         return op.result
+
+    def buffer(self, buffer: Buffer) -> SSAValue:
+        """Returns the value of a buffer of the script. Raises MirError for one of the Python around."""
+        found = self.buffers.get(id(buffer))
+        if found is None:
+            raise fail(f"the buffer '{buffer.name}' of the Python around is not declared in this function")
+        return found
 
     def emitted(self, node: Node) -> SSAValue:
         """Returns the value of an expression, after its ops are among the reader's."""
@@ -73,17 +81,12 @@ def read_captured(reader: Reader, node: Captured) -> Value:
 
 def value_of(reader: Reader, node: Expr, found: object, subject: str) -> Value:
     """Returns a value of Python as one of the script."""
-    if isinstance(found, Buffer):
-        known = _emitter(reader).buffers.get(id(found))
-        if known is None:
-            reader.fail(node, f"{subject} is a buffer that this function does not declare")
-        return known
-    if isinstance(found, Node):
-        plain = getattr(found, "value", None)
-        if isinstance(plain, int | float):
-            return Const(plain, dtype_to_type(found.dtype))
+    if isinstance(found, Immediate):
+        return Const(found.value, dtype_to_type(found.dtype))
+    if isinstance(found, Node | Buffer):
+        emitter = _emitter(reader)
         try:
-            return _emitter(reader).emitted(found)
+            return emitter.buffer(found) if isinstance(found, Buffer) else emitter.emitted(found)
         except MirError as error:
             first = error.diagnostics[0]
             reader.fail(node, first.message, *(note.message for note in first.notes))
@@ -150,8 +153,8 @@ def _argument(reader: Reader, node: Expr | Keyword) -> object:
 def _node_of(reader: Reader, value: Value, node: Expr) -> object:
     """Returns a node that is emitted as the value."""
     if isinstance(value, Const):
-        plain_literal = type(node) is Token and node.type == "NUMBER"
-        return value.value if plain_literal else const(value.value, type_to_dtype(value.type))
+        is_literal = type(node) is Token and node.type == "NUMBER"
+        return value.value if is_literal else const(value.value, type_to_dtype(value.type))
     emitter, name = _emitter(reader), value.name_hint or "v"
     if isinstance(value.type, BufferType):
         known = next((b for b, held in emitter.shown_buffers.items() if held is value), None)

@@ -125,12 +125,12 @@ def test_expressions_around_are_values() -> None:
         B = T.match_buffer(b, (m,))
         for i in range(n):
             if n > 3 and not m > 2:
-                A[i, 0] = B[tir.min(i, m - 1)] * tir.IntImm("int32", 2)
+                A[i, 0] = B[tir.Min(i, m - 1)] * tir.IntImm("int32", 2)
 
     @T.prim_func
     def expected(a: T.handle, b: T.handle):
-        m = T.int32(is_size_var=True)
         n = T.int32()
+        m = T.int32(is_size_var=True)
         A = T.match_buffer(a, (n, n + 1))
         B = T.match_buffer(b, (m,))
         for i in range(n):
@@ -176,8 +176,8 @@ WRONG = {
     "B[0] = max(A[0], 2.0)": r"3:12: error: 'max\(…\)': an expression has no truth value while",
     "B[0] = boom(A[1])": r"3:12: error: 'boom\(…\)' cannot be evaluated in Python: AttributeError: 'Var' object has no",
     "B[0] = lists(A[1])": r"3:12: error: what 'lists' returns is a list, which is not a value here",
-    "B[0] = outside[0]": "3:12: error: 'outside' of the Python around is a buffer that this function does not declare",
-    "B[n % 0] = A[0]": "3:7: error: this expression: ",
+    "B[0] = outside[0]": "3:12: error: the buffer 'outside' of the Python around is not declared in this function",
+    "B[n % 0] = A[0]": "3:9: error: this expression: division by zero",
 }
 
 

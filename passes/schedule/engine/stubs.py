@@ -37,8 +37,8 @@ _TE_HEAD = '''"""The primitives as methods: written by `passes/schedule/engine/s
 from collections.abc import Sequence
 from typing import Any
 
-from ....dialects.tir.node import ExprLike, IterVar
 from ....dialects.te.tensor import Operation, Tensor
+from ....dialects.tir.node import ExprLike, IterVar
 from .frontend import Stage
 '''
 

@@ -46,8 +46,8 @@ def convert(value: Any, span: object = None) -> Any:
 
     Items of lists are converted likewise. Arrays of numpy become `nd.array`; functions and nodes stay. Raises TypeError for a value of another type.
     """
+    from ...dialects.tir.node.expr import FloatImm, IntImm
     from ..ir.node import Node
-    from ..tir.immediates import FloatImm, IntImm
 
     match value:
         case bool() | np.bool_():

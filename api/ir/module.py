@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from types import NoneType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Unpack
 
 from xdsl.dialects.builtin import ModuleOp
 
@@ -28,6 +28,7 @@ from ..relay.graph import free_vars
 from ..relay.restore import Symbols, restore_function, restore_type
 from ..relay.ty import GlobalTypeVar
 from .prim_func import PrimFunc
+from .script_options import ScriptOptions, with_options
 
 
 class IRModule:
@@ -337,19 +338,25 @@ class IRModule:
         """Returns the module as text that reads back, with its constants unless `show_meta_data` is False."""
         return self._text(header=True, metadata=show_meta_data)
 
-    def script(self) -> str:
-        """The module as text, all its levels."""
+    def script(self, **options: Unpack[ScriptOptions]) -> str:
+        """Returns the module as text, all its levels; `tir_prefix=`, `indent_spaces=`, … are TVM's."""
         from ...parser import print_mir
 
-        return print_mir(self._op).rstrip("\n")
+        text = print_mir(self._op).rstrip("\n")
+        return with_options(text, options) if options else text
 
-    def show(self) -> None:
-        """Prints the module: Relay's functions first, without the numbers of their constants."""
+    def show(
+        self, style: str | None = None, black_format: bool | None = None, **options: Unpack[ScriptOptions]
+    ) -> None:
+        """Prints the module: Relay's functions first, without the numbers of their constants.
+
+        There are no colors: `style` and `black_format` are TVM's.
+        """
         relay = [op for op in self._op.ops if isinstance(op, ir.FuncOp | ir.TypeDataOp)]
         rest = ModuleOp([op.clone() for op in self._op.ops if op not in set(relay)], dict(self._op.attributes))
         parts = [self._relay_text(header=False, metadata=False)] if relay else []
         if rest.body.block.first_op is not None or not relay:
-            parts.append(IRModule.of_op(rest).script())
+            parts.append(IRModule.of_op(rest).script(**options))
         print("\n\n".join(part.rstrip("\n") for part in parts))
 
     def __str__(self) -> str:

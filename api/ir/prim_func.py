@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, NoneType, StringAttr
 from xdsl.ir import Attribute
@@ -17,6 +17,7 @@ from ...dialects.tir.stmt import PrimFuncOp
 from ...support.arguments import check
 from ...support.deep_stack import in_deep_stack
 from ...support.source_text import characters
+from .script_options import ScriptOptions, with_options
 
 if TYPE_CHECKING:
     from ..tir.restore import Restored
@@ -197,15 +198,18 @@ class PrimFunc:
             copy.properties["sym_name"] = StringAttr(name)
         return copy
 
-    def script(self) -> str:
-        """The function in TVMScript."""
+    def script(self, **options: Unpack[ScriptOptions]) -> str:
+        """Returns the function in TVMScript; `tir_prefix=`, `indent_spaces=` and their like are TVM's."""
         from ...parser import print_mir
 
-        return print_mir(self._module).rstrip("\n")
+        text = print_mir(self._module).rstrip("\n")
+        return with_options(text, options) if options else text
 
-    def show(self) -> None:
-        """Prints `script()`."""
-        print(self.script())
+    def show(
+        self, style: str | None = None, black_format: bool | None = None, **options: Unpack[ScriptOptions]
+    ) -> None:
+        """Prints `script(…)`, without colors: `style` and `black_format` are TVM's."""
+        print(self.script(**options))
 
     def __str__(self) -> str:
         return self.script()

@@ -14,6 +14,7 @@ _PUBLIC: dict[str, str] = {
     "Op": "op",
     "PrimFunc": "prim_func",
     "assert_structural_equal": "structural",
+    "get_first_structural_mismatch": "structural",
     "structural_equal": "structural",
     "structural_hash": "structural",
     "GlobalVar": "..relay.expr",

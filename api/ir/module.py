@@ -70,7 +70,7 @@ class IRModule:
         known: dict[str, adt.TypeData] = {}
         if after is not None:
             module._symbols.params.update(after._symbols.params)
-            module._symbols.functions.update(after._symbols.functions)
+            module._symbols.functions.update((var.name_hint, var) for var in after.get_global_vars())
             known = after._symbols.types
         for item in op.ops:
             if isinstance(item, ir.TypeDataOp):

@@ -18,7 +18,7 @@ from ...passes.changes import telling_changes
 from ...passes.instruments import Instrument
 from ...passes.pass_info import EXPLAINED, PassInfo, camel_case, explanation
 from ...passes.registry import PASSES
-from ...passes.relay.functional.infer_type import ensure_types
+from ...passes.relay.functional.infer_type import InferType, ensure_types
 from ...support.arguments import check, integer, items
 from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirValueError
@@ -282,7 +282,10 @@ class ModulePass(Pass):
 
 
 class FunctionPass(Pass):
-    """A pass made of a function of a Relay function (`function_pass`), run on each function of a module."""
+    """A pass made of a function of a Relay function (`function_pass`), run on each function of a module.
+
+    Types are inferred again where it changed one.
+    """
 
     def __init__(self, function: Callable[[Function, IRModule, PassContext], Function], info: PassInfo):
         self.pass_func = function
@@ -303,7 +306,15 @@ class FunctionPass(Pass):
         result = IRModule.of_op(mod.copy_op(), mod)
         for name, function in changed.items():
             result[name] = function
-        return result
+        return infer_types(result)
+
+
+def infer_types(mod: IRModule) -> IRModule:
+    """Returns a module of its own with its types inferred again. Raises MirError where they do not fit."""
+    op = mod.op
+    with no_collection():
+        in_deep_stack(lambda: InferType().apply(Context(), op))
+    return IRModule.of_op(op, mod)
 
 
 def PrintIR(header: str = "", show_meta_data: bool = False) -> Pass:

@@ -106,9 +106,12 @@ class _Restorer:
         for name in op.type_params.data:
             self.type_variables[name.data] = ty.TypeVar(name.data)
         known = self.symbols.params.get(op.sym_name.data, ()) if isinstance(op, ir.FuncOp) else ()
-        before = {var.name_hint: var for var in known}
+        # Several may have one name: they keep their order.
+        before: dict[str, list[Var]] = {}
+        for variable in reversed(known):
+            before.setdefault(variable.name_hint, []).append(variable)
         return [
-            self._parameter(value, name.data, before.get(name.data))
+            self._parameter(value, name.data, found.pop() if (found := before.get(name.data)) else None)
             for value, name in zip(op.params, op.param_names.data, strict=True)
         ]
 

@@ -86,16 +86,7 @@ def MergeComposite(pattern_table: Sequence[PatternEntry]) -> FunctionPass:
         assert isinstance(result, Function)
         return result
 
-    return _Merging(merge, PassInfo(0, "MergeComposite"))
-
-
-class _Merging(FunctionPass):
-    """A pass that outlines parts of functions; the new functions are typed if the old ones were."""
-
-    def transform(self, mod: IRModule, context: PassContext, *, owned: bool) -> IRModule:
-        result = super().transform(mod, context, owned=owned)
-        typed = result is not mod and all(f.known_type is not None for f in mod.relay_functions.values())
-        return make_pass("InferType").transform(result, context, owned=True) if typed else result
+    return FunctionPass(merge, PassInfo(0, "MergeComposite"))
 
 
 def FoldScaleAxis() -> Sequential:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerAttr, StringAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 
 from ...support.deep_stack import in_deep_stack
@@ -33,24 +33,37 @@ _NAMES = frozenset(
         "iter_names",
         "arg_names",
         "implicit",
+        "offset_factor",
     }
 )
-"""Properties that only name things, or say how a text declares them."""
+"""Properties that only name things, that say how a text declares them, or that TVM does not compare."""
 
 _DEFAULTS = {"data_alignment": 64, "buffer_type": "default"}
 """The defaults of buffers that the text leaves out, as in TVM."""
 
 
+FLOATS = 1e-9
+"""How far apart floating-point numbers may be that are equal, as in TVM: 1e-5 is what float32 makes of it."""
+
+
 def structural_key(function: PrimFuncOp) -> str:
-    """Returns a text that is equal for functions that TVM's `structural_equal` takes as equal.
+    """Returns a text that is equal for functions that are equal, floating-point constants exactly."""
+    text, floats = structural_form(function)
+    return f"{text}\n{floats}"
+
+
+def structural_form(function: PrimFuncOp) -> tuple[str, Sequence[float]]:
+    """Returns a text, and numbers, that are equal for functions that `structural_equal` takes as equal.
 
     A let is replaced by its value if nothing is written between it and its uses: values with several uses are printed as lets.
+    The numbers are the floating-point constants in the order in which the text meets them; those within `FLOATS` of an earlier
+    one are left out.
     """
 
-    def lines() -> str:
+    def lines() -> tuple[str, Sequence[float]]:
         writer = _Writer(function.body.block)
         writer.function(function)
-        return "\n".join(writer.lines)
+        return "\n".join(writer.lines), writer.floats
 
     return in_deep_stack(lines)
 
@@ -60,6 +73,8 @@ class _Writer:
 
     def __init__(self, root: Block):
         self.lines: list[str] = []
+        self.floats: list[float] = []
+        self._float_cells: dict[int | str, int] = {}
         self._numbers: dict[SSAValue, int] = {}
         self._known: dict[tuple[object, ...], int] = {}
         self._count = 0
@@ -149,6 +164,19 @@ class _Writer:
             self.lines.append(f"{number} = {key}")
         return number
 
+    def _float(self, number: float) -> int:
+        """Returns the place of a number, or of one that equals it, among those met."""
+        # Numbers near each other are in one cell of a grid, or in adjacent ones.
+        cell = int(number // FLOATS) if abs(number) < 1e300 else str(number)
+        near = (cell,) if isinstance(cell, str) else (cell, cell - 1, cell + 1)
+        for each in near:
+            place = self._float_cells.get(each)
+            if place is not None and (isinstance(cell, str) or abs(self.floats[place] - number) < FLOATS):
+                return place
+        self._float_cells.setdefault(cell, len(self.floats))
+        self.floats.append(number)
+        return len(self.floats) - 1
+
     def _key(self, value: SSAValue) -> tuple[object, ...]:
         """Returns an expression's structure, by the numbers of its operands."""
         owner = value.owner
@@ -156,7 +184,8 @@ class _Writer:
             assert isinstance(value, BlockArgument)
             return ("argument", value.index, str(value.type))
         if isinstance(owner, ConstOp):
-            return ("const", str(owner.value), str(value.type))
+            number = owner.value.value.data if isinstance(owner.value, FloatAttr) else None
+            return ("const", str(owner.value) if number is None else self._float(number), str(value.type))
         operands = [self._number(operand) for operand in owner.operands]
         if isinstance(owner, CommReducerOp | IfThenElseOp):
             for region in owner.regions:

@@ -169,6 +169,13 @@ def _named_parts(value: object) -> list[tuple[str, object]]:
             )
         case expr.RefRead():
             return [(".ref", value.ref)]
+        case PrimFunc():
+            return [(".body", value.body), (".ret_type", value.ret_type), *_attribute_parts(value.attrs)]
+        case Stmt():
+            return [(f".{name}", getattr(value, name)) for name in value.FIELDS]
+        case Expr():
+            names = [name for name in ("a", "b", "value", "indices") if hasattr(value, name)]
+            return [(f".{name}", getattr(value, name)) for name in names]
         case list() | tuple():
             return _listed("", cast("Sequence[object]", value))
         case _:

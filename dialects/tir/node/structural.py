@@ -152,8 +152,7 @@ class Writer:
     def fields(self, buffer: Buffer) -> Iterator[Token]:
         """Iterates over the tokens of what a buffer is made of."""
         yield (
-            buffer.dtype, buffer.storage_scope, buffer.data_alignment, buffer.offset_factor, buffer.buffer_type,
-            buffer.axis_separators,
+            buffer.dtype, buffer.storage_scope, buffer.data_alignment, buffer.buffer_type, buffer.axis_separators,
         )  # fmt: skip
         yield from self.write([*buffer.dims])
         yield from self.write([*buffer.strides])

@@ -150,3 +150,10 @@ def test_difference_in_a_deep_program() -> None:
     assert found == ("<root>" + ".args[0]" * 3000 + ".op",) * 2
     # No part differs by itself: what differs is which values are shared.
     assert not alike(relay.Tuple([deep[0], deep[0]]), relay.Tuple([deep[0], relay.add(deep[0].args[0], X)]))
+
+
+def test_place_in_functions_of_tir() -> None:
+    place = "<root>.body.body.value.a.b.value"
+    assert ir.get_first_structural_mismatch(prim(), prim("0.25")) == (place, place)
+    place = place.replace(".body", "", 1)
+    assert ir.get_first_structural_mismatch(prim().body, prim("0.25").body) == (place, place)

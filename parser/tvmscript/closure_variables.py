@@ -70,6 +70,12 @@ _PREFIXES: dict[str, Callable[[Any], Any]] = {
     "-": operator.neg, "+": operator.pos, "~": operator.inv, "not": operator.not_,
 }  # fmt: skip
 _MOST_BITS = 1 << 12
+_LONGEST = 1 << 16
+_PLAIN = frozenset([str, int, float, bool, list, tuple, dict])
+_METHODS = frozenset(
+    ["upper", "lower", "startswith", "endswith", "strip", "get", "items", "keys", "values", "index", "count"]
+)
+"""What is looked up of texts, numbers, lists and dictionaries."""
 _DEEPEST_MACRO = 64
 _NOT_PYTHON = object()
 
@@ -267,10 +273,11 @@ class _Evaluator:
         if isinstance(value, _Replaced):
             return self.attribute(value.node, attributes, token)
         for attribute in attributes:
-            # A function of the file's module is called by the same name as one that another module has.
-            if attribute.startswith("_") or not hasattr(value, attribute):
+            try:
+                value = _attribute(value, attribute)
+            except AttributeError:
+                # A function of the file's module is called by the same name as one that another module has.
                 return token
-            value = getattr(value, attribute)
         return Captured(token, value)
 
     def attribute(self, node: Expr, attributes: list[str], token: Token) -> Expr:
@@ -420,6 +427,23 @@ def _value(node: Any) -> object:
         return _NOT_PYTHON
 
 
+def _attribute(value: Any, name: str) -> Any:
+    """Returns an attribute that a script may look up. Raises AttributeError for any other."""
+    plain = type(value) in _PLAIN or any(value is known for known in BUILTINS.values())
+    if name.startswith("_") or (plain and name not in _METHODS):
+        raise AttributeError(f"a script does not look up '{name}'")
+    return getattr(value, name)
+
+
+def _check_length(op: str, left: Any, right: Any) -> None:
+    """Refuses a list or text of which a short script would make a long one."""
+    if op == "%":
+        raise TypeError("a script does not format text by %")
+    items, count = (right, left) if isinstance(left, int) else (left, right)
+    if isinstance(count, int) and len(items) * count > _LONGEST:
+        raise OverflowError(f"the result has more than {_LONGEST} items")
+
+
 def _computed(node: Expr, values: list[Any]) -> object:
     """Returns the value of an expression, given those of its parts."""
     match node:
@@ -428,6 +452,8 @@ def _computed(node: Expr, values: list[Any]) -> object:
                 bits = values[1] * (values[0].bit_length() if node.op == "**" else 1)
                 if bits > _MOST_BITS:
                     raise OverflowError(f"the result has more than {_MOST_BITS} bits")
+            if node.op in ("*", "%") and any(isinstance(value, str | list | tuple) for value in values):
+                _check_length(node.op, values[0], values[1])
             return _OPERATORS[node.op](values[0], values[1])
         case Unary():
             return _PREFIXES[node.op](values[0])
@@ -435,7 +461,7 @@ def _computed(node: Expr, values: list[Any]) -> object:
             base, *items = values
             return base[items[0] if len(items) == 1 else tuple(items)]
         case Member():
-            return getattr(values[0], node.name[1:])
+            return _attribute(values[0], node.name[1:])
         case Sequence():
             return values if node.is_list else tuple(values)
         case Slice():

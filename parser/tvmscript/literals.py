@@ -51,6 +51,8 @@ def read_dtype(reader: Reader, node: Expr | None) -> Attribute:
 
 def named_type(reader: Reader, node: Expr) -> Attribute | None:
     """Returns the type that an annotation names, `T.int32`, `T.handle("float32", "global")`, or None."""
+    if isinstance(node, Index) and node.base in ("T.Ptr", "T.ptr"):
+        node = Call(node.base, node.items, [])
     if isinstance(node, Call) and node.function in ("T.handle", "T.Ptr", "T.ptr"):
         return read_handle(reader, node)
     if isinstance(node, Call) and not node.arguments and not node.keywords:

@@ -300,7 +300,9 @@ def two_arguments(reader: Reader, node: Call, first: Expr, second: Expr) -> list
 
 
 def string_or_scalar(reader: Reader, node: Expr) -> SSAValue:
-    """A string or any value."""
+    """A string or any value; `T.llvm_lookup_intrinsic_id("llvm.fma")` is the name."""
+    if isinstance(node, Call) and node.function == "T.llvm_lookup_intrinsic_id" and len(node.arguments) == 1:
+        node = node.arguments[0]
     if not is_string(node):
         return scalar(reader, node)
     reader.location = reader.at(node)

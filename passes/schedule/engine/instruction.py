@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from ....dialects.schedule import Signature, signatures
 from .errors import refuse
@@ -85,7 +85,8 @@ class Instruction:
         known = signatures()[name]
         if known.result == "none" and outputs:
             raise refuse(None, f"{kind_name(name)} has no outputs, but {len(outputs)} are given")
-        self._set(name, _arguments(known, list(inputs), list(attrs)), tuple(outputs), ("",) * len(outputs), None)
+        arguments = _arguments(known, [*map(_plain, inputs)], [*map(_plain, attrs)])
+        self._set(name, arguments, tuple(outputs), ("",) * len(outputs), None)
 
     @classmethod
     def applied(
@@ -159,6 +160,13 @@ class Instruction:
                 yield is_input, [list(value or ())]
             else:
                 yield is_input, [value]
+
+
+def _plain(value: Any) -> Any:
+    """Returns a number for an immediate of `tir`, in lists, too."""
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in cast("Sequence[Any]", value)]
+    return value.value if hasattr(value, "value") and hasattr(value, "dtype") else value
 
 
 def _is_input(known: Signature, name: str) -> bool:

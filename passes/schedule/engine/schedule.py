@@ -92,8 +92,8 @@ class Schedule(Primitives):
         """Draws from this seed from now on."""
         self.state.random = random.Random(seed)
 
-    def show(self) -> None:
-        """Prints the module and the trace."""
+    def show(self, style: str | None = None, black_format: bool | None = None) -> None:
+        """Prints the module and the trace, without colors: `style` and `black_format` are TVM's."""
         from ....parser import print_mir
 
         print(print_mir(self.module))

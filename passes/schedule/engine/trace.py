@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ....dialects.schedule import Lambda
     from .schedule import Schedule
 
-DecisionProvider = Callable[[Instruction, Sequence[Any], Mapping[str, Any], Any], Any]
+DecisionProvider = Callable[[Instruction, list[Any], list[Any], Any], Any]
 """Given an instruction that draws, its arguments (plain, by name) and what it drew: what it is to draw instead."""
 
 
@@ -109,7 +109,8 @@ class Trace:
             decision = self.decisions.get(inst)
             if decision is not None:
                 if decision_provider is not None:
-                    decision = decision_provider(inst, list(arguments.values()), arguments, decision)
+                    inputs = [map_argument(value, lambda v: _renewed(v, values)) for value in inst.inputs]
+                    decision = decision_provider(inst, inputs, inst.attrs, decision)
                 arguments["decision"] = decision
             variadic = signatures()[inst.name].variadic
             positional: list[Any] = [] if variadic is None else list(arguments.pop(variadic.name, ()))
@@ -164,8 +165,8 @@ class Trace:
 
     __repr__ = __str__
 
-    def show(self) -> None:
-        """Prints the trace."""
+    def show(self, style: str | None = None, black_format: bool | None = None) -> None:
+        """Prints the trace, without colors: `style` and `black_format` are TVM's."""
         print(self)
 
 

@@ -109,6 +109,26 @@ def test_python_that_fails_is_an_error_at_its_place() -> None:
         body("B[n ** 1000000000] = A[0]", n=3)
 
 
+SHORT = {
+    "T.evaluate(T.call_extern('int32', str('x') * 100000))": "OverflowError: the result has more than 65536 items",
+    "B[len(list([1]) * 100000)] = A[0]": "OverflowError: the result has more than 65536 items",
+    "B[len(str('x').ljust(100000))] = A[0]": "AttributeError: a script does not look up 'ljust'",
+    "T.evaluate(T.call_extern('int32', str('%99999d') % 1))": "TypeError: a script does not format text by %",
+    "B[len(list([1]).__class__)] = A[0]": "AttributeError: a script does not look up '__class__'",
+    "B[str.maketrans] = A[0]": "'str.maketrans' is not defined",
+}
+
+
+@pytest.mark.parametrize("text", SHORT)
+def test_a_short_script_makes_nothing_long(text: str) -> None:
+    with pytest.raises(MirError, match=SHORT[text]):
+        body(text)
+
+
+def test_methods_of_plain_values() -> None:
+    assert "B[3] = A[7]" in body("B[sizes.get('x', 3)] = A[len(name.upper())]", sizes={}, name="seven_7")
+
+
 def test_a_value_of_another_kind() -> None:
     with pytest.raises(
         MirError, match="3:12: error: 'thing' of the Python around is an object, which is not a value here"
@@ -186,6 +206,14 @@ def test_errors_of_functions_of_python(text: str) -> None:
     outside = tir.decl_buffer((4,), name="outside")
     with pytest.raises(MirError, match=WRONG[text]):
         body(text, boom=lambda x: x.nothing, lists=lambda x: [x], outside=outside, n=te.var("n"))
+
+
+def test_forms_of_older_scripts() -> None:
+    text = 'B[0] = T.call_llvm_pure_intrin({}T.uint32(1), A[0], dtype="float32")'
+    named = body(text.format('T.llvm_lookup_intrinsic_id("llvm.sqrt.f32"), '))
+    assert named == body(text.format('"llvm.sqrt.f32", ')) and '"float32", "llvm.sqrt.f32"' in named
+    pointer = from_source("@T.prim_func\ndef f(p: T.Ptr[T.int32]):\n    T.evaluate(p)\n")
+    assert 'def f(p: T.handle("int32")):' in pointer.script()
 
 
 @T.macro

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mirstack import tir
 from mirstack.dialects.schedule import ComputeOp, ScriptOp
 from mirstack.parser import parse_mir, print_mir
 from mirstack.passes.schedule import (
@@ -292,6 +293,16 @@ def test_text_and_data_are_those_of_tvm() -> None:
     assert again.trace.as_python() == sch.trace.as_python(remove_postproc=True)
 
 
+def test_immediates_are_numbers_of_instructions() -> None:
+    three, one = tir.IntImm("int32", 3), tir.FloatImm("float32", 1.0)
+    trace = Trace([Instruction(InstructionKind.get("SampleCategorical"), [], [[three], [one]], [ExprRV(0)])])
+    data = trace.as_json()
+    assert data == [[["SampleCategorical", [], [[3], [1]], ["v0"]]], []]
+    sch = Schedule(parse_mir(ELEMENTWISE))
+    Trace.apply_json_to_schedule(data, sch)
+    assert sch.trace.as_python() == ["v0 = sch.sample_categorical(candidates=[3], probs=[1.0], decision=0)"]
+
+
 def test_arithmetic_of_drawn_numbers() -> None:
     sch = Schedule(parse_mir(ELEMENTWISE))
     i, j = sch.get_loops(sch.get_block("B"))
@@ -366,7 +377,14 @@ def test_instructions_by_their_parts() -> None:
     trace.with_decision(insts[2], [16, 8], remove_postproc=True).apply_to_schedule(other)
     assert "for i_0, i_1 in T.grid(16, 8):" in print_mir(other.module)
     drawn = Schedule(parse_mir(ELEMENTWISE))
-    trace.apply_to_schedule(drawn, decision_provider=lambda inst, inputs, attrs, decision: [decision[0] // 2, 4])
+    seen: list[Any] = []
+
+    def provide(inst: Instruction, inputs: list[Any], attrs: list[Any], decision: Any) -> list[int]:
+        seen.append((inst.kind.name, [drawn.get(value).var_name.data for value in inputs], attrs))
+        return [decision[0] // 2, 4]
+
+    trace.apply_to_schedule(drawn, decision_provider=provide)
+    assert seen == [("SamplePerfectTile", ["i"], [2, 16])]
     assert "for i_0, i_1 in T.grid(32, 4):" in print_mir(drawn.module)
     last = trace.pop()
     assert last is not None and last.same_as(last) and last.kind.name == "Unroll" and len(trace.insts) == 4

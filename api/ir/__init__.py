@@ -33,6 +33,7 @@ _PUBLIC: dict[str, str] = {
         ),
         "..relay.ty",
     ),
+    **dict.fromkeys(("PointerType", "PrimType", "Range"), "...dialects.tir.node.expr"),
     "Constructor": "..relay.adt",
     "TypeData": "..relay.adt",
 }
@@ -41,6 +42,8 @@ _PUBLIC: dict[str, str] = {
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
+    if name == "PrimExpr":
+        return import_module("...dialects.tir.node.expr", __name__).Expr
     module = _PUBLIC.get(name)
     if module is None:
         raise AttributeError(f"module 'mirstack.ir' has no attribute '{name}'")

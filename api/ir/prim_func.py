@@ -12,6 +12,7 @@ from ...dialects.tir.attribute_values import attribute_of, value_of
 from ...dialects.tir.node.buffer import Buffer
 from ...dialects.tir.node.emit_expr import type_of
 from ...dialects.tir.node.expr import Located, PointerType, PrimType, Var
+from ...dialects.tir.node.ir_builder import BufferVar
 from ...dialects.tir.node.stmt import Stmt
 from ...dialects.tir.stmt import PrimFuncOp
 from ...support.arguments import check
@@ -42,7 +43,7 @@ class PrimFunc:
 
     def __init__(
         self,
-        params: Sequence[Var | Buffer] | PrimFuncOp,
+        params: Sequence[Var | Buffer | BufferVar] | PrimFuncOp,
         body: Stmt | None = None,
         ret_type: object = None,
         buffer_map: Mapping[Var, Buffer] | None = None,
@@ -67,7 +68,7 @@ class PrimFunc:
 
     def _made(
         self,
-        params: Sequence[Var | Buffer],
+        params: Sequence[Var | Buffer | BufferVar],
         body: Stmt | None,
         ret_type: object,
         buffer_map: Mapping[Var, Buffer],
@@ -82,6 +83,8 @@ class PrimFunc:
         variables: list[Var] = []
         buffers = dict(buffer_map)
         for param in params:
+            if isinstance(param, BufferVar):
+                param = param.asobject()
             if isinstance(param, Buffer):
                 variables.append(Var(f"{param.name}_handle", "handle"))
                 buffers[variables[-1]] = param

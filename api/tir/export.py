@@ -232,8 +232,8 @@ class StmtEmitter(ExprEmitter):
             return self.declare(variable)
 
     def field(self, e: BufferField) -> SSAValue:
-        source = self.buffers.get(id(e.buffer))
-        return super().field(e) if source is not None else self.undefined(e)
+        self.buffer(e.buffer)
+        return super().field(e)
 
     def operand(self, operand: object, e: Call) -> SSAValue:
         return self.buffer(operand) if isinstance(operand, Buffer) else super().operand(operand, e)

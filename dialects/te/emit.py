@@ -384,6 +384,8 @@ class FunctionEmitter:
                 raise error_at(node.location, f"an expression of kind {type(node).__name__} cannot be emitted")
 
     def _call(self, node: ex.Call, values: list[SSAValue]) -> Operation:
+        if node.intrinsic == "tvm_access_ptr" and ex.lanes_of(node.args[0].dtype) > 1:
+            raise error_at(node.location, "access_ptr is by scalar elements here: content_lanes is 1")
         pending = iter(values)
         operands: list[SSAValue] = []
         for operand in node.operands:

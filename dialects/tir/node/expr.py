@@ -224,6 +224,10 @@ class Expr:
             "for math.exp(a) write te.exp(a), for float(a) te.Cast('float32', a)",
         )
 
+    def same_as(self, other: object) -> bool:
+        """Returns whether the two are one object."""
+        return self is other
+
     def equal(self, other: ExprLike) -> Expr:
         """Returns `self == other`."""
         return BUILD[tir.EqOp](self, other)

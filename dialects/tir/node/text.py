@@ -7,6 +7,7 @@ from functools import partial
 
 from ... import tir
 from ..scalar_ops import OPERATORS, Precedence
+from .buffer import Broadcast, Let, Ramp, Shuffle
 from .expr import PRINT, Apply, Call, Choice, Const, Element, Expr, IterVar, StringImm, Var
 
 MOST_TEXT = 200
@@ -54,6 +55,14 @@ class _Writer:
             case Call():
                 arguments = [part for part in e.args if not isinstance(part, StringImm)]
                 return f"{e.intrinsic}({self._list(arguments, depth)})"
+            case StringImm():
+                return f'"{e.value}"'
+            case Ramp() | Broadcast():
+                return f"T.{type(e).__name__}({self._list(e.args, depth)}, {e.lanes})"
+            case Shuffle():
+                return f"T.Shuffle([{self._list(e.vectors, depth)}], {e.indices})"
+            case Let():
+                return f"T.Let({self.text(e.body, depth)}, where={{{e.var.name}: {self.text(e.value, depth)}}})"
             case _:
                 return "…"
 

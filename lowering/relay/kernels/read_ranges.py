@@ -59,10 +59,10 @@ def check_reads(operator: str, arguments: Mapping[Tensor, str], results: Sequenc
 def _range_of(index: Expr) -> _Range | None:
     """Returns the range of a sum of axes and sizes; None for another index."""
     match index:
-        case Const() | Var():
-            return _Range(index, index)
         case IterVar():
             return _Range(index.min, index.min + index.extent - 1, (index,))
+        case Const() | Var():
+            return _Range(index, index)
         case Apply() if index.op in (tir.AddOp, tir.SubOp, tir.MulOp):
             left, right = (_range_of(a) for a in index.args)
             if left is None or right is None or set(left.axes) & set(right.axes):

@@ -91,8 +91,7 @@ class _Reader:
                 self.values[op.result] = ex.const(value.value.data, tir.type_to_dtype(op.result.type))
             case _ if isinstance(op, so.SCALARS):
                 parts = tuple(self._scalar(v) for v in op.operands)
-                kind = ex.Equality if isinstance(op, tir.EqOp | tir.NeOp) else ex.Apply
-                self.values[op.results[0]] = kind(type(op), parts, tir.type_to_dtype(op.results[0].type))  # type: ignore[arg-type]
+                self.values[op.results[0]] = ex.apply(type(op), parts, tir.type_to_dtype(op.results[0].type))  # type: ignore[arg-type]
             case _:
                 raise error_at(op, f"'{op.name}' is not a step of a schedule")
 

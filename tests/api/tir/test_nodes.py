@@ -210,6 +210,8 @@ def test_the_builder_of_statements() -> None:
         with ib.else_scope():
             result[i] = -held[0]
     func = tir.PrimFunc([a, b], ib.get())
+    pointer = ib.pointer("float32", "p")
+    assert tir.PrimFunc([pointer], pointer.buffer.vstore([0], 1.0)).params == [pointer.asobject()]
     x, y = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
     mirstack.build(func)(x, y)
     np.testing.assert_array_equal(y, x * 2 * np.where(np.arange(8) % 2 == 0, 1, -1))
@@ -256,6 +258,22 @@ def test_constructors_neither_match_nor_fold() -> None:
     refused("a call is of an operator, its name or a function, not the number 3", lambda: tir.Call("int32", 3, []))
     call = tir.Call("float32", "tir.exp", [te.var("f", "float32")])
     assert call.op.name == "tir.exp" and call.op.same_as(tir.Call("float16", "exp", [1.0]).op) and len(call.args) == 1
+
+
+def test_what_expressions_show() -> None:
+    x = te.var("x")
+    shown = {
+        "x + 1": x + 1,
+        "T.Ramp(x, 1, 4)": tir.Ramp(x, 1, 4),
+        "T.Broadcast(x + 1, 2)": tir.Broadcast(x + 1, 2),
+        "T.Shuffle([T.Ramp(x, 1, 4)], [3, 0])": tir.Shuffle([tir.Ramp(x, 1, 4)], [3, 0]),
+        "T.Let(x * 2, where={x: 3})": tir.Let(x, 3, x * 2),
+    }
+    for text, node in shown.items():
+        assert str(node) == text
+    buffer = tir.decl_buffer((8,), "float32", "A")
+    marked = tir.AttrStmt(buffer.data, "key", 1, tir.BufferStore(buffer, 1.0, [0]))
+    assert str(marked) == 'A = T.Buffer((8,))\nT.attr(A.data, "key", 1)\nA[0] = T.float32(1)'
 
 
 def test_immediates() -> None:

@@ -12,6 +12,7 @@ from importlib.machinery import ModuleSpec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .api import arith as arith
     from .api import contrib as contrib
     from .api import error as error
     from .api import ir as ir
@@ -45,7 +46,7 @@ IMPORTED_AT = time.time_ns()
 
 # Modules of `api` that can also be imported as `mirstack.NAME`.
 _MODULES = (
-    "contrib", "error", "ir", "nd", "onnx", "relay", "rules", "runtime", "script", "target", "te", "testing", "tir", "topi", "transform",
+    "arith", "contrib", "error", "ir", "nd", "onnx", "relay", "rules", "runtime", "script", "target", "te", "testing", "tir", "topi", "transform",
 )  # fmt: skip
 
 # The devices that TVM knows; programs run on the first.
@@ -55,7 +56,7 @@ _DEVICES = (
 
 # Those whose own import does not import xDSL: what they hold does, and patches it then.
 _LAZY = (
-    *_DEVICES, "Executable", "TVMError", "compile", "contrib", "error", "ir", "load", "parse", "preload", "relay", "script", "target", "timing", "tir",
+    *_DEVICES, "Executable", "TVMError", "arith", "compile", "contrib", "error", "ir", "load", "parse", "preload", "relay", "script", "target", "timing", "tir",
 )  # fmt: skip
 
 # Where each public name lives: "module" for a module itself, "module:name" for something in it.
@@ -81,7 +82,7 @@ _PUBLIC = {
 }
 
 __all__ = [
-    "Executable", "IRModule", "MirError", "TVMError", "build", "cl", "compile", "contrib", "convert", "cpu", "cuda", "device", "error", "ext_dev", "from_jax", "from_onnx",
+    "Executable", "IRModule", "MirError", "TVMError", "arith", "build", "cl", "compile", "contrib", "convert", "cpu", "cuda", "device", "error", "ext_dev", "from_jax", "from_onnx",
     "from_torch", "gpu", "hexagon", "ir", "load", "lower", "metal", "nd", "onnx", "opencl", "parse", "preload", "quantize", "relay", "rocm", "rules",
     "runtime", "script", "target", "te", "testing", "timing", "tir", "topi", "transform", "vpi", "vulkan", "webgpu",
 ]  # fmt: skip

@@ -163,6 +163,15 @@ class Analyzer:
         """Assumes that `value` (a size) is not negative."""
         self.constraint(ge(self.expr(value), ZERO))
 
+    def learn(self, variable: Value, *, bound: ConstIntBound | None = None, modular: ModularSet | None = None) -> None:
+        """Replaces what is known about a variable: its bound or its modular set, where given."""
+        atom = self.variable(variable)
+        if bound is not None:
+            self._learn_that(atom, bound=bound)
+        if modular is not None:
+            self._learn_that(atom, modular=modular)
+        self._clear_memos()
+
     def forget_to(self, mark: int) -> None:
         """Undoes the knowledge added since the trail was `mark` long; `Scope` calls it."""
         if len(self._trail) == mark:

@@ -80,7 +80,9 @@ BoundOf: TypeAlias = Callable[[Expr], ConstIntBound]
 def bound_of_type(atom: Atom) -> ConstIntBound:
     """Returns the range of a variable's dtype: [0, 255] for uint8."""
     of = atom.payload
-    return EVERYTHING if type(of) is Symbol else type_bound(cast("SSAValue", of).type)
+    if isinstance(of, Symbol):
+        return EVERYTHING if of.bound is None else ConstIntBound(*of.bound)
+    return type_bound(cast("SSAValue", of).type)
 
 
 def type_bound(type: Attribute | None) -> ConstIntBound:

@@ -45,12 +45,16 @@ class Kind(Enum):
 
 
 class Symbol:
-    """A variable that is not an SSA value: of a loop that does not exist yet, or an unknown."""
+    """A variable that is not an SSA value: of a loop that does not exist yet, or an unknown.
 
-    __slots__ = ("name",)
+    It is always within `bound`.
+    """
 
-    def __init__(self, name: str):
+    __slots__ = ("bound", "name")
+
+    def __init__(self, name: str, bound: tuple[int, int] | None = None):
         self.name = name
+        self.bound = bound
 
     def __repr__(self) -> str:
         return self.name
@@ -280,9 +284,9 @@ def known_var(of: SSAValue) -> Expr | None:
     return of.__dict__.get(_OF_VALUE)
 
 
-def symbol(name: str) -> Expr:
-    """Returns a fresh variable."""
-    return var(Symbol(name))
+def symbol(name: str, bound: tuple[int, int] | None = None) -> Expr:
+    """Returns a fresh variable, always within a bound."""
+    return var(Symbol(name, bound))
 
 
 def call(function: Hashable, operands: Iterable[Expr]) -> Expr:

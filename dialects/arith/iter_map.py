@@ -114,6 +114,14 @@ def detect_iter_map(
     return IterMapResult(results)
 
 
+def iter_sum(analyzer: Analyzer, e: Expr, input_iters: Mapping[Atom, IterRange]) -> IterSumExpr | str:
+    """Returns an index as a sum of splits, which may overlap; a text says why it is none."""
+    try:
+        return _Detector(analyzer, input_iters, True).to_sum(e)
+    except _NotAffine as reason:
+        return str(reason)
+
+
 @dataclass
 class _Detector:
     """Rewrites expressions to sums of splits of marks."""

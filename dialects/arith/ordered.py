@@ -118,8 +118,12 @@ class Arith:
         key = self.numbering.number(e)
         found = self._atoms.get(key)
         if found is None:
-            found = self._atoms[key] = x.symbol(e.name if isinstance(e, (Var, IterVar)) else "value")
+            found = self._atoms[key] = self._symbol(e)
         return found
+
+    def _symbol(self, e: Expr) -> x.Expr:
+        """Returns a fresh variable of the analyzer for an expression that it takes as a whole."""
+        return x.symbol(e.name if isinstance(e, (Var, IterVar)) else "value")
 
     def analyzed(self, root: Expr) -> x.Expr:
         """Returns the expression as the analyzer's."""

@@ -18,7 +18,7 @@ from mirstack.api.relay import dataflow_pattern
 
 MODULE = "def @main(%x: Tensor[(2, ?), float32]) { nn.relu(%x) }"
 
-NAMESPACES = ("", "ir", "ir.instrument", "nd", "onnx", "relay", "relay.analysis", "relay.dataflow_pattern", "relay.op", "relay.transform",
+NAMESPACES = ("", "arith", "ir", "ir.instrument", "nd", "onnx", "relay", "relay.analysis", "relay.dataflow_pattern", "relay.op", "relay.transform",
               "rules", "runtime", "script", "te", "tir", "tir.transform", "topi", "transform")  # fmt: skip
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -221,8 +221,8 @@ def test_no_public_value_is_shown_by_its_address():
         assert inspect.ismodule(value) or not ADDRESS.search(text), f"{name} is shown as {text}"
 
 
-WITHOUT_OBJECTS = ("ArrayHolder", "IndexMap", "ir_builder")
-"""A base class of arrays, and classes that only name a constant and a function: nobody makes objects of them."""
+WITHOUT_OBJECTS = ("ArrayHolder", "IndexMap", "IntSet", "IterMapExpr", "ir_builder")
+"""Base classes of arrays, sets and iteration maps, and classes that only name a constant and a function: nobody makes objects of them."""
 
 
 def test_every_public_class_says_how_it_is_shown():

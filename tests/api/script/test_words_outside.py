@@ -27,7 +27,7 @@ VALUES: list[tuple[Any, type, str, str]] = [
     (T.exp(T.float32(1)), tir.Call, "float32", "exp(1.0)"),
     (T.if_then_else(size > 1, 1, size).then_value, tir.IntImm, "int32", "1"),
     (T.call_extern("int32", "f", size), tir.Call, "int32", "call_extern(v)"),
-    (T.Ramp(size, 1, 4), tir.Ramp, "int32x4", "…"),
+    (T.Ramp(size, 1, 4), tir.Ramp, "int32x4", "T.Ramp(v, 1, 4)"),
     (T.handle(), tir.Var, "handle", "v"),
 ]
 

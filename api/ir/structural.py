@@ -358,13 +358,16 @@ class _Writer:
             case _:
                 return ("_",)
 
+    def _dimension(self, dim: ty.Dim) -> object:
+        return ty.dimension_key(dim, self.map_free_vars) if ty.is_expression(dim) else repr(dim)
+
     def type(self, type: ty.Type | None) -> Token:
         """A type, its variables by number."""
         match type:
             case None | ty.IncompleteType():
                 return ("unknown",)
             case ty.TensorType():
-                return ("tensor", type.dtype, tuple(repr(dim) for dim in type.shape))
+                return ("tensor", type.dtype, tuple(self._dimension(dim) for dim in type.shape))
             case ty.TypeVar():
                 return ("type var", self.type_variables.get(type.name_hint, type.name_hint))
             case ty.TupleType():

@@ -41,26 +41,29 @@ NO_ATTRS = Attrs({})
 class RelayExpr(Node):
     """An expression. `+ - * /` and comparisons of expressions make calls of operators."""
 
-    __slots__ = ("known_type",)
+    __slots__ = ("known_type", "symbolic_type")
 
     known_type: Attribute | None
     """The type that inference found, as the dialect has it."""
+    symbolic_type: Type | None
+    """The same where dimensions are expressions of the user's variables, which are `?` in the dialect's type."""
 
     def _place(self, span: Span | None) -> None:
         self.span = span if span is not None else span_of_caller()
         self.known_type = None
+        self.symbolic_type = None
 
     @property
     def checked_type(self) -> Type:
         """The type that inference found. Raises ValueError before it ran (`transform.InferType`)."""
         if self.known_type is None:
             raise ValueError("the type of this expression is not known yet: run transform.InferType")
-        return from_attribute(self.known_type)
+        return self.symbolic_type or from_attribute(self.known_type)
 
     @property
     def checked_type_(self) -> Type | None:
         """The type that inference found, or None."""
-        return None if self.known_type is None else from_attribute(self.known_type)
+        return None if self.known_type is None else self.checked_type
 
     def astype(self, dtype: str) -> RelayExpr:
         """The tensor cast to another dtype."""
@@ -328,7 +331,7 @@ class Function(RelayExpr):
 
     def _with_attrs(self, attrs: Mapping[str, Any]) -> Function:
         copy = Function(self.params, self.body, self.ret_type, self.type_params, attrs, self.span)
-        copy.known_type = self.known_type
+        copy.known_type, copy.symbolic_type = self.known_type, self.symbolic_type
         return copy
 
 

@@ -72,7 +72,14 @@ def restore_type(op: ir.TypeDataOp) -> adt.TypeData:
 
 def restore_function(op: ir.FuncOp, symbols: Symbols) -> Function:
     """The function that an op is."""
-    return _Restorer(symbols, op).function(op)
+    restorer = _Restorer(symbols, op)
+    function = restorer.function(op)
+    if any(param.type_annotation is not None and ty.is_symbolic(param.type_annotation) for param in function.params):
+        from .symbolic import set_function_type, set_symbolic_types
+
+        set_symbolic_types(op, function.params, op.params, restorer.nodes)
+        set_function_type(function)
+    return function
 
 
 @dataclass
@@ -117,15 +124,15 @@ class _Restorer:
 
     def _parameter(self, value: SSAValue, name: str, before: Var | None) -> Var:
         """A parameter: the variable that it was before, if that said this type."""
-        if (
-            before is not None
-            and before.type_annotation is not None
-            and before.type_annotation == self._type(value.type)
-        ):
+        if before is not None and before.type_annotation is not None and self._says(before.type_annotation, value.type):
             self.nodes[value] = before
             before.known_type = value.type
             return before
         return self._variable(value, name, True)
+
+    def _says(self, written: ty.Type, type: Attribute) -> bool:
+        """Returns whether an annotation is this type; dimensions that are expressions are `?` there."""
+        return ty.to_attribute(written) == type if ty.is_symbolic(written) else written == self._type(type)
 
     def _function(self, op: ir.FuncOp | ir.FnOp, params: list[Var], body: RelayExpr) -> Function:
         type_params = [self.type_variables[p.data] for p in op.type_params.data]

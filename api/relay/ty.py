@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from enum import IntEnum
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard, cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.dialects.builtin import TensorType as TensorTypeAttr
@@ -17,6 +17,9 @@ from ...dialects.tir.types import dtype_to_type, type_to_dtype
 from ...support.diagnostics import Diagnostic, MirTypeError, MirValueError
 from ...support.source_text import characters
 from ..ir.node import Node
+
+if TYPE_CHECKING:
+    from ...dialects.tir.node.expr import Expr
 
 
 class Any:
@@ -34,7 +37,8 @@ class Any:
         return "?"
 
 
-Dim: TypeAlias = "int | Any"
+Dim: TypeAlias = "int | Any | Expr"
+"""A number, one that is known only at run time, or an expression of tir's variables."""
 
 
 class TypeKind(IntEnum):
@@ -54,17 +58,21 @@ class Type(Node):
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Type) and to_attribute(self) == to_attribute(other)
+        if not isinstance(other, Type) or to_attribute(self) != to_attribute(other):
+            return False
+        return list(_symbols(self)) == list(_symbols(other))
 
     def __hash__(self) -> int:
         return hash(to_attribute(self))
 
     def __repr__(self) -> str:
-        return type_text(to_attribute(self))
+        # The text has a `?` for each dimension that is not a number, in order.
+        first, *rest = type_text(to_attribute(self)).split("?")
+        return first + "".join(f"{dim}{part}" for dim, part in zip(_open_dims(self), rest, strict=True))
 
 
 class TensorType(Type):
-    """`TensorType((1, 64), "float32")`. Dimensions are integers or `Any()`."""
+    """`TensorType((1, 64), "float32")`. Dimensions are integers, `Any()` or expressions of tir."""
 
     __slots__ = ("dtype", "shape")
 
@@ -79,9 +87,14 @@ class TensorType(Type):
     @property
     def concrete_shape(self) -> tuple[int, ...]:
         """The shape, of a type whose dimensions are all known. Raises TypeError for another."""
-        if any(isinstance(dim, Any) for dim in self.shape):
+        if not all(isinstance(dim, int) for dim in self.shape):
             raise TypeError(f"the shape of {self} is not known before the program runs")
         return tuple(cast("int", dim) for dim in self.shape)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The dimensions as the IR has them, -1 for each that is not a number."""
+        return tuple(dim if isinstance(dim, int) else DYNAMIC_INDEX for dim in self.shape)
 
 
 class TupleType(Type):
@@ -230,6 +243,10 @@ def checked_shape(shape: object, function: str) -> tuple[Dim, ...]:
 def _dim(dim: object, place: str) -> Dim:
     if isinstance(dim, Any):
         return dim
+    if is_expression(dim):
+        if not dim.dtype.startswith(("int", "uint")):
+            raise MirTypeError(Diagnostic(f"{place} is {dim}, of {dim.dtype}: a dimension is an integer"))
+        return dim
     value = getattr(dim, "value", dim)  # an IntImm holds its number
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise MirTypeError(Diagnostic(f"{place} is {dim!r}: a dimension is an integer or relay.Any()"))
@@ -244,14 +261,58 @@ def _dim(dim: object, place: str) -> Dim:
     return number
 
 
+def is_expression(dim: object) -> TypeGuard[Expr]:
+    """Returns whether a dimension is an expression of tir that is not a number."""
+    if isinstance(dim, int | Any):
+        return False
+    from ...dialects.tir.node.expr import Expr, IntImm
+
+    return isinstance(dim, Expr) and not isinstance(dim, IntImm)
+
+
+def dimension_key(dim: Expr, map_free_vars: bool = False) -> Hashable:
+    """Returns what is equal for equal expressions of the same variables, or of any where they are mapped."""
+    from ...dialects.tir.node.structural import tokens
+
+    return tuple(tokens(dim, map_free_vars))
+
+
+def is_symbolic(type: Type) -> bool:
+    """Returns whether a dimension in the type is an expression."""
+    return any(map(is_expression, _open_dims(type)))
+
+
+def _symbols(type: Type) -> Iterator[Hashable]:
+    return (dimension_key(dim) if is_expression(dim) else None for dim in _open_dims(type))
+
+
+def _open_dims(type: Type) -> Iterator[Dim]:
+    """The dimensions that are not numbers, in the order of the text."""
+    match type:
+        case TensorType():
+            yield from (dim for dim in type.shape if not isinstance(dim, int))
+        case TupleType():
+            for field in type.fields:
+                yield from _open_dims(field)
+        case FuncType():
+            for part in (*type.arg_types, type.ret_type):
+                yield from _open_dims(part)
+        case TypeCall():
+            for arg in type.args:
+                yield from _open_dims(arg)
+        case RefType():
+            yield from _open_dims(type.value)
+        case _:
+            pass
+
+
 def to_attribute(type: Type | None, names: dict[TypeVar, str] | None = None) -> Attribute:
     """The dialect's type; `names` says how type variables are called where it is not by their hints."""
     match type:
         case None | IncompleteType():
             return dialect.UNKNOWN
         case TensorType():
-            shape = [DYNAMIC_INDEX if isinstance(dim, Any) else dim for dim in type.shape]
-            return TensorTypeAttr(dtype_to_type(type.dtype), shape)
+            return TensorTypeAttr(dtype_to_type(type.dtype), type.numbers)
         case TupleType():
             return dialect.tuple_of([to_attribute(field, names) for field in type.fields])
         case TypeVar():

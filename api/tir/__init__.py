@@ -87,6 +87,7 @@ _NODES = "...dialects.tir.node"
 
 # Where each name lives, imported when it is first asked for.
 _LAZY = {
+    "Any": "..relay.ty",
     **dict.fromkeys(
         (
             "Broadcast", "Buffer", "BufferLoad", "BufferRegion", "Let", "MatchBufferRegion", "Ramp", "Shuffle", "decl_buffer",

@@ -10,7 +10,7 @@ of them is a formula of symbols. Two sizes are equal if their formulas are the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
@@ -34,8 +34,9 @@ Shapes = tuple[tuple[Size, ...], ...]
 class SizeSymbols:
     """The dimensions of all values of a function, as formulas of symbols."""
 
-    def __init__(self, function: Operation):
-        self._shapes: dict[SSAValue, Shapes] = {}
+    def __init__(self, function: Operation, given: Mapping[SSAValue, Shapes] | None = None):
+        """Takes the dimensions that are known of some values, such as parameters whose sizes are equal."""
+        self._shapes: dict[SSAValue, Shapes] = dict(given or {})
         self._count = 0
         blocks = (block for op in walk_ops(function) for region in op.regions for block in region.blocks)
         if any(is_open(arg.type) for block in blocks for arg in block.args):

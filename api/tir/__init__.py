@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from ...dialects.tir.node.stmt import stmt_seq as stmt_seq
     from ...passes.schedule.engine.tensor_intrinsics import TensorIntrin
     from ..ir.prim_func import PrimFunc
+    from . import analysis as analysis
     from . import schedule as schedule
     from . import stmt_functor as stmt_functor
     from . import transform as transform
@@ -124,7 +125,7 @@ _LAZY = {
 }  # fmt: skip
 
 _MODULES = {
-    **dict.fromkeys(("schedule", "stmt_functor", "transform"), "."),
+    **dict.fromkeys(("analysis", "schedule", "stmt_functor", "transform"), "."),
     **dict.fromkeys(("buffer", "expr", "ir_builder", "stmt"), f"{_NODES}."),
 }
 """Modules of this package, and of the nodes, by their name."""
@@ -198,6 +199,7 @@ __all__ = [
     "Trace",
     "Var",
     "While",
+    "analysis",
     "decl_buffer",
     "schedule",
     "stmt_functor",

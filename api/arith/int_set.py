@@ -51,7 +51,7 @@ class IntSet:
 
 
 class IntervalSet(IntSet):
-    """The integers from `min_value` to `max_value`, included; `neg_inf()`, `pos_inf()` are no ends."""
+    """The integers `min_value` to `max_value`, included; `neg_inf()`, `pos_inf()` leave an end open."""
 
     __slots__ = ("max_value", "min_value")
 

@@ -89,7 +89,7 @@ class IterSumExpr(IterMapExpr):
 
 
 class IterMapResult:
-    """Holds a sum for each index; where the indices are no such map none, and the reasons in `errors`."""
+    """Holds a sum for each index; none, but the reasons in `errors`, where the map does not exist."""
 
     __slots__ = ("errors", "indices", "padding_predicate")
 

@@ -480,6 +480,11 @@ class StmtEmitter(ExprEmitter):
     def _block(self, stmt: st.BlockRealize) -> None:
         block = stmt.block
         domains = [axis.domain for axis in block.iter_vars]
+        if (odd := next((axis for axis in block.iter_vars if axis.iter_type not in ITER_TYPES), None)) is not None:
+            raise fail(
+                f"axis '{odd.name}' of block '{block.name_hint}' is of kind {ITER_NAMES[odd.iter_type]}",
+                "an axis of a block is DataPar, CommReduce, Ordered or DimInfo",
+            )
         op = tir.BlockOp(
             block.name_hint,
             [axis.name for axis in block.iter_vars],

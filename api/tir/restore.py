@@ -524,15 +524,9 @@ def _nested(parts: Sequence[tuple[int, st.Stmt]], wraps: Sequence[Callable[[st.S
         body = [stmt for _, stmt in parts[start:end]] + body
         end = start
         if level > depth:
-            rest = _sequence(body)
+            rest = st.sequence(body)
             body = [wraps[level - 1](rest)]
-    return _sequence(body)
-
-
-def _sequence(body: Sequence[st.Stmt]) -> st.Stmt:
-    if not body:
-        return st.Evaluate(IntImm("int32", 0))
-    return body[0] if len(body) == 1 else st.SeqStmt([part for stmt in body for part in st.stmt_list(stmt)])
+    return st.sequence(body)
 
 
 def _has_blocks(stmt: st.Stmt) -> bool:

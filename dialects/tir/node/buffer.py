@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ....support.diagnostics import MirError
 from ....support.source_text import characters
 from ....support.text import counted
 from .expr import (
@@ -118,14 +119,17 @@ class Buffer:
         """Returns indices as expressions. Raises MirError for a wrong number, or another dtype."""
         several = given if isinstance(given, (tuple, list)) else (given,)
         if len(several) != len(self.dims):
-            raise fail(
-                f"buffer '{self.name}' has {counted(len(self.dims), 'dimension')}, but is accessed with {counted(len(several), 'index')}"
-            )
+            raise self._wrong_rank(len(several))
         indices = tuple(convert(i, d.dtype) for i, d in zip(several, self.dims, strict=True))
         for number, index in enumerate(indices):
             if is_float(index.dtype) or index.dtype in ("handle", "bool"):
                 raise fail(f"index {number} of '{self.name}' has dtype {index.dtype}; an index is an integer")
         return indices
+
+    def _wrong_rank(self, count: int) -> MirError:
+        return fail(
+            f"buffer '{self.name}' has {counted(len(self.dims), 'dimension')}, but is accessed with {counted(count, 'index')}"
+        )
 
     def __getitem__(self, indices: Any) -> Any:
         several = items_of(indices) or (indices,)
@@ -135,6 +139,8 @@ class Buffer:
 
     def _region(self, several: tuple[Any, ...]) -> BufferRegion:
         """Returns the box of slices and indices: `A[0:4, i]`."""
+        if len(several) != len(self.dims):
+            raise self._wrong_rank(len(several))
         ranges: list[Range] = []
         for index, dim in zip(several, self.dims, strict=True):
             if isinstance(index, slice):
@@ -304,6 +310,8 @@ class Shuffle(Expr):
 
     def __init__(self, vectors: Sequence[ExprLike], indices: Sequence[int], span: Located | None = None):
         parts = tuple(map(convert, vectors))
+        if not parts:
+            raise fail("tir.Shuffle takes one vector or more")
         self.indices = [int(index) for index in indices]
         super().__init__(with_lanes(element_dtype(parts[0].dtype), len(self.indices)), parts, span)
 

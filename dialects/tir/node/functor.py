@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
+from ....support.arguments import check
 from ....support.deep_stack import in_deep_stack
 from . import stmt as st
 from .buffer import Buffer, BufferField, BufferLoad, BufferRegion, Let, MatchBufferRegion
@@ -64,6 +65,12 @@ def expr_with(e: Expr, parts: Sequence[Expr]) -> Expr:
             return made
 
 
+def _checked(node: N) -> N:
+    """Returns a node. Raises TypeError for another value."""
+    check(node, "what is visited", "a statement or an expression", st.Stmt, Expr)
+    return node
+
+
 def expressions_of(e: Expr) -> Iterator[Expr]:
     """Iterates over an expression and its parts, outer ones first, each once."""
     seen: set[int] = set()
@@ -113,7 +120,7 @@ def _nodes_in(value: object) -> list[Node]:
 def post_order_visit(stmt: Node, fvisit: Callable[[Any], Any]) -> None:
     """Calls a function on each node, once, after its parts."""
     seen: set[int] = set()
-    pending: list[tuple[Node, bool]] = [(stmt, False)]
+    pending: list[tuple[Node, bool]] = [(_checked(stmt), False)]
     while pending:
         node, opened = pending.pop()
         if opened:
@@ -127,7 +134,7 @@ def post_order_visit(stmt: Node, fvisit: Callable[[Any], Any]) -> None:
 def pre_order_visit(stmt: Node, fvisit: Callable[[Any], Any]) -> None:
     """Calls a function on each node before its parts, which are left out where it returns False."""
     seen: set[int] = set()
-    pending: list[Node] = [stmt]
+    pending: list[Node] = [_checked(stmt)]
     while pending:
         node = pending.pop()
         if id(node) in seen:
@@ -271,7 +278,7 @@ def ir_transform(
     that are asked for, such as `tir.For`.
     """
     kinds = None if only_enable is None else tuple(only_enable)
-    return in_deep_stack(lambda: _Transform(preorder, postorder, kinds).visit(stmt))
+    return in_deep_stack(lambda: _Transform(preorder, postorder, kinds).visit(_checked(stmt)))
 
 
 class Substitute(Mutator):
@@ -310,4 +317,4 @@ def substitute(node: N, vmap: Mapping[Var, Any]) -> N:
     from .expr import convert
 
     values = {id(variable): convert(value) for variable, value in vmap.items()}
-    return in_deep_stack(lambda: Substitute(values).visit(node))
+    return in_deep_stack(lambda: Substitute(values).visit(_checked(node)))

@@ -127,8 +127,8 @@ class IRBuilder:
             if isinstance(item, st.Stmt):
                 rest.insert(0, item)
             else:
-                rest = [item(_sequence(rest))]
-        return _sequence(rest)
+                rest = [item(st.sequence(rest))]
+        return st.sequence(rest)
 
     def get(self) -> st.Stmt:
         """Returns the statements as one."""
@@ -240,12 +240,6 @@ class IRBuilder:
         from .expr import call
 
         return call("likely", (expr,), expr.dtype)
-
-
-def _sequence(parts: Sequence[st.Stmt]) -> st.Stmt:
-    if not parts:
-        return st.Evaluate(IntImm("int32", 0))
-    return parts[0] if len(parts) == 1 else st.SeqStmt([part for stmt in parts for part in st.stmt_list(stmt)])
 
 
 def create() -> IRBuilder:

@@ -16,6 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ....support.arguments import check
+from ....support.text import counted
 from .buffer import Buffer, BufferRegion, MatchBufferRegion, element_dtype
 from .expr import (
     BUILD,
@@ -67,6 +69,13 @@ class Stmt:
         # The printer needs the parser's tables, which import this package.
         text: str = import_module("....api.tir.script", __package__).script_of(self)
         return text
+
+
+def _statement(value: object, name: str) -> Stmt:
+    """Returns a part that is a statement. Raises TypeError for another value."""
+    check(value, name, "a statement", Stmt)
+    assert isinstance(value, Stmt)
+    return value
 
 
 class Evaluate(Stmt):
@@ -137,11 +146,12 @@ class For(Stmt):
         span: Located | None = None,
     ):
         super().__init__(span)
+        check(loop_var, "loop_var", "a variable", Var)
         self.loop_var = loop_var
         self.min = convert(min, loop_var.dtype)
         self.extent = convert(extent, loop_var.dtype)
         self.kind = ForKind(kind)
-        self.body = body
+        self.body = _statement(body, "body")
         self.thread_binding = thread_binding
         self.annotations = dict(annotations or {})
 
@@ -156,7 +166,7 @@ class While(Stmt):
     def __init__(self, condition: ExprLike, body: Stmt, span: Located | None = None):
         super().__init__(span)
         self.condition = convert(condition)
-        self.body = body
+        self.body = _statement(body, "body")
 
 
 class LetStmt(Stmt):
@@ -170,7 +180,7 @@ class LetStmt(Stmt):
         super().__init__(span)
         self.var = var
         self.value = convert(value)
-        self.body = body
+        self.body = _statement(body, "body")
 
 
 class AttrStmt(Stmt):
@@ -191,7 +201,7 @@ class AttrStmt(Stmt):
         )
         self.attr_key = attr_key
         self.value: Expr = StringImm(value) if isinstance(value, str) else convert(value)
-        self.body = body
+        self.body = _statement(body, "body")
 
 
 class AssertStmt(Stmt):
@@ -204,8 +214,9 @@ class AssertStmt(Stmt):
     def __init__(self, condition: ExprLike, message: str | StringImm, body: Stmt, span: Located | None = None):
         super().__init__(span)
         self.condition = convert(condition)
+        check(message, "message", "a text", str, StringImm)
         self.message = StringImm(message) if isinstance(message, str) else message
-        self.body = body
+        self.body = _statement(body, "body")
 
 
 class IfThenElse(Stmt):
@@ -220,8 +231,8 @@ class IfThenElse(Stmt):
     ):
         super().__init__(span)
         self.condition = convert(condition)
-        self.then_case = then_case
-        self.else_case = else_case
+        self.then_case = _statement(then_case, "then_case")
+        self.else_case = None if else_case is None else _statement(else_case, "else_case")
 
 
 class SeqStmt(Stmt):
@@ -233,7 +244,7 @@ class SeqStmt(Stmt):
 
     def __init__(self, seq: Sequence[Stmt], span: Located | None = None):
         super().__init__(span)
-        self.seq = list(seq)
+        self.seq = [_statement(part, "a part of seq") for part in seq]
 
     def __getitem__(self, index: int) -> Stmt:
         return self.seq[index]
@@ -264,7 +275,7 @@ class Allocate(Stmt):
         self.dtype = dtype
         self.extents = [convert(extent) for extent in extents]
         self.condition = convert(condition)
-        self.body = body
+        self.body = _statement(body, "body")
         self.annotations = dict(annotations or {})
 
 
@@ -291,7 +302,7 @@ class AllocateConst(Stmt):
         self.extents = [convert(extent) for extent in extents]
         numpy = getattr(data_or_idx, "numpy", None)
         self.data: np.ndarray[Any, Any] = np.asarray(data_or_idx if numpy is None else numpy())
-        self.body = body
+        self.body = _statement(body, "body")
         self.annotations = dict(annotations or {})
 
 
@@ -305,7 +316,7 @@ class DeclBuffer(Stmt):
     def __init__(self, buffer: Buffer, body: Stmt, span: Located | None = None):
         super().__init__(span)
         self.buffer = buffer
-        self.body = body
+        self.body = _statement(body, "body")
 
 
 class BufferRealize(Stmt):
@@ -327,7 +338,7 @@ class BufferRealize(Stmt):
         self.buffer = buffer
         self.bounds = list(bounds)
         self.condition = convert(condition)
-        self.body = body
+        self.body = _statement(body, "body")
 
 
 class Prefetch(Stmt):
@@ -368,11 +379,13 @@ class Block(Stmt):
         span: Located | None = None,
     ):
         super().__init__(span)
+        for region in (*reads, *writes):
+            check(region, "what a block reads or writes", "a BufferRegion", BufferRegion)
         self.iter_vars = list(iter_vars)
         self.reads = list(reads)
         self.writes = list(writes)
         self.name_hint = name_hint
-        self.body = body
+        self.body = _statement(body, "body")
         self.init = init
         self.alloc_buffers = list(alloc_buffers or ())
         self.match_buffers = list(match_buffers or ())
@@ -394,6 +407,11 @@ class BlockRealize(Stmt):
         span: Located | None = None,
     ):
         super().__init__(span)
+        check(block, "block", "a Block", Block)
+        if len(iter_values) != len(block.iter_vars):
+            raise fail(
+                f"block '{block.name_hint}' has {counted(len(block.iter_vars), 'axis')}, but {counted(len(iter_values), 'value')} for them"
+            )
         self.iter_values = [
             convert(value, axis.dtype) for value, axis in zip(iter_values, block.iter_vars, strict=True)
         ]
@@ -412,6 +430,13 @@ def stmt_list(stmt: Stmt) -> list[Stmt]:
     if not isinstance(stmt, SeqStmt):
         return [stmt]
     return [part for inner in stmt.seq for part in stmt_list(inner)]
+
+
+def sequence(parts: Sequence[Stmt]) -> Stmt:
+    """Returns statements as one: none as `Evaluate(0)`, several without sequences among them."""
+    if not parts:
+        return Evaluate(IntImm("int32", 0))
+    return parts[0] if len(parts) == 1 else SeqStmt([part for stmt in parts for part in stmt_list(stmt)])
 
 
 def is_true(value: Expr) -> bool:

@@ -276,6 +276,30 @@ def test_what_expressions_show() -> None:
     assert str(marked) == 'A = T.Buffer((8,))\nT.attr(A.data, "key", 1)\nA[0] = T.float32(1)'
 
 
+def test_parts_of_a_wrong_kind() -> None:
+    a, i = tir.decl_buffer((8,), "float32", "A"), te.var("i")
+    store = tir.BufferStore(a, 1.0, [i])
+    block = tir.Block([tir.IterVar((0, 8), "v", tir.IterVar.ThreadIndex)], [], [], "b", store)
+    refused("block 'b' has 1 axis, but 2 values for them", lambda: tir.BlockRealize([1, 2], True, block))
+    refused(
+        "axis 'v' of block 'b' is of kind ThreadIndex", lambda: tir.PrimFunc([a], tir.BlockRealize([0], True, block))
+    )
+    refused("buffer 'A' has 1 dimension, but is accessed with 2 indices", lambda: a[0:4, 0:2])
+    refused("tir.Shuffle takes one vector or more", lambda: tir.Shuffle([], [0]))
+    wrong: dict[str, Callable[[], object]] = {
+        "body is a statement, not None": lambda: tir.For(i, 0, 8, 0, None),  # type: ignore[arg-type]
+        "loop_var is a variable, not 3": lambda: tir.For(3, 0, 8, 0, store),  # type: ignore[arg-type]
+        "a part of seq is a statement, not 1": lambda: tir.SeqStmt([1]),  # type: ignore[list-item]
+        "what a block reads or writes is a BufferRegion": lambda: tir.Block([], [a], [], "b", store),  # type: ignore[list-item]
+        "message is a text, not 3": lambda: tir.AssertStmt(True, 3, store),  # type: ignore[arg-type]
+        "what is visited is a statement or an expression, not None": lambda: stmt_functor.post_order_visit(None, print),  # type: ignore[arg-type]
+    }
+    for message, make in wrong.items():
+        with pytest.raises(TypeError) as caught:
+            make()
+        assert message in str(caught.value)
+
+
 def test_immediates() -> None:
     assert tir.IntImm("int32", 3) == 3 and tir.IntImm("int32", 3) != 4 and int(tir.IntImm("int64", 5)) == 5
     assert isinstance(te.const(1), tir.IntImm) and isinstance(te.const(1.5), tir.FloatImm)

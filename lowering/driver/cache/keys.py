@@ -18,6 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from .... import IMPORTED_AT
+from ....support import extensions
 from ....support.source_text import text_bytes
 from ....support.target import named
 from ...options import Options, target_of
@@ -40,9 +41,9 @@ def digest(*parts: bytes | str) -> bytes:
 
 
 def context_key(options: Options) -> bytes | None:
-    """Returns the key of options, machine and compiler; None where the compiler cannot be identified."""
-    known = compiler()
-    if known is None:
+    """Returns the key of options, machine, compiler and extensions; None if one is not identified."""
+    known, added = compiler(), extensions.digest()
+    if known is None or added is None:
         return None
     threads = default_threads() if options.threads is None else options.threads
     machine = named(options.cpu or "", threads, options.caches)
@@ -52,7 +53,7 @@ def context_key(options: Options) -> bytes | None:
     if not options.profile:
         # The key of kernels, which are the same in programs that are profiled.
         del stated["profile"]
-    return digest(known, json.dumps([stated, threads, target_of(options).describe(), facts]))
+    return digest(known, json.dumps([stated, threads, target_of(options).describe(), facts]), added)
 
 
 @cache

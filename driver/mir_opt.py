@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import gc
 import sys
-import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -34,9 +33,9 @@ from .arguments import add_arguments
 from .errors import INVALID, OK, InternalError, UsageError, did_you_mean, guarded
 from .expected import compare
 from .modules import FORMATS, format_of, model_source, parse_chunk, register_dialects
-from .pipeline import read_pipeline, run_passes, verify_result
+from .pipeline import observing, read_pipeline, run_pass, run_passes, verify_result
 from .sources import PACKAGE, Chunk, Source, check_file, extension, read_source
-from .targets import TARGETS, MlirStyle, has_mir_text, print_mir, print_mlir
+from .targets import NATIVE, TARGETS, MlirStyle, has_mir_text, print_mir, print_mlir
 from .timing_out import timing_out
 
 if TYPE_CHECKING:
@@ -147,11 +146,11 @@ class MirOptMain(xDSLOptMain):
         return OK
 
     def print_module(
-        self, module: ModuleOp, target: str | None = None, timing: Timing | None = None, elide: bool = False
+        self, module: ModuleOp, target: str | None = None, instruments: Sequence[Instrument] = (), elide: bool = False
     ) -> str:
         """Returns the module in the format `target`, by default the one asked for on the command line.
 
-        `elide`: in MLIR's form, large arrays are named instead of written out.
+        `instruments` observe the passes that lower it to LLVM. `elide`: in MLIR's form, large arrays are named instead of written out.
         """
         match target or self._target(module):
             case "dot":
@@ -165,9 +164,8 @@ class MirOptMain(xDSLOptMain):
             case "llvm" | "asm" as native:
                 from ..lowering.driver.build import assembly_text, llvm_text
 
-                watch = (timing.watch,) if timing is not None and self.args.timing else ()
                 emit = llvm_text if native == "llvm" else assembly_text
-                return emit(module, self._options(module), watch)
+                return emit(module, self._options(module), apply=partial(run_pass, instruments))
             case _:
                 return super().output_resulting_program(module)
 
@@ -228,14 +226,15 @@ class MirOptMain(xDSLOptMain):
                 bind_shapes(module, find_entry(module), self.args.shape)
             if self.args.check_rules:
                 return self._check_rules(module, file_loc(source.name, chunk.first_line, 1))
-            with self._listening(), self._counting():
-                run_passes(self.passes, self.ctx, module, self._instruments(timing))
-            if self.passes and not (self.args.disable_verify or self.args.verify_each):
-                with timing.stage("verify"):
-                    verify_result(module, self.passes)
-            timing.started = time.perf_counter()
-            with timing.stage(f"print {self._target(module)}") as stage:
-                text = self._print_result(module, timing)
+            instruments = self._instruments(timing)
+            checked = [*instruments, *self._checks()]
+            with observing(checked), self._listening(), self._counting():
+                run_passes(self.passes, self.ctx, module, checked)
+                if self.passes and not (self.args.disable_verify or self.args.verify_each):
+                    with timing.stage("verify"):
+                        verify_result(module, self.passes)
+                with timing.stage(f"print {self._target(module)}") as stage:
+                    text = self._print_result(module, instruments)
             stage.bytes = len(text_bytes(text)) if self.args.timing else None
             return text, []
         except MirError as error:
@@ -268,17 +267,18 @@ class MirOptMain(xDSLOptMain):
         except Exception as error:
             raise InternalError(f"reading {source.name}", error) from error
 
-    def _print_result(self, module: ModuleOp, timing: Timing) -> str:
+    def _print_result(self, module: ModuleOp, instruments: Sequence[Instrument]) -> str:
         try:
-            return self.print_module(module, timing=timing)
+            return self.print_module(module, instruments=instruments)
         except MirError:
             raise
         except Exception as error:
             raise InternalError(f"printing as {self._target(module)}", error) from error
 
     def _show(self, module: ModuleOp, elide: bool = True) -> str:
-        """Prints the module between passes: as `.mir` where that was asked for, otherwise in MLIR's form."""
-        is_mir = self._target(module) == "mir" or (self.args.dot and has_mir_text(module))
+        """Prints the module between passes: as `.mir` where it can be, unless MLIR's form was asked for."""
+        target = self._target(module)
+        is_mir = target == "mir" or (target in ("dot", *NATIVE) and has_mir_text(module))
         return self.print_module(module, "mir" if is_mir else "mlir", elide=elide)
 
     def _instruments(self, timing: Timing) -> list[Instrument]:
@@ -288,11 +288,15 @@ class MirOptMain(xDSLOptMain):
         instruments += self._printing()
         if self.args.verify_each:
             instruments.append(VerifyEach())
-        if self.args.check_each:
-            from .check_each import CheckEach, interpret
-
-            instruments.append(CheckEach(interpret, self.args.inputs, self.args.allow_unchecked))
         return instruments
+
+    def _checks(self) -> list[Instrument]:
+        """Returns the instrument that interprets the module after each pass of `-p`."""
+        if not self.args.check_each:
+            return []
+        from .check_each import CheckEach, interpret
+
+        return [CheckEach(interpret, self.args.inputs, self.args.allow_unchecked)]
 
     def _printing(self) -> Iterator[Instrument]:
         """Yields the instruments that show the module."""
@@ -338,11 +342,18 @@ class MirOptMain(xDSLOptMain):
             finally:
                 print(stats_table(stats), file=sys.stderr)
 
+    def _lowering(self) -> Iterator[ModulePass]:
+        """Yields the passes by which `-t llvm` and `-t asm` lower a module."""
+        if self.args.target in NATIVE:
+            from ..lowering.pipeline import lowering_passes
+
+            yield from lowering_passes(self._options(ModuleOp([])))
+
     def _check_topics(self) -> None:
         """Refuses topics of `--trace` and `--explain` that are not passes, have no output, or are not in `-p`."""
-        running = dict.fromkeys(module_pass.name for module_pass in self.passes)
+        running = dict.fromkeys(module_pass.name for module_pass in (*self.passes, *self._lowering()))
         known = self.available_passes
-        those = f"those that run are {', '.join(running)}" if running else "none runs: give some by -p"
+        those = f"those that run are {', '.join(running)}" if running else "none runs: give some by -p, or -t llvm"
         for topic in self.args.trace:
             if topic not in known:
                 raise UsageError(

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from xdsl.context import Context
@@ -133,19 +134,30 @@ def run_passes(
         MirError: a pass refused the module, or an instrument found fault.
         InternalError: a pass of mirstack failed in a way that it did not foresee.
     """
+    for module_pass in passes:
+        run_pass(instruments, module_pass, context, module)
+
+
+@contextmanager
+def observing(instruments: Sequence[Instrument]) -> Generator[None]:
+    """While inside, instruments observe the passes that run."""
     for instrument in instruments:
         instrument.enter_pass_ctx()
     try:
-        for module_pass in passes:
-            info = pass_info(module_pass.name, str(module_pass))
-            if "InferType" in info.required and any(op.name == "relay.func" for op in module.ops):
-                from ..passes.relay.functional.infer_type import ensure_types
-
-                ensure_types(module)
-            run_watched(info, module, instruments, partial(_apply, module_pass, context, module))
+        yield
     finally:
         for instrument in instruments:
             instrument.exit_pass_ctx()
+
+
+def run_pass(instruments: Sequence[Instrument], module_pass: ModulePass, context: Context, module: ModuleOp) -> None:
+    """Applies a pass with instruments around it; raises as `run_passes` does."""
+    info = pass_info(module_pass.name, str(module_pass))
+    if "InferType" in info.required and any(op.name == "relay.func" for op in module.ops):
+        from ..passes.relay.functional.infer_type import ensure_types
+
+        ensure_types(module)
+    run_watched(info, module, instruments, partial(_apply, module_pass, context, module))
 
 
 def _apply(module_pass: ModulePass, context: Context, module: ModuleOp) -> None:

@@ -81,4 +81,7 @@ def print_mir(module: ModuleOp) -> str:
     return in_formats(module)
 
 
-TARGETS = ("mir", "mlir", "llvm", "asm")
+NATIVE = ("llvm", "asm")
+"""The targets for which a module is lowered by all passes of the pipeline."""
+
+TARGETS = ("mir", "mlir", *NATIVE)

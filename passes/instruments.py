@@ -92,7 +92,6 @@ class Timing(Instrument):
 
     show: PrintModule = field(default=print_module, repr=False)
     stages: list[Stage] = field(default_factory=list[Stage])
-    started: float = 0.0
     measured: float = 0.0  # Seconds that measuring sizes took.
     _running: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
 
@@ -129,13 +128,6 @@ class Timing(Instrument):
     def _elsewhere(self) -> float:
         """Seconds that are counted already or not to be counted."""
         return sum(stage.seconds for stage in self.stages) + self.measured
-
-    def watch(self, module_pass: object, module: ModuleOp) -> None:
-        """Records a pass like `run_after_pass`, for consecutive passes; `started` is when the first began."""
-        stage = Stage(str(module_pass), time.perf_counter() - self.started)
-        self.stages.append(stage)
-        self.measure(stage, module)
-        self.started = time.perf_counter()
 
     def report(self) -> str:
         """Returns the table, one line a stage, then the sum of the seconds."""

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from .lowering_process import LoweringProcess
     from .workers import Answer
 
+Apply = Callable[[ModulePass, Context, ModuleOp], None]
+"""Applies a pass to a module."""
+
 MOST_THREADS = 5
 """Threads at work at most, one of Python that feeds LLVM's among them."""
 FEW = 4
@@ -44,12 +47,17 @@ class Passes:
 
     observers: Sequence[Observer] = ()
     context: Context = field(default_factory=Context)
+    apply: Apply | None = None
+    """Applies a pass in place of its own `apply`: with instruments around it, as `mir-opt` does."""
 
     def run(self, passes: Iterable[ModulePass], module: ModuleOp) -> None:
         """Runs the passes in order, in place. Raises MirError for what one of them refuses."""
         for step in passes:
             with timed(step.name, fine=True):
-                step.apply(self.context, module)
+                if self.apply is None:
+                    step.apply(self.context, module)
+                else:
+                    self.apply(step, self.context, module)
             for observe in self.observers:
                 observe(step, module)
 
@@ -75,28 +83,34 @@ def lower(
         passes.run(program_passes(options), module)
 
 
-def lower_module(module: ModuleOp, options: Options, observers: Sequence[Observer] = ()) -> None:
+def lower_module(
+    module: ModuleOp, options: Options, observers: Sequence[Observer] = (), apply: Apply | None = None
+) -> None:
     """Lowers a module and its kernels to the LLVM dialect, in place. Raises MirError where it cannot."""
     with no_collection():
-        lower(module, options, Passes(observers))
+        lower(module, options, Passes(observers, apply=apply))
 
 
-def llvm_text(module: ModuleOp, options: Options = DEFAULT, observers: Sequence[Observer] = ()) -> str:
+def llvm_text(
+    module: ModuleOp, options: Options = DEFAULT, observers: Sequence[Observer] = (), apply: Apply | None = None
+) -> str:
     """Returns the LLVM IR text that the module is compiled to; the module is lowered in place."""
     from ..llvm.text.translation import translate
 
-    lower_module(module, options, observers)
+    lower_module(module, options, observers, apply)
     return translate(module, externs=options.allow_extern, debug=options.debug_info)
 
 
-def assembly_text(module: ModuleOp, options: Options = DEFAULT, observers: Sequence[Observer] = ()) -> str:
+def assembly_text(
+    module: ModuleOp, options: Options = DEFAULT, observers: Sequence[Observer] = (), apply: Apply | None = None
+) -> str:
     """Returns the assembly of the module's machine code; the module is lowered in place."""
     from ..llvm.jit.codegen_process import start
     from ..llvm.jit.load import emit_assembly
 
     # It readies itself while Python lowers.
     start()
-    return emit_assembly(llvm_text(module, options, observers), target_of(options))
+    return emit_assembly(llvm_text(module, options, observers, apply), target_of(options))
 
 
 @dataclass

@@ -61,7 +61,7 @@ def test_a_comment_in_a_rule_is_told_of(mir_opt: Callable[..., Ran], tmp_path: P
         (("-p", "fuse-ops,,dce"), "mir-opt: error: -p: a pass's name is missing here\nfuse-ops,,dce\n         ^\n"),
         (
             ("--trace", "foo"),
-            "mir-opt: error: --trace: there is no pass 'foo' (none runs: give some by -p; --list-passes names all)\n",
+            "mir-opt: error: --trace: there is no pass 'foo' (none runs: give some by -p, or -t llvm; --list-passes names all)\n",
         ),
         (("--allow-extern", "f,a b"), "argument --allow-extern: 'a b' is not the name of a C function"),
         (("--check-rules",), "p.mir:1:1: error: there are no rules to apply"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container
 
-from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Attribute
 
 from ....dialects.relay.ir import ConstantOp
@@ -32,10 +31,7 @@ class ChannelsLast(LayoutRewriter):
         written = (attrs.data_layout, attrs.kernel_layout, attrs.out_layout or "NCHW")
         if written != ("NCHW", "OIHW", "NCHW") or not isinstance(op.args[1].owner, ConstantOp):
             return None
-        if not all(
-            isinstance(t, TensorType) and self._is_of_bytes(t) and DYNAMIC_INDEX not in t.get_shape()
-            for t in (data, weight)
-        ):
+        if not all(self._is_of_bytes(each) for each in (data, weight)):
             return None
         kernel = default_kernel_layout(op.OPERATOR, NHWC, is_depthwise(op, weight))
         self.changed = True

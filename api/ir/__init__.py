@@ -5,10 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_MODULES = ("instrument", "op", "transform")
+_MODULES = ("container", "instrument", "op", "transform")
 
 _PUBLIC: dict[str, str] = {
+    "Array": "container",
     "IRModule": "module",
+    "Map": "container",
     "Node": "node",
     "Span": "node",
     "Op": "op",

@@ -6,6 +6,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ...dialects.te.producer import ProducerRealize, ProducerStore
+    from ...dialects.te.tensor import Read as ProducerLoad
+    from ...dialects.te.tensor import Reduce
+    from ...dialects.te.tensor import Tensor as DataProducer
     from ...dialects.tir.node import ir_builder as ir_builder
     from ...dialects.tir.node.buffer import (
         Broadcast,
@@ -79,9 +83,11 @@ if TYPE_CHECKING:
     from ...passes.schedule.engine.tensor_intrinsics import TensorIntrin
     from ..ir.prim_func import PrimFunc
     from . import analysis as analysis
+    from . import op as op
     from . import schedule as schedule
     from . import stmt_functor as stmt_functor
     from . import transform as transform
+    from .op import logaddexp, ret, trace
     from .schedule import BlockRV, ExprRV, IndexMap, Instruction, LoopRV, Schedule, ScheduleError, Trace
 
 _NODES = "...dialects.tir.node"
@@ -121,11 +127,13 @@ _LAZY = {
         ("BlockRV", "ExprRV", "IndexMap", "Instruction", "LoopRV", "Schedule", "ScheduleError", "Trace"), ".schedule"
     ),
     "PrimFunc": "..ir.prim_func",
+    **dict.fromkeys(("ProducerRealize", "ProducerStore"), "...dialects.te.producer"),
+    **dict.fromkeys(("logaddexp", "ret", "trace"), ".op"),
     "TensorIntrin": "...passes.schedule.engine.tensor_intrinsics",
 }  # fmt: skip
 
 _MODULES = {
-    **dict.fromkeys(("analysis", "schedule", "stmt_functor", "transform"), "."),
+    **dict.fromkeys(("analysis", "op", "schedule", "stmt_functor", "transform"), "."),
     **dict.fromkeys(("buffer", "expr", "ir_builder", "stmt"), f"{_NODES}."),
 }
 """Modules of this package, and of the nodes, by their name."""
@@ -155,6 +163,7 @@ __all__ = [
     "Call",
     "Cast",
     "CommReducer",
+    "DataProducer",
     "DeclBuffer",
     "Div",
     "Evaluate",
@@ -184,8 +193,12 @@ __all__ = [
     "PrimExpr",
     "PrimFunc",
     "PrimType",
+    "ProducerLoad",
+    "ProducerRealize",
+    "ProducerStore",
     "Ramp",
     "Range",
+    "Reduce",
     "Schedule",
     "ScheduleError",
     "Select",
@@ -201,15 +214,25 @@ __all__ = [
     "While",
     "analysis",
     "decl_buffer",
+    "logaddexp",
+    "op",
+    "ret",
     "schedule",
     "stmt_functor",
     "stmt_list",
     "stmt_seq",
+    "trace",
     "transform",
 ]  # fmt: skip
 
 
+_OF_TENSORS = {"DataProducer": "Tensor", "ProducerLoad": "Read", "Reduce": "Reduce"}
+"""Classes of tensors' elements, by the names that they have here."""
+
+
 def __getattr__(name: str) -> object:
+    if name in _OF_TENSORS:
+        return getattr(import_module("...dialects.te.tensor", __package__), _OF_TENSORS[name])
     if name in _LAZY:
         found: object = getattr(import_module(_LAZY[name], __package__), name)
         globals()[name] = found
@@ -219,6 +242,4 @@ def __getattr__(name: str) -> object:
     if name in _MODULES:
         return import_module(f"{_MODULES[name]}{name}", __package__)
     # The functions on scalar expressions are those of `te`, imported when one is asked for.
-    from ..te.tir_names import lookup
-
-    return lookup(name)
+    return getattr(import_module(".op", __package__), name)

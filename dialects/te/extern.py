@@ -23,6 +23,7 @@ from ..tir.node import (
 from ..tir.node import stmt as st
 from ..tir.node.buffer import Buffer
 from ..tir.node.expr import location_scope
+from .tag_scope import scoped_tag
 from .tensor import AttrValue, Operation, ShapeLike, Tensor, checked_dtype, dims_of
 
 
@@ -161,7 +162,7 @@ def extern(
         Buffer(name if len(shapes) == 1 else f"{name}_v{i}", d, t)
         for i, (d, t) in enumerate(zip(shapes, dtypes, strict=True))
     )
-    op = ExternOp(name, tuple(inputs), ins, outs, tag, attrs)
+    op = ExternOp(name, tuple(inputs), ins, outs, scoped_tag(tag), attrs)
     op.body = statements_of(fcompute(ins, outs))
     outputs = op.set_outputs(list(zip(shapes, dtypes, strict=True)))
     return outputs[0] if len(outputs) == 1 else outputs

@@ -34,9 +34,12 @@ from ..tir.node import (
     fail,
     items_of,
 )
-from ..tir.node.shape import Dims, ShapeLike, checked_dtype, dims_of
+from ..tir.node.emit_expr import type_of
+from ..tir.node.shape import Dims, ShapeLike, checked_dtype, dims_of, extents_of
 from .axes import OPAQUE, ORDERED, REDUCE, SPATIAL
 from .axes import axis as axis_of
+from .ops import FOLDS, neutral
+from .tag_scope import scoped_tag
 
 AttrValue: TypeAlias = "int | float | bool | str | Sequence[AttrValue] | Mapping[str, AttrValue] | None"
 """An attribute of a compute, scan or extern."""
@@ -101,7 +104,7 @@ class Tensor(Elementwise):
     @property
     def shape(self) -> tuple[int | Expr, ...]:
         """Returns the extents: Python numbers where they are known int32, otherwise expressions."""
-        return tuple(d.value if isinstance(d, Const) and d.dtype == "int32" else d for d in self.dims)  # type: ignore[misc]
+        return extents_of(self.dims)
 
     @property
     def ndim(self) -> int:
@@ -112,6 +115,15 @@ class Tensor(Elementwise):
     def name(self) -> str:
         """Returns the operation's name, with `.v0`, `.v1`… for several tensors."""
         return self.op.name if self.op.num_outputs == 1 else f"{self.op.name}.v{self.value_index}"
+
+    @property
+    def axis(self) -> tuple[IterVar, ...]:
+        """Returns the axes of the operation."""
+        return self.op.axis
+
+    def same_as(self, other: object) -> bool:
+        """Returns whether the two are one tensor."""
+        return self is other
 
     def __getitem__(self, indices: ExprLike | tuple[ExprLike, ...]) -> Any:
         indices = indices if isinstance(indices, tuple) else (indices,)
@@ -202,6 +214,9 @@ class TensorSlice:
         """Returns the tensor's dtype."""
         return self.tensor.dtype
 
+    def __repr__(self) -> str:
+        return f"{self.tensor.name}[{', '.join(map(str, self.indices))}]"
+
 
 class Read(Element):
     """An element of a tensor; `args` are the indices."""
@@ -226,6 +241,16 @@ class Read(Element):
     @property
     def array_name(self) -> str:
         return self.tensor.name
+
+    @property
+    def producer(self) -> Tensor:
+        """Returns the tensor, by TVM's name."""
+        return self.tensor
+
+    @property
+    def indices(self) -> tuple[Expr, ...]:
+        """Returns the indices."""
+        return self.args
 
 
 class Reduction:
@@ -257,6 +282,39 @@ class Reduce(Expr):
         super().__init__(reduction.sources[value_index].dtype)
         self.reduction = reduction
         self.value_index = value_index
+
+    @property
+    def source(self) -> list[Expr]:
+        """Returns the values that are reduced."""
+        return list(self.reduction.sources)
+
+    @property
+    def init(self) -> list[Expr]:
+        """Returns the first values, none where the reducer's identity is the first."""
+        return list(self.reduction.init)
+
+    @property
+    def axis(self) -> list[IterVar]:
+        """Returns the axes that are reduced over."""
+        return list(self.reduction.axes)
+
+    @property
+    def condition(self) -> Expr:
+        """Returns which elements are reduced: True for all."""
+        return ex.const(True) if self.reduction.condition is None else self.reduction.condition
+
+    @property
+    def combiner(self) -> ex.CommReducer:
+        """Returns how two values are combined, and where the reduction begins."""
+        reducer = self.reduction.reducer
+        if isinstance(reducer, ReducerInstance):
+            half = len(reducer.parameters) // 2
+            return ex.CommReducer(
+                reducer.parameters[:half], reducer.parameters[half:], reducer.results, reducer.identities
+            )
+        first = ex.const(neutral(reducer, type_of(self.dtype)), self.dtype)
+        x, y = Var("x", self.dtype), Var("y", self.dtype)
+        return ex.CommReducer([x], [y], [ex.BUILD[FOLDS[reducer]](x, y)], [first])
 
 
 @dataclass(eq=False)
@@ -475,6 +533,7 @@ def compute(
     """
     _check_name(name, "tensor")
     dims = dims_of(shape)
+    tag = scoped_tag(tag)
     names = argument_names(fcompute, len(dims), varargs_names)
     return compute_named(dims, names, fcompute, name, tag, attrs)
 
@@ -522,9 +581,8 @@ def broadcast(name: str, scalar: Callable[[Any, Any], Expr], lhs: object, rhs: o
     """
     dims = _common(_shape(lhs), _shape(rhs), name)
     names = [f"ax{number}" for number in range(len(dims))]
-    return compute_named(
-        dims, names, lambda *i: scalar(_element(lhs, i, dims), _element(rhs, i, dims)), name, "broadcast"
-    )
+    tag = "broadcast" if isinstance(lhs, Tensor) and isinstance(rhs, Tensor) else "elemwise"
+    return compute_named(dims, names, lambda *i: scalar(_element(lhs, i, dims), _element(rhs, i, dims)), name, tag)
 
 
 def _element(value: object, indices: tuple[Expr, ...], dims: Dims) -> Expr | object:
@@ -613,6 +671,6 @@ def scan(
             raise fail(f"the state '{state.name}' of te.scan must be a te.placeholder")
         if not state.dims:
             raise fail(f"the state '{state.name}' of te.scan needs a first dimension to step along")
-    op = ScanOp(name, inits, updates, states, read, tag, attrs)
+    op = ScanOp(name, inits, updates, states, read, scoped_tag(tag), attrs)
     outputs = op.set_outputs([(s.dims, s.dtype) for s in states])
     return outputs[0] if len(outputs) == 1 else outputs

@@ -24,6 +24,21 @@ class TensorIntrin:
     reset: list[ext.Stmt] | None
     update: list[ext.Stmt] | None
 
+    @property
+    def buffers(self) -> list[Buffer]:
+        """Returns the buffers of inputs, then of results."""
+        return [*self.in_buffers, *self.out_buffers]
+
+    @property
+    def reduce_init(self) -> list[ext.Stmt] | None:
+        """Returns `reset`, by TVM's name."""
+        return self.reset
+
+    @property
+    def reduce_update(self) -> list[ext.Stmt] | None:
+        """Returns `update`, by TVM's name."""
+        return self.update
+
 
 def decl_tensor_intrin(
     op: te.Operation,

@@ -26,7 +26,7 @@ from .expr import (
     lanes_of,
     with_lanes,
 )
-from .shape import checked_dtype, dims_of
+from .shape import checked_dtype, dims_of, extents_of
 
 
 class Buffer:
@@ -106,7 +106,7 @@ class Buffer:
     @property
     def shape(self) -> tuple[int | Expr, ...]:
         """Returns the extents: Python numbers where they are known int32, otherwise expressions."""
-        return tuple(int(d) if isinstance(d, IntImm) and d.dtype == "int32" else d for d in self.dims)
+        return extents_of(self.dims)
 
     @property
     def data(self) -> Var:

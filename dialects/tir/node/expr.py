@@ -497,7 +497,13 @@ class Call(Expr):
     @property
     def op(self) -> Intrinsic:
         """Returns the operator that is called."""
-        return Intrinsic.get(f"tir.{self.intrinsic}")
+        return Intrinsic.get(f"tir.{_PACKED.get(self.intrinsic, self.intrinsic)}")
+
+
+_PACKED = {
+    name: f"tvm_{name}" for name in ("call_cpacked", "call_cpacked_lowered", "call_packed", "call_packed_lowered", "call_trace_packed")
+}  # fmt: skip
+"""The operators whose words in scripts lack `tvm_`."""
 
 
 def call(intrinsic: str, operands: tuple[object, ...], dtype: str) -> Call:

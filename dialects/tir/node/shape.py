@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from ..types import FLOAT_LIMITS
-from .expr import INT_LIMITS, Const, Expr, ExprLike, convert, describe, fail
+from .expr import INT_LIMITS, Const, Expr, ExprLike, IntImm, convert, describe, fail
 
 ShapeLike: TypeAlias = "Sequence[ExprLike] | ExprLike"
 
 Dims: TypeAlias = "tuple[Expr, ...]"
 """A shape, each extent of dtype int32 or int64."""
+
+
+class Extent(int):
+    """A known extent: a Python number that also has an immediate's `value` and `dtype`."""
+
+    __slots__ = ()
+
+    dtype: ClassVar[str] = "int32"
+
+    @property
+    def value(self) -> int:
+        """Returns the number."""
+        return int(self)
+
+
+def extents_of(dims: Dims) -> tuple[int | Expr, ...]:
+    """Returns a shape with numbers where extents are known int32."""
+    return tuple(Extent(d.value) if isinstance(d, IntImm) and d.dtype == "int32" else d for d in dims)
 
 
 def dims_of(shape: ShapeLike) -> Dims:

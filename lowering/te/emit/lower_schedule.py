@@ -14,6 +14,7 @@ from ..schedule.stage import ScheduleData
 from .function_emitter import FunctionEmitter
 from .place_declarations import place_declarations
 from .schedule_ops import schedule_ops
+from .statements import Body
 
 
 def lower_schedule(schedule: ScheduleData, args: Sequence[te.Tensor | Var], name: str = "main") -> tir.PrimFuncOp:
@@ -26,15 +27,18 @@ def lower_schedule(schedule: ScheduleData, args: Sequence[te.Tensor | Var], name
     def run() -> tir.PrimFuncOp:
         work = copied(schedule)
         normalize(work)
-        domains = infer_bound(work)
-        body = schedule_ops(work, domains)
-        current = [_current(work, a) if isinstance(a, te.Tensor) else a for a in args]
-        names = [a.op.name if isinstance(a, te.Tensor) else a.name for a in args]
-        function = FunctionEmitter(name, current, names, body, _in_scans(work)).run()
-        place_declarations(function)
-        return function
+        return function_of(work, schedule_ops(work, infer_bound(work)), args, name)
 
     return in_deep_stack(run)
+
+
+def function_of(schedule: ScheduleData, body: Body, args: Sequence[te.Tensor | Var], name: str) -> tir.PrimFuncOp:
+    """Returns the function of a normalized schedule's statements."""
+    current = [_current(schedule, a) if isinstance(a, te.Tensor) else a for a in args]
+    names = [a.op.name if isinstance(a, te.Tensor) else a.name for a in args]
+    function = FunctionEmitter(name, current, names, body, _in_scans(schedule)).run()
+    place_declarations(function)
+    return function
 
 
 def _in_scans(schedule: ScheduleData) -> dict[int, te.Tensor]:

@@ -31,6 +31,12 @@ else:
     SchedulePrimitives = StagePrimitives = object
 
 
+ATTACH_TYPES = {
+    stage.ROOT: 1, stage.INLINE: 2, stage.INLINED: 3, stage.SCOPE: 4, stage.SCAN_UPDATE: 5,
+}  # fmt: skip
+"""TVM's numbers of the ways in which a stage is computed."""
+
+
 class Stage(StageBase, StagePrimitives):
     """The stage of one tensor: its loops, in order, and where it is computed."""
 
@@ -64,6 +70,62 @@ class Stage(StageBase, StagePrimitives):
     def is_output(self) -> bool:
         """Returns whether the tensor is one that the schedule was made for."""
         return self.data.is_output
+
+    @property
+    def origin_op(self) -> Operation | None:
+        """The operation that the stage was made for, before primitives rewrote it; None of a group."""
+        return self.data.original
+
+    @property
+    def attach_type(self) -> int:
+        """The way in which the stage is attached, by TVM's number.
+
+        1 is by itself, 2 and 3 are inlined (to be, and already), 4 is in a loop, 5 in a scan.
+        """
+        return ATTACH_TYPES[self.data.attach_type]
+
+    @property
+    def attach_ivar(self) -> IterVar | None:
+        """The loop that the stage is computed in."""
+        return self.data.attach_axis
+
+    @property
+    def attach_stage(self) -> Stage | None:
+        """The stage whose loop this one is computed in."""
+        return self._stage(self.data.attach_stage)
+
+    @property
+    def group(self) -> Stage | None:
+        """The group that the stage is in, or None."""
+        return self._stage(self.data.group)
+
+    @property
+    def num_child_stages(self) -> int:
+        """The number of stages in a group."""
+        return self.data.children
+
+    @property
+    def relations(self) -> list[stage.Relation]:
+        """The relations of the axes: `Split`, `Fuse`, `Rebase`, `Singleton`."""
+        return list(self.data.relations)
+
+    @property
+    def iter_var_attrs(self) -> dict[IterVar, stage.AxisAttrs]:
+        """The attributes that were set on axes, by the axis."""
+        return {axis: found for axis in self.data.all_axes if (found := self.data.known_attrs(axis)) is not None}
+
+    def _stage(self, data: StageData | None) -> Stage | None:
+        return None if data is None else Stage(self.schedule, data)
+
+    def same_as(self, other: object) -> bool:
+        """Returns whether the two are one stage."""
+        return self == other
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stage) and other.data is self.data
+
+    def __hash__(self) -> int:
+        return id(self.data)
 
     def __repr__(self) -> str:
         return f"stage({self.data.name})"
@@ -100,8 +162,20 @@ class Schedule(ScheduleBase, SchedulePrimitives):
 
     @property
     def outputs(self) -> list[Operation]:
-        """The operations that the schedule was made for."""
-        return list(self.data.outputs)
+        """The operations that the schedule was made for, as primitives have rewritten them."""
+        found = [(op, self.data.stage_of(op)) for op in self.data.outputs]
+        return [op if of is None or of.op is None else of.op for op, of in found]
+
+    @property
+    def groups(self) -> list[Stage]:
+        """The groups of stages."""
+        return [Stage(self, group) for group in self.data.groups]
+
+    @property
+    def stage_map(self) -> dict[Operation, Stage]:
+        """The stages by their operation: as it is, and as it was before primitives rewrote it."""
+        found = {each: data for data in self.data.stages for each in (data.op, data.original) if each is not None}
+        return {op: Stage(self, data) for op, data in found.items()}
 
     def __getitem__(self, tensor: Any) -> Stage:
         """Returns the stage of a tensor or operation. Raises MirError for one outside of the schedule."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ....dialects.te import tensor as te
 from ....dialects.te.axes import OPAQUE
-from ....dialects.tir.node import Expr, IterVar
+from ....dialects.tir.node import Expr, IterVar, StringImm
 from .operation_graph import inputs_of, post_order, sub_graph
 
 ROOT, INLINE, INLINED, SCOPE, SCAN_UPDATE = "root", "inline", "inlined", "scope", "scan_update"
@@ -48,6 +48,11 @@ class Singleton:
 
     axis: IterVar
 
+    @property
+    def iter(self) -> IterVar:
+        """The axis, by TVM's name."""
+        return self.axis
+
 
 Relation = Split | Fuse | Rebase | Singleton
 
@@ -63,6 +68,58 @@ class AxisAttrs:
     prefetches: list[tuple[te.Tensor, Expr]] = field(default_factory=list["tuple[te.Tensor, Expr]"])
     align: tuple[int, int] | None = None
     intrinsic: object = None
+    kind: int = IterVar.DataPar
+
+    @property
+    def iter_type(self) -> int:
+        """The kind that the annotation makes of the axis, of those that `IterVar` lists."""
+        return _ANNOTATED.get(self.annotation, self.kind)
+
+    @property
+    def bind_thread(self) -> IterVar | None:
+        """The thread that the axis is bound to."""
+        return self.thread
+
+    @property
+    def pragma_keys(self) -> list[StringImm]:
+        """The names of the pragmas."""
+        return [StringImm(key) for key, _ in self.pragmas]
+
+    @property
+    def pragma_values(self) -> list[Expr]:
+        """The values of the pragmas."""
+        return [value for _, value in self.pragmas]
+
+    @property
+    def prefetch_data(self) -> list[te.Tensor]:
+        """The tensors that are prefetched."""
+        return [tensor for tensor, _ in self.prefetches]
+
+    @property
+    def prefetch_offset(self) -> list[Expr]:
+        """The number of iterations by which each tensor is prefetched."""
+        return [offset for _, offset in self.prefetches]
+
+    @property
+    def dim_align_factor(self) -> int:
+        """The number whose multiple the stride of the axis is; 0 for none."""
+        return self.align[0] if self.align else 0
+
+    @property
+    def dim_align_offset(self) -> int:
+        """The number that is added to the aligned stride."""
+        return self.align[1] if self.align else 0
+
+    @property
+    def tensor_intrin(self) -> object:
+        """The intrinsic that replaces the loop, or None."""
+        return self.intrinsic
+
+
+_ANNOTATED = {
+    "unrolled": IterVar.Unrolled, "vectorized": IterVar.Vectorized, "parallel": IterVar.Parallelized,
+    "tensorized": IterVar.Tensorized,
+}  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -102,7 +159,7 @@ class StageData:
         """Returns the attributes of the axis, creating them if needed."""
         found = self.attrs.get(id(axis))
         if found is None:
-            found = self.attrs[id(axis)] = AxisAttrs()
+            found = self.attrs[id(axis)] = AxisAttrs(kind=axis.iter_type)
         return found
 
     def known_attrs(self, axis: IterVar) -> AxisAttrs | None:

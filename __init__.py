@@ -49,6 +49,10 @@ _MODULES = (
     "arith", "contrib", "error", "ir", "nd", "onnx", "relay", "rules", "runtime", "script", "target", "te", "testing", "tir", "topi", "transform",
 )  # fmt: skip
 
+# Modules of the commands that are run by `python -m mirstack.NAME`: a folder of such a name would hide the package lit from the commands
+# that are started in this folder.
+_COMMANDS = {"lit": "driver.lit.main"}
+
 # The devices that TVM knows; programs run on the first.
 _DEVICES = (
     "cpu", "cl", "cuda", "device", "ext_dev", "gpu", "hexagon", "metal", "opencl", "rocm", "vpi", "vulkan", "webgpu",
@@ -98,11 +102,12 @@ class _Finder:
 
     @staticmethod
     def find_spec(fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        if not fullname.startswith(f"{__name__}.") or fullname.split(".")[1] not in _MODULES:
+        root, _, name = fullname.partition(".")
+        if root != __name__ or (name not in _COMMANDS and name.partition(".")[0] not in _MODULES):
             return None
         from .api.aliases import alias_spec
 
-        return alias_spec(__name__, fullname)
+        return alias_spec(fullname, f"{__name__}.{_COMMANDS.get(name, f'api.{name}')}")
 
 
 # First: the path of `mirstack.relay` is that of `mirstack.api.relay`, and what is in it would be found there a second time.

@@ -1,16 +1,16 @@
-"""Makes modules of `mirstack.api` importable by their short names: `import mirstack.relay`."""
+"""Makes modules importable by their short names: `import mirstack.relay`, `python -m mirstack.lit`."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
-from types import ModuleType
+from types import CodeType, ModuleType
 
 
-def alias_spec(root: str, fullname: str) -> ModuleSpec:
-    """The spec of `ROOT.NAME…`, which is `ROOT.api.NAME…`: the same module under both."""
-    return ModuleSpec(fullname, _AliasLoader(f"{root}.api.{fullname[len(root) + 1 :]}"))
+def alias_spec(fullname: str, real: str) -> ModuleSpec:
+    """The spec of a module that is there as `real`: the same module under both names."""
+    return ModuleSpec(fullname, _AliasLoader(real), origin=real)
 
 
 class _AliasLoader(Loader):
@@ -29,6 +29,10 @@ class _AliasLoader(Loader):
             raise
         self._spec = module.__spec__
         return module
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Returns what `python -m mirstack.lit` executes: a call of the module's `main`."""
+        return compile(f"from {self._real} import main\nraise SystemExit(main())", self._real, "exec")
 
     def exec_module(self, module: ModuleType) -> None:
         # The import system has just given the module the alias's spec; relative imports inside it need its own.

@@ -66,6 +66,8 @@ def graph_passes(options: Options) -> Iterator[ModulePass]:
         yield make("qnn-canonicalize-ops", unsigned=unsigned, upper_halves=True, strict_math=strict)
         # Drop what inference does not need, fold constants, share equal expressions.
         yield make("simplify-inference", strict_math=strict)
+        # Upsampling by transposed convolutions becomes 1×1 convolutions, whose weights are constants.
+        yield make("conv2d-transpose-to-depth-to-space")
         # Weights that are read once for a few rows stay in bytes, before constants are folded.
         yield make("narrow-weights", cpu=options.cpu or "", caches=options.caches)
         yield make("fold-constant")

@@ -63,6 +63,7 @@ _TABLE: dict[str, dict[str, str]] = {
         "combine-parallel-conv2d": "convolutions of one input as one of all their channels",
         "combine-parallel-dense": "dense layers of one input as one batched product or one layer",
         "combine-parallel-batch-matmul": "batched products of one left side as one",
+        "conv2d-transpose-to-depth-to-space.mir": "transposed convolutions whose windows do not overlap to 1x1 ones",
         "conv2d-to-winograd": "3x3 convolutions by Winograd's algorithm where that pays",
         "forward-fold-scale-axis": "scales of channels into the weights of the layers after them",
         "backward-fold-scale-axis": "scales of channels into the weights of the layers in front of them",

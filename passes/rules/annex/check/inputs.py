@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import TensorType, TupleType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, TupleType
 from xdsl.ir import Attribute
 
 from .....dialects.array import numpy_dtype
@@ -60,6 +60,10 @@ def _finfo(kind: np.dtype[Any], name: str) -> Any:
     return getattr(cast("Any", ml_dtypes.finfo)(kind), name)
 
 
+OPEN = 3
+"""The size of every open dimension: one, so that those which must be equal are."""
+
+
 def draw(type: Attribute, kind: str, generator: np.random.Generator) -> Any:
     """A value of a tensor's or tuple's type, of one of the kinds in `KINDS`."""
     if isinstance(type, TupleType):
@@ -67,7 +71,7 @@ def draw(type: Attribute, kind: str, generator: np.random.Generator) -> Any:
     assert isinstance(type, TensorType)
     tensor = cast("TensorType[Any]", type)
     name = dtype_name(tensor.element_type)
-    shape, dtype = tensor.get_shape(), numpy_dtype(name)
+    shape, dtype = tuple(OPEN if size == DYNAMIC_INDEX else size for size in tensor.get_shape()), numpy_dtype(name)
     if dtype.kind == "b":
         return np.zeros(shape, dtype) if kind == "zeros" else generator.integers(0, 2, shape).astype(dtype)
     if dtype.kind in "iu":

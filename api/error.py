@@ -7,6 +7,7 @@ are names of it, and of the two that are Python's TypeError and ValueError besid
 from __future__ import annotations
 
 from ..support.diagnostics import MirError, MirTypeError, MirValueError
+from ..support.public_names import public_names
 
 TVMError = MirError
 DiagnosticError = MirError
@@ -21,3 +22,6 @@ __all__ = [
     "DiagnosticError", "InternalError", "MirError", "MirTypeError", "MirValueError", "OpAttributeInvalid", "OpAttributeRequired", "OpAttributeUnImplemented",
     "OpError", "OpNotImplemented", "TVMError",
 ]  # fmt: skip
+
+
+__dir__ = public_names(__name__)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray as NumpyArray
 
 from ..dialects.array import ArrayHolder, numpy_dtype
 from ..support.arguments import check_text, integer, items
+from ..support.public_names import public_names
 from .device import (
     Device,
     cl,
@@ -183,3 +184,6 @@ __all__ = [
     "Device", "NDArray", "array", "as_numpy", "cl", "cpu", "cuda", "device", "empty", "ext_dev", "from_dlpack", "from_numpy", "gpu", "hexagon", "metal",
     "opencl", "rocm", "virtual_device", "vpi", "vulkan", "webgpu",
 ]  # fmt: skip
+
+
+__dir__ = public_names(__name__)

@@ -428,3 +428,7 @@ def __getattr__(name: str) -> Callable[..., Expr]:
     call.__name__ = call.__qualname__ = name
     call.__doc__ = FUNCTIONS[name].doc
     return call
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *FUNCTIONS})

@@ -6,7 +6,7 @@ the differences. An operator's TE compute is part of its entry in the operator t
 
 from __future__ import annotations
 
-from inspect import signature
+from inspect import Signature, signature
 from types import ModuleType
 from typing import Any, cast
 
@@ -26,6 +26,8 @@ from .relay.op.make import make_function
 from .relay.ty import from_attribute
 from .topi_functions import COMPOSITES, COMPUTES, SIGNATURES
 
+__path__: list[str] = []  # `import mirstack.topi.nn`
+
 
 class _Operators(ModuleType):
     """The functions of the operators whose names begin with a prefix."""
@@ -33,6 +35,7 @@ class _Operators(ModuleType):
     def __init__(self, prefix: str):
         super().__init__(f"mirstack.topi.{prefix.rstrip('.')}", f"The operators `{prefix}…` on TE tensors.")
         self._prefix = prefix
+        self.__path__ = []  # a package: `import mirstack.relay.qnn.op`
 
     def __getattr__(self, name: str) -> Any:
         found = None if name.startswith("_") else _function(f"{self._prefix}{name}")
@@ -104,8 +107,23 @@ def _function(name: str) -> Any:
 
     function.__name__ = function.__qualname__ = name.rpartition(".")[2]
     function.__doc__ = f"`{name}` of TE tensors: a tensor, or a list of several.\n\n{made.__doc__ or ''}"
-    function.__signature__ = signature(made)  # type: ignore[attr-defined]
+    function.__signature__ = _on_tensors(signature(made), is_binary)  # type: ignore[attr-defined]
     return function
+
+
+def _on_tensors(of_relay: Signature, is_binary: bool) -> Signature:
+    """Returns the signature of a function on Relay's expressions with TE's tensors in place of these."""
+    operand = "Tensor | ExprLike" if is_binary else "Tensor"
+
+    def converted(annotation: object) -> object:
+        text = str(annotation).replace(" | TupleWrapper", "").replace("Sequence[RelayExpr]", "Sequence[Tensor]")
+        return text.replace("RelayExpr", operand)
+
+    results = {"Call": "Tensor", "RelayExpr": "Tensor", "TupleWrapper": "list[Tensor]"}
+    return of_relay.replace(
+        parameters=[p.replace(annotation=converted(p.annotation)) for p in of_relay.parameters.values()],
+        return_annotation=" | ".join(results.get(each, each) for each in str(of_relay.return_annotation).split(" | ")),
+    )
 
 
 def _typed(params: list[Var], body: RelayExpr) -> FuncOp:

@@ -13,6 +13,7 @@ from ...dialects.arith.node_analyzer import NodeAnalyzer
 from ...dialects.tir import node as ex
 from ...dialects.tir.node import Expr, ExprLike, Range, Var, convert
 from ...support.arguments import check
+from ...support.public_names import public_names
 from .int_set import IntervalSet, evaluate
 
 
@@ -175,3 +176,6 @@ class Analyzer:
 
     def _is_equal(self, var: Var) -> bool:
         return self._analyzer.equal_of(var) is not None
+
+
+__dir__ = public_names(__name__)

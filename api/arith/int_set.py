@@ -10,6 +10,7 @@ from ...dialects.arith.iter_map import filled
 from ...dialects.arith.node_analyzer import NodeAnalyzer
 from ...dialects.tir import node as ex
 from ...dialects.tir.node import Expr, ExprLike, IntImm, Range, Var, convert
+from ...support.public_names import public_names
 
 _NEGATIVE = Var("neg_inf", "handle")
 _POSITIVE = Var("pos_inf", "handle")
@@ -145,3 +146,6 @@ def estimate_region_upper_bound(
         least, most = (evaluate(end, var_dom, analyzer) for end in (each.min, each.min + each.extent - 1))
         found.append(IntervalSet(least.min_value, most.max_value))
     return found
+
+
+__dir__ = public_names(__name__)

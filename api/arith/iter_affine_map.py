@@ -12,6 +12,7 @@ from ...dialects.arith.node_analyzer import NodeAnalyzer
 from ...dialects.tir import node as ex
 from ...dialects.tir.node import Expr, ExprLike, IntImm, Range, Var, convert
 from ...support.arguments import check
+from ...support.public_names import public_names
 
 
 class IterMapLevel(IntEnum):
@@ -267,3 +268,6 @@ def _inverse(sums: Sequence[IterSumExpr], outputs: Sequence[ExprLike]) -> dict[V
     for atom, value in found.items():
         inverse[maps.variables[atom]] = maps.node(value)
     return inverse
+
+
+__dir__ = public_names(__name__)

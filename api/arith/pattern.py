@@ -10,6 +10,7 @@ from ...dialects.arith.expr import Atom, Kind
 from ...dialects.arith.node_analyzer import NodeAnalyzer
 from ...dialects.tir.node import Expr, ExprLike, Var, convert
 from ...support.arguments import items
+from ...support.public_names import public_names
 
 
 def detect_linear_equation(expr: ExprLike, var_list: Sequence[Var]) -> list[Expr]:
@@ -72,3 +73,6 @@ def detect_clip_bound(expr: ExprLike, var_list: Sequence[Var]) -> list[Expr | No
 def _atoms(analyzer: NodeAnalyzer, var_list: Sequence[Var]) -> list[Atom]:
     variables = items(var_list, "var_list", "variables", Var)
     return [analyzer.analyzer.variable(analyzer.variable(variable)) for variable in variables]
+
+
+__dir__ = public_names(__name__)

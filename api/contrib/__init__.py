@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ...support.public_names import public_names
+
 if TYPE_CHECKING:
     from . import graph_executor as graph_executor
 
@@ -16,3 +18,6 @@ def __getattr__(name: str) -> object:
     if name in ("graph_executor", "graph_runtime"):
         return import_module(f"{__name__}.graph_executor")
     raise AttributeError(f"module 'mirstack.contrib' has no attribute '{name}'")
+
+
+__dir__ = public_names(__name__)

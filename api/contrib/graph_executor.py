@@ -13,6 +13,7 @@ from typing import Any
 
 from ...support.arguments import check
 from ...support.diagnostics import Diagnostic, MirValueError
+from ...support.public_names import public_names
 from ..build import BenchmarkResult, evaluator
 from ..device import Device
 from ..nd import NDArray
@@ -94,3 +95,6 @@ def create(
 
 
 __all__ = ["GraphModule", "create"]
+
+
+__dir__ = public_names(__name__)

@@ -56,4 +56,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*_MODULES, *_PUBLIC})
+    return sorted({*_MODULES, *_PUBLIC, "PrimExpr"})

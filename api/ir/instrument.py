@@ -15,6 +15,7 @@ from ...passes.check_each import CheckEach as _CheckEach
 from ...passes.instruments import Instrument, Timing, VerifyEach, print_module
 from ...passes.pass_info import PassInfo
 from ...passes.print_ir import DumpIR, PrintAfterAll, PrintAfterChange, PrintBeforeAll
+from ...support.public_names import public_names
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
@@ -109,3 +110,6 @@ class CheckEach(_CheckEach):
         from ...lowering.driver.loading.interpreted_executable import run_module
 
         super().__init__(run_module, seed, allow_unchecked)
+
+
+__dir__ = public_names(__name__)

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any, cast, get_type_hints
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from xdsl.passes import ModulePass as XdslPass
 from xdsl.utils.hints import isa
@@ -143,6 +143,14 @@ _UNSET: dict[tuple[str, str], object] = {
     ("FakeQuantizationToInteger", "optional_qnn_ops"): None,
     ("RemoveUnusedFunctions", "entry_functions"): None,
 }
+# The types of options that are converted; signatures show them.
+_ACCEPTED: dict[str, Any] = {"layouts": Mapping[str, Sequence[str]] | str}
+
+
+def _as_sequence(hint: Any) -> Any:
+    """Returns the type of what an option takes: any sequence for a tuple."""
+    items = get_args(hint)
+    return Sequence[items[0]] if get_origin(hint) is tuple and items[1:] == (...,) else hint
 
 
 def _as_option(value: Any) -> Any:
@@ -173,7 +181,9 @@ def _constructor(entry: Entry, name: str) -> PassConstructor:
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         parameter, convert = _RENAMED.get((name, field.name), (field.name, _as_option))
         targets[parameter] = (field.name, convert)
-        parameters.append(inspect.Parameter(parameter, kind, default=default, annotation=hints[field.name]))
+        accepted = _ACCEPTED.get(field.name) or _as_sequence(hints[field.name])
+        accepted = accepted | None if default is None else accepted
+        parameters.append(inspect.Parameter(parameter, kind, default=default, annotation=accepted))
     signature = inspect.Signature(parameters, return_annotation=NamedPass)
 
     def make(*args: Any, **kwargs: Any) -> NamedPass:

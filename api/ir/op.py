@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import LocationAttr
 from ...dialects.relay.operator import Attrs, AttrValue, Operator, all_operators, get_operator
 from ...support.arguments import check
 from ...support.diagnostics import Diagnostic, MirValueError, error_at
+from ...support.public_names import public_names
 from ...support.text import did_you_mean
 from .node import Node
 
@@ -105,3 +106,6 @@ _OPS: dict[str, Op] = {}
 def get(op_name: str) -> Op:
     """The operator of that name (`Op.get`)."""
     return Op.get(op_name)
+
+
+__dir__ = public_names(__name__)

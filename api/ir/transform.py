@@ -23,6 +23,7 @@ from ...support.arguments import check, integer, items
 from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirValueError
 from ...support.garbage import no_collection
+from ...support.public_names import public_names
 from ...support.text import did_you_mean
 from ...support.trace import listening, to_stderr
 from ..relay.expr import Function
@@ -406,3 +407,6 @@ def _decorate(
         return type(made.__name__, (kind,), members)
 
     return decorate if function is None else decorate(function)
+
+
+__dir__ = public_names(__name__)

@@ -21,6 +21,7 @@ try:
 except ImportError:
     raise MirError(Diagnostic("the ONNX backend needs the package onnx: pip install 'mirstack[onnx]'")) from None
 
+from ...support.public_names import public_names
 from ..compile import compile
 from ..executable import Executable
 from ..importers import from_onnx
@@ -182,3 +183,6 @@ prepare = MirstackBackend.prepare
 run_model = MirstackBackend.run_model
 run_node = MirstackBackend.run_node
 supports_device = MirstackBackend.supports_device
+
+
+__dir__ = public_names(__name__)

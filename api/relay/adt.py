@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from zlib import crc32
 
 from ...support.deep_stack import in_deep_stack
+from ...support.public_names import public_names
 from ...support.source_text import characters
 from ..ir.node import Node, Span
 from .expr import Call, RelayExpr, Var
@@ -160,3 +161,6 @@ def pattern_vars(pattern: Pattern) -> Iterator[Var]:
                 pending += reversed(part.patterns)
             case _:
                 pass
+
+
+__dir__ = public_names(__name__)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...passes.pass_info import EXPLAINED, camel_case, explanation
 from ...support.diagnostics import Diagnostic, MirError
+from ...support.public_names import public_names
 from ...support.trace import listening
 from ..ir.module import IRModule
 from ..ir.node import Node
@@ -261,3 +262,6 @@ __all__ = [
     "check_constant", "check_kind", "count_layers", "explain", "free_type_vars", "free_vars", "get_total_mac_number",
     "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit", "well_formed",
 ]  # fmt: skip
+
+
+__dir__ = public_names(__name__)

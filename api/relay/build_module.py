@@ -21,6 +21,7 @@ from ...passes.relay.functional.infer_type import ensure_types
 from ...support.arguments import check
 from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError, MirValueError
+from ...support.public_names import public_names
 from ..compile import compile
 from ..ir.module import IRModule
 from ..ir.transform import PassContext
@@ -276,3 +277,6 @@ class BuildModule:
 __all__ = [
     "BuildModule", "GraphExecutorFactoryModule", "GraphLibrary", "bind_params_by_name", "build", "build_config", "create_executor", "optimize",
 ]  # fmt: skip
+
+
+__dir__ = public_names(__name__)

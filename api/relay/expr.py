@@ -5,7 +5,7 @@ A node that is used twice is one value, computed once. `export` makes ops of a g
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -16,6 +16,7 @@ from ...dialects.array import ArrayBox, ArrayValueAttr, numpy_dtype
 from ...dialects.relay.operator import Attrs, AttrValue
 from ...support.arguments import check, integer, items
 from ...support.diagnostics import error_at
+from ...support.public_names import public_names
 from ...support.source_text import characters
 from ..ir.node import Node, Span, span_of_caller
 from ..nd import NDArray as DeviceArray
@@ -355,6 +356,9 @@ class TupleWrapper:
             raise IndexError(f"there are {self.size} results, and none of index {index}")
         return TupleGetItem(self.tuple_value, index % self.size)
 
+    def __iter__(self) -> Iterator[TupleGetItem]:
+        return (self[index] for index in range(self.size))
+
     def __len__(self) -> int:
         return self.size
 
@@ -442,3 +446,6 @@ __all__ = [
     "Call", "Constant", "Expr", "FuncType", "Function", "GlobalVar", "If", "Let", "RefCreate", "RefRead", "RefWrite",
     "RelayExpr", "Tuple", "TupleGetItem", "TupleWrapper", "Var", "as_expr", "bind", "const", "var",
 ]  # fmt: skip
+
+
+__dir__ = public_names(__name__)

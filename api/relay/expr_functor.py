@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar, cast
 
 from ...support.deep_stack import in_deep_stack
+from ...support.public_names import public_names
 from ..ir.node import Node
 from ..ir.op import Op
 from .adt import Clause, Constructor, Match, Pattern, PatternConstructor, PatternTuple, PatternVar
@@ -294,3 +295,6 @@ def post_order_visit(expr: RelayExpr, fvisit: Callable[[Node], object]) -> None:
     from .analysis import post_order_visit as visit
 
     visit(expr, fvisit)
+
+
+__dir__ = public_names(__name__)

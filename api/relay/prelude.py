@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ...support.arguments import check
 from ...support.diagnostics import Diagnostic, MirValueError
+from ...support.public_names import public_names
 from ..ir.module import IRModule
 from .adt import Constructor
 from .expr import GlobalVar
@@ -112,3 +113,6 @@ class Prelude:
 
 
 __all__ = ["Prelude"]
+
+
+__dir__ = public_names(__name__)

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from ...support.diagnostics import Diagnostic, MirError, MirValueError
+from ...support.public_names import public_names
 from ...support.text import counted
 from .expr import If, Let, RelayExpr, Var, as_expr
 from .expr import var as new_var
@@ -133,3 +134,6 @@ class ScopeBuilder:
 
 
 __all__ = ["ScopeBuilder", "WithScope"]
+
+
+__dir__ = public_names(__name__)

@@ -15,6 +15,7 @@ from ...dialects.relay import types as dialect
 from ...dialects.relay.text import type_text
 from ...dialects.tir.types import dtype_to_type, type_to_dtype
 from ...support.diagnostics import Diagnostic, MirTypeError, MirValueError
+from ...support.public_names import public_names
 from ...support.source_text import characters
 from ..ir.node import Node
 
@@ -355,3 +356,6 @@ def from_attribute(attribute: Attribute, variables: dict[str, TypeVar] | None = 
             return RefType(from_attribute(attribute.value_type, known))
         case _:
             return IncompleteType()
+
+
+__dir__ = public_names(__name__)

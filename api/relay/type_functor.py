@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Generic, TypeVar, cast
 
 from ...support.diagnostics import Diagnostic, MirTypeError
+from ...support.public_names import public_names
 from ..ir.node import Node
 from . import ty
 from .adt import Constructor, TypeData
@@ -156,3 +157,6 @@ class TypeMutator(TypeFunctor[Any]):
 
 
 __all__ = ["TypeFunctor", "TypeMutator", "TypeVisitor"]
+
+
+__dir__ = public_names(__name__)

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ...lowering.driver.loading.executable import Executable
+from ...support.public_names import public_names
 from ..build import Module, PackedFunc
 from ..device import Device, cpu, cuda, device, gpu
 from ..nd import NDArray, array, empty
@@ -84,3 +85,6 @@ def enabled(target: str) -> bool:
     except (ValueError, TypeError):
         return False
     return True
+
+
+__dir__ = public_names(__name__)

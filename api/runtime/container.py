@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ...support.public_names import public_names
 from ..nd import NDArray, array
 
 
@@ -72,3 +73,6 @@ def convert(value: Any, span: object = None) -> Any:
 
 
 __all__ = ["ADT", "String", "convert", "tuple_object"]
+
+
+__dir__ = public_names(__name__)

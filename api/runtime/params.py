@@ -18,6 +18,7 @@ import numpy as np
 from ...dialects.array import numpy_dtype
 from ...support.arguments import check
 from ...support.diagnostics import Diagnostic, MirValueError
+from ...support.public_names import public_names
 from ..nd import NDArray, as_numpy
 
 _LIST = 0xF7E58D4F05049CB7
@@ -102,3 +103,6 @@ def _cut() -> MirValueError:
 
 
 __all__ = ["load_param_dict", "save_param_dict"]
+
+
+__dir__ = public_names(__name__)

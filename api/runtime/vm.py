@@ -7,6 +7,7 @@ from typing import Any
 
 from ...support.arguments import check
 from ...support.diagnostics import Diagnostic, MirValueError
+from ...support.public_names import public_names
 from ..build import BenchmarkResult, evaluator
 from ..device import Device, require_here
 from ..relay.backend.vm import Executable
@@ -123,3 +124,6 @@ class VirtualMachine:
 
 
 __all__ = ["Executable", "VirtualMachine"]
+
+
+__dir__ = public_names(__name__)

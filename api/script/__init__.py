@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ...support.public_names import public_names
+
 if TYPE_CHECKING:
     from . import ir as ir
     from . import tir as tir
@@ -27,3 +29,6 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = ["from_source", "ir", "ir_module", "tir"]
+
+
+__dir__ = public_names(__name__)

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from types import FrameType, FunctionType
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
@@ -26,11 +26,18 @@ if TYPE_CHECKING:
 Read = TypeVar("Read")
 
 
-@overload
-def prim_func(func: FunctionType, /) -> PrimFunc: ...
-@overload
-def prim_func(*, private: bool = False, check_well_formed: bool = True) -> Callable[[FunctionType], PrimFunc]: ...
-def prim_func(func: FunctionType | None = None, *, private: bool = False, check_well_formed: bool = True) -> Any:
+class PrimFuncOrDecorator(PrimFunc):
+    """Types `T.prim_func(…)` for checkers: a PrimFunc, or a decorator that returns one.
+
+    Overloads would say which, but pyright reports parameters without types, as those of scripts are, for overloaded decorators.
+    """
+
+    def __call__(self, func: Callable[..., object], /) -> PrimFunc: ...
+
+
+def prim_func(
+    func: Callable[..., object] | None = None, *, private: bool = False, check_well_formed: bool = True
+) -> PrimFuncOrDecorator:
     """Decorates `@T.prim_func`: returns the function's source as a `tir.PrimFunc`.
 
     Inside of a class `@I.ir_module` reads it. `private` repeats the decorator's argument. Raises MirError for an error in the
@@ -38,13 +45,13 @@ def prim_func(func: FunctionType | None = None, *, private: bool = False, check_
     """
     frame = inspect.currentframe()
 
-    def decorated(function: FunctionType) -> PrimFunc | FunctionType:
+    def decorated(function: Callable[..., object]) -> PrimFunc | FunctionType:
         return _prim_func(function, frame)
 
-    return decorated if func is None else decorated(func)
+    return cast("PrimFuncOrDecorator", decorated if func is None else decorated(func))
 
 
-def _prim_func(function: FunctionType, frame: FrameType | None) -> PrimFunc | FunctionType:
+def _prim_func(function: Callable[..., object], frame: FrameType | None) -> PrimFunc | FunctionType:
     if not inspect.isfunction(function):
         raise TypeError(f"@T.prim_func decorates a function, not {function!r}")
     if _is_in_ir_module(function, frame):
@@ -54,10 +61,10 @@ def _prim_func(function: FunctionType, frame: FrameType | None) -> PrimFunc | Fu
 
 
 @overload
-def macro(func: FunctionType, /) -> Macro: ...
+def macro(func: Callable[..., object], /) -> Macro: ...
 @overload
-def macro(*, hygienic: bool = True) -> Callable[[FunctionType], Macro]: ...
-def macro(func: FunctionType | None = None, *, hygienic: bool = True) -> Any:
+def macro(*, hygienic: bool = True) -> Callable[[Callable[..., object]], Macro]: ...
+def macro(func: Callable[..., object] | None = None, *, hygienic: bool = True) -> Any:
     """Decorates `@T.macro`: returns statements that replace calls of the macro, `clear(A, i)`.
 
     Arguments are expressions, buffers, Python values; a parameter is replaced by its argument at each use. Other names are
@@ -65,13 +72,13 @@ def macro(func: FunctionType | None = None, *, hygienic: bool = True) -> Any:
     """
     frame = inspect.currentframe()
 
-    def decorated(function: FunctionType) -> Macro:
+    def decorated(function: Callable[..., object]) -> Macro:
         return _macro(function, hygienic, frame)
 
     return decorated if func is None else decorated(func)
 
 
-def _macro(function: FunctionType, hygienic: bool, frame: FrameType | None) -> Macro:
+def _macro(function: Callable[..., object], hygienic: bool, frame: FrameType | None) -> Macro:
     from ...parser.tvmscript.closure_variables import BUILTINS
     from ...parser.tvmscript.macro import read_macro
 

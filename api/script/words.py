@@ -11,6 +11,11 @@ from ...dialects.tir.node.operators import cast
 from ...dialects.tir.types import FLOAT_LIMITS, dtype_to_type
 from ...support.diagnostics import MirError
 
+DTYPES = (
+    "bfloat16", "bool", "float16", "float32", "float64", "int16", "int32", "int64", "int8", "uint16", "uint32", "uint64", "uint8",
+)  # fmt: skip
+"""Those of single values, which `dir` shows; vectors (`float32x4`) and other widths are words as well."""
+
 _FLOATS = ("inf", "-inf", "nan")
 
 
@@ -25,6 +30,11 @@ class Word:
     def __init__(self, text: str, value: Callable[..., Any] | None = None):
         self.text = text
         self._value = value
+
+    @property
+    def value(self) -> Callable[..., Any] | None:
+        """Returns the function that calls in Python call; None for a word of scripts alone."""
+        return self._value
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self if self._value is None else self._value(*args, **kwargs)
@@ -127,4 +137,4 @@ def buffer(
     )
 
 
-__all__ = ["Word", "buffer", "handle", "typed", "word"]
+__all__ = ["DTYPES", "Word", "buffer", "handle", "typed", "word"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...support.public_names import public_names
 from .tags import tags
 from .target import Target, TargetFeatures, TargetKind, TargetLike
 
@@ -114,3 +115,6 @@ def hexagon(cpu_ver: str = "v66", num_cores: int = 4, vtcm_capacity: int = 0, op
     )
     defaults = [f"-mcpu=hexagon{cpu_ver}", "-mtriple=hexagon", f"-num-cores={num_cores}", f"-vtcm-capacity={capacity}"]
     return _with("hexagon", defaults, options)
+
+
+__dir__ = public_names(__name__)

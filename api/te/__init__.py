@@ -33,6 +33,8 @@ from .tensor import TensorSlice as TensorSlice
 
 _apply()
 
+_OF_TIR = ("add", "logaddexp", "multiply", "subtract", "trace")
+
 if TYPE_CHECKING:
     from ...dialects.te.axes import thread_axis as thread_axis
     from ...dialects.te.builder import compute as compute
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Callable[..., Expr]:
-        if name in ("add", "logaddexp", "multiply", "subtract", "trace"):
+        if name in _OF_TIR:
             from ..tir import op
 
             return getattr(op, name)
@@ -58,3 +60,7 @@ else:
 __all__ = list(_builder.NAMES)  # pyright: ignore[reportUnsupportedDunderAll]
 __all__ += ["Schedule", "Stage", "TensorIntrin", "create_prim_func", "create_schedule", "decl_tensor_intrin", "hybrid"]
 __all__ += ["ComputeOp", "ExternOp", "HybridOp", "PlaceholderOp", "ScanOp", "TensorSlice", "tag_scope", "thread_axis"]
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_OF_TIR, "tensor"})

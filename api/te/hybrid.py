@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -16,6 +16,7 @@ from ...parser.te.hybrid import HybridFunction
 from ...parser.te.names import Builtin
 from ...parser.te.syntax import read_function
 from ...support.diagnostics import Diagnostic, MirError, Sources
+from ...support.public_names import public_names
 from .schedule import at_caller
 
 
@@ -61,7 +62,7 @@ class Script(HybridFunction):
             return super().__call__(*args)
 
 
-def script(pyfunc: FunctionType) -> Script:
+def script(pyfunc: Callable[..., object]) -> Script:
     """`@te.hybrid.script`: calls of the function make tensors that its loops compute.
 
     It takes tensors and numbers; it makes its results by `output_tensor(shape, dtype)`, memory by `allocate(shape, dtype, scope)`, and
@@ -83,3 +84,6 @@ def script(pyfunc: FunctionType) -> Script:
     sources.add(file, text, first)
     indent = len(text) - len(text.lstrip(" "))
     return Script(Source(Item("te", "te.hybrid.script", textwrap.dedent(text), file, first, indent)), sources, pyfunc)
+
+
+__dir__ = public_names(__name__)

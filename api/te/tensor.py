@@ -2,6 +2,7 @@
 
 from ...dialects.te.extern import ExternOp
 from ...dialects.te.tensor import ComputeOp, Operation, PlaceholderOp, ScanOp, Tensor, TensorSlice
+from ...support.public_names import public_names
 
 HybridOp = ExternOp
 """Hybrid scripts compute tensors by statements, as externs do."""
@@ -11,3 +12,5 @@ BaseComputeOp = ComputeOp
 __all__ = [
     "BaseComputeOp", "ComputeOp", "ExternOp", "HybridOp", "Operation", "PlaceholderOp", "ScanOp", "Tensor", "TensorSlice",
 ]  # fmt: skip
+
+__dir__ = public_names(__name__)

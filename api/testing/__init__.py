@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ...support.public_names import public_names
 from ..device import Device, device
 from ..nd import NDArray
 from ..target.target import Target, native_options
@@ -195,3 +196,6 @@ __all__ = [
     "requires_cuda", "requires_gpu", "requires_hexagon", "requires_llvm", "requires_metal", "requires_opencl", "requires_package", "requires_rocm",
     "requires_vulkan", "requires_x86", "slow", "uses_gpu",
 ]  # fmt: skip
+
+
+__dir__ = public_names(__name__)

@@ -243,3 +243,9 @@ def __getattr__(name: str) -> object:
         return import_module(f"{_MODULES[name]}{name}", __package__)
     # The functions on scalar expressions are those of `te`, imported when one is asked for.
     return getattr(import_module(".op", __package__), name)
+
+
+def __dir__() -> list[str]:
+    from . import op
+
+    return sorted({*__all__, *_LAZY, *_MODULES, *_OF_TENSORS, *dir(op)})

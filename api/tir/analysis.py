@@ -13,6 +13,7 @@ from ...dialects.tir.verify import verify_prim_func
 from ...passes.tir.estimate_flops import estimate_flops
 from ...support.arguments import check
 from ...support.diagnostics import Diagnostic, MirValueError
+from ...support.public_names import public_names
 from ..ir.module import IRModule
 from ..ir.prim_func import PrimFunc
 from ..ir.structural import structural_equal
@@ -88,3 +89,6 @@ def _functions(obj: PrimFunc | IRModule) -> list[PrimFuncOp]:
     if isinstance(obj, PrimFunc):
         return [obj.op]
     return [op for op in obj.op.ops if isinstance(op, PrimFuncOp)]
+
+
+__dir__ = public_names(__name__)

@@ -97,3 +97,7 @@ def __getattr__(name: str) -> Any:
     found = lookup(name)
     globals()[name] = found
     return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*NAMES, *KNOWN, *_OTHER, "logaddexp", "ret", "trace"})

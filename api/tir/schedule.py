@@ -17,6 +17,7 @@ from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError
 from ...support.garbage import no_collection
 from ...support.notebook import text_html
+from ...support.public_names import public_names
 from ...support.verify import verify
 from ..ir.module import IRModule
 from ..ir.prim_func import PrimFunc
@@ -122,3 +123,6 @@ __all__ = [
     "ScheduleError",
     "Trace",
 ]
+
+
+__dir__ = public_names(__name__)

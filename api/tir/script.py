@@ -7,6 +7,7 @@ import textwrap
 from ...dialects.te.on_buffers import on_buffers
 from ...dialects.tir.node.stmt import Stmt
 from ...support.deep_stack import in_deep_stack
+from ...support.public_names import public_names
 
 
 def script_of(stmt: Stmt) -> str:
@@ -18,3 +19,6 @@ def script_of(stmt: Stmt) -> str:
     start = next(number for number, line in enumerate(lines) if line.startswith("def "))
     body = [line for line in lines[start + 1 :] if not line.strip().startswith("# with T.block")]
     return textwrap.dedent("\n".join(body)).rstrip("\n")
+
+
+__dir__ = public_names(__name__)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 from types import FunctionType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, overload
 
 from ...support.diagnostics import MirError
 from ...support.source_text import characters
@@ -519,6 +519,47 @@ def _parameters(fcompute: Callable[..., object]) -> tuple[list[str], bool]:
     return [a for a in spec.args if not (a == "self" and inspect.ismethod(fcompute))], spec.varargs is not None
 
 
+# One type for each number of axes, the most first: so checkers know those of a lambda.
+_V = TypeVar("_V", covariant=True)
+Elements: TypeAlias = (
+    Callable[[IterVar, IterVar, IterVar, IterVar, IterVar, IterVar], _V]
+    | Callable[[IterVar, IterVar, IterVar, IterVar, IterVar], _V]
+    | Callable[[IterVar, IterVar, IterVar, IterVar], _V]
+    | Callable[[IterVar, IterVar, IterVar], _V]
+    | Callable[[IterVar, IterVar], _V]
+    | Callable[[IterVar], _V]
+    | Callable[[], _V]
+)
+"""What computes an element from the axes."""
+
+
+@overload
+def compute(
+    shape: ShapeLike,
+    fcompute: Elements[ExprLike],
+    name: str = "compute",
+    tag: str = "",
+    attrs: Mapping[str, AttrValue] | None = None,
+    varargs_names: Sequence[str] | None = None,
+) -> Tensor: ...
+@overload
+def compute(
+    shape: ShapeLike,
+    fcompute: Elements[Sequence[ExprLike]],
+    name: str = "compute",
+    tag: str = "",
+    attrs: Mapping[str, AttrValue] | None = None,
+    varargs_names: Sequence[str] | None = None,
+) -> tuple[Tensor, ...]: ...
+@overload
+def compute(
+    shape: ShapeLike,
+    fcompute: Callable[..., Any],
+    name: str = "compute",
+    tag: str = "",
+    attrs: Mapping[str, AttrValue] | None = None,
+    varargs_names: Sequence[str] | None = None,
+) -> Any: ...
 def compute(
     shape: ShapeLike,
     fcompute: Callable[..., Any],

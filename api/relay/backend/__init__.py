@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ....support.arguments import check
 from ....support.diagnostics import Diagnostic, MirTypeError, MirValueError
+from ....support.public_names import public_names
 from ....support.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -101,3 +102,6 @@ def __getattr__(name: str) -> object:
     if name in ("interpreter", "vm"):
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module 'mirstack.relay.backend' has no attribute '{name}'")
+
+
+__dir__ = public_names(__name__)

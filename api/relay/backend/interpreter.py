@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ....support.public_names import public_names
 from ..executor import Interpreter, RelayExecutor
 from ..values import ConstructorValue, RefValue
 
@@ -9,3 +10,6 @@ Executor = RelayExecutor
 """What `relay.create_executor` returns."""
 
 __all__ = ["ConstructorValue", "Executor", "Interpreter", "RefValue"]
+
+
+__dir__ = public_names(__name__)

@@ -13,6 +13,7 @@ from typing import Any
 
 from ....support.arguments import check
 from ....support.diagnostics import Diagnostic, MirValueError
+from ....support.public_names import public_names
 from ...ir.module import IRModule
 from ...nd import NDArray, array
 from ...target.target import NativeOptions, TargetLike, native_options
@@ -122,3 +123,6 @@ def compile(
 
 
 __all__ = ["Executable", "VMCompiler", "VMExecutor", "compile"]
+
+
+__dir__ = public_names(__name__)

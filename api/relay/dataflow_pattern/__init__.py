@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from ....support.public_names import public_names
 from .patterns import (
     AltPattern,
     AttrPattern,
@@ -48,3 +49,6 @@ __all__ = [
     "has_type", "is_constant", "is_expr", "is_if", "is_let", "is_op", "is_tuple", "is_tuple_get_item", "is_var", "match",
     "partition", "rewrite", "wildcard",
 ]  # fmt: skip
+
+
+__dir__ = public_names(__name__)

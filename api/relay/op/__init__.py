@@ -26,6 +26,7 @@ class OperatorNamespace(ModuleType):
     def __init__(self, prefix: str):
         super().__init__(f"mirstack.relay.{prefix.rstrip('.')}", f"The operators `{prefix}…`, as functions.")
         self._prefix = prefix
+        self.__path__ = []  # a package: `import mirstack.relay.qnn.op`
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -38,7 +39,8 @@ class OperatorNamespace(ModuleType):
         return found
 
     def __dir__(self) -> list[str]:
-        return names(self._prefix)
+        modules = (name for name, value in vars(self).items() if isinstance(value, ModuleType))
+        return sorted({*names(self._prefix), *modules})
 
 
 class QnnPasses(ModuleType):
@@ -72,7 +74,7 @@ def find(name: str, *, relay: bool = False) -> Any:
 
     if name in FUNCTIONS:
         return FUNCTIONS[name]
-    if not name.count(".") and name in _namespaces():
+    if name in _namespaces():
         prefix = f"{name}."
         namespace = OperatorNamespace(prefix)
         if relay and name == "qnn":
@@ -89,7 +91,8 @@ def find(name: str, *, relay: bool = False) -> Any:
 
 @cache
 def _namespaces() -> frozenset[str]:
-    return frozenset(name.partition(".")[0] for name in all_operators() if "." in name)
+    words = (name.split(".") for name in all_operators())
+    return frozenset(".".join(parts[:count]) for parts in words for count in range(1, len(parts)))
 
 
 def names(prefix: str) -> list[str]:

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index as operator_index
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
-from ....dialects.relay.operator import REQUIRED, Operator, get_operator
+from ....dialects.relay.operator import REQUIRED, Kind, Operator, get_operator
 from ....support.text import did_you_mean
 from ...ir.op import Op
 from ...nd import virtual_device
 from ..expr import Call, Constant, RelayExpr, Tuple, TupleWrapper, const
-from .signatures import FIXED, LISTS, NUMBERS, PADDED, RESULTS, SIGNATURES
+from .signatures import EITHER, FIXED, LISTS, NUMBERS, PADDED, RESULTS, SIGNATURES
 
 OperatorFunction = Callable[..., Any]
+Ints: TypeAlias = "int | Sequence[int | Sequence[int]]"
+"""Integers as an attribute takes them: one, a list, a list of lists."""
+Numbers: TypeAlias = "float | Sequence[float | Sequence[float]]"
+"""Numbers as an attribute takes them."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,10 @@ def make_function(operator: Operator, text: str | None = None) -> OperatorFuncti
     """
     parameters = _parameters(operator, text or SIGNATURES.get(operator.name))
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    signature = inspect.Signature([inspect.Parameter(p.name, kind, default=p.default) for p in parameters])
+    signature = inspect.Signature(
+        [inspect.Parameter(p.name, kind, default=p.default, annotation=_type_of(operator, p)) for p in parameters],
+        return_annotation=_result_of(operator),
+    )
     targets = {p.name: p.target for p in parameters}
 
     def function(*args: Any, **kwargs: Any) -> Any:
@@ -77,6 +84,39 @@ def _parameters(operator: Operator, text: str | None) -> list[_Parameter]:
         else:
             result.append(_Parameter(name, target, defaults[target]))
     return result
+
+
+_TYPES: dict[Kind, str] = {"ints": "Ints", "floats": "Numbers", "any": "object", "int": "int", "float": "float", "bool": "bool", "str": "str"}  # fmt: skip
+
+
+def _type_of(operator: Operator, parameter: _Parameter) -> str:
+    """Returns the type of a parameter's values in Python's words, from the kind in the operator table."""
+    target = parameter.target
+    alternatives: dict[str, None] = {}
+    if f"*{target}" in operator.arguments:
+        alternatives = dict.fromkeys(("RelayExpr", "TupleWrapper", "Sequence[RelayExpr]"))
+    elif target in operator.arguments:
+        numbers = {"Numbers": None} if (operator.name, target) in NUMBERS else {}
+        alternatives = {"RelayExpr": None, **numbers, **({"Ints": None} if (operator.name, target) in LISTS else {})}
+    elif target in _DEVICES:
+        alternatives = dict.fromkeys(("Device", "str"))
+    else:
+        spec = operator.specs[target]
+        dynamic = get_operator(f"dyn.{operator.name}")
+        is_argument = dynamic is not None and target in dynamic.arguments
+        alternatives = {_TYPES[spec.kind]: None, **({"RelayExpr": None} if is_argument else {})}
+        if spec.nullable:
+            alternatives["None"] = None
+    if parameter.default is None:
+        alternatives["None"] = None
+    return "object" if "object" in alternatives else " | ".join(alternatives)
+
+
+def _result_of(operator: Operator) -> str:
+    count = RESULTS.get(operator.name, 1)
+    if operator.name in EITHER:
+        return "Call | TupleWrapper"
+    return "Call" if count == 1 else "TupleWrapper"
 
 
 def _split(text: str) -> list[str]:

@@ -163,6 +163,12 @@ RESULTS: dict[str, int | Callable[[dict[str, Any]], int]] = {
 }
 """The number of results of the operators with more than one."""
 
+EITHER: dict[str, tuple[str, str, str]] = {
+    "topk": ("ret_type", "'both'", "'values', 'indices'"),
+    "vision.non_max_suppression": ("return_indices", "True", "False"),
+}
+"""Those with one result or several: the attribute that says so, its values for several, its values for one."""
+
 
 def _sections(value: Any) -> int:
     return int(value) if hasattr(value, "__index__") else len(value) + 1

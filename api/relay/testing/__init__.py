@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ....support.public_names import public_names
 from ...device import Device
 from ...ir.module import IRModule
 from ...ir.named_passes import make_pass
@@ -127,3 +128,6 @@ __all__ = [
     "Xavier", "add_nat_definitions", "check_grad", "count", "create_workload", "init", "layers", "make_nat_expr", "make_nat_value", "mlp", "nat",
     "rand", "run_infer_type", "run_opt_pass",
 ]  # fmt: skip
+
+
+__dir__ = public_names(__name__)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ....support.public_names import public_names
 from ...ir.module import IRModule
 from ...ir.named_passes import make_pass
 from ...nd import NDArray, array
@@ -57,3 +58,6 @@ def create_workload(
 
 
 __all__ = ["Initializer", "Xavier", "create_workload"]
+
+
+__dir__ = public_names(__name__)

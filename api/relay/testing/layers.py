@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....support.public_names import public_names
 from ..expr import RelayExpr, TupleGetItem, Var, var
 from ..op import find
 
@@ -71,3 +72,6 @@ def data(shape: tuple[int, ...], dtype: str) -> Var:
 
 
 __all__ = ["batch_norm_infer", "conv2d", "conv2d_transpose", "data", "dense_add_bias"]
+
+
+__dir__ = public_names(__name__)

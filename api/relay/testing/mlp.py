@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....support.public_names import public_names
 from ...ir.module import IRModule
 from ...nd import NDArray
 from ..expr import Function, RelayExpr
@@ -33,3 +34,6 @@ def get_workload(
 
 
 __all__ = ["get_net", "get_workload"]
+
+
+__dir__ = public_names(__name__)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ....support.arguments import check, integer
 from ....support.diagnostics import Diagnostic, MirTypeError
+from ....support.public_names import public_names
 from ...ir.module import IRModule
 from ..adt import Constructor
 from ..expr import Call, RelayExpr
@@ -65,3 +66,6 @@ def count(prelude: Prelude, n: RelayExpr | ConstructorValue) -> int:
 
 
 __all__ = ["add_nat_definitions", "count", "make_nat_expr", "make_nat_value"]
+
+
+__dir__ = public_names(__name__)

@@ -1,0 +1,58 @@
+"""mirstack: Relay, TE and TIR as xDSL dialects, lowered to native code.
+
+The names below are imported from `mirstack.api` when they are first used, so that `import mirstack` costs nothing.
+
+Written by `python install/generate_stubs.py`, not by hand.
+"""
+
+from mirstack import arith as arith
+from mirstack import contrib as contrib
+from mirstack import error as error
+from mirstack import ir as ir
+from mirstack import nd as nd
+from mirstack import onnx as onnx
+from mirstack import relay as relay
+from mirstack import rules as rules
+from mirstack import runtime as runtime
+from mirstack import script as script
+from mirstack import target as target
+from mirstack import te as te
+from mirstack import testing as testing
+from mirstack import tir as tir
+from mirstack import topi as topi
+from mirstack import transform as transform
+from mirstack.api.build import build as build
+from mirstack.api.compile import compile as compile
+from mirstack.api.compile import load as load
+from mirstack.api.compile import parse as parse
+from mirstack.api.device import cl as _cl
+from mirstack.api.device import cl as cl
+from mirstack.api.device import cpu as cpu
+from mirstack.api.device import cuda as _cuda
+from mirstack.api.device import cuda as cuda
+from mirstack.api.device import device as device
+from mirstack.api.device import ext_dev as ext_dev
+from mirstack.api.device import hexagon as hexagon
+from mirstack.api.device import metal as metal
+from mirstack.api.device import rocm as rocm
+from mirstack.api.device import vpi as vpi
+from mirstack.api.device import vulkan as vulkan
+from mirstack.api.device import webgpu as webgpu
+from mirstack.api.importers import from_jax as from_jax
+from mirstack.api.importers import from_onnx as from_onnx
+from mirstack.api.importers import from_torch as from_torch
+from mirstack.api.ir.module import IRModule as IRModule
+from mirstack.api.lower import lower as lower
+from mirstack.api.quantize import quantize as quantize
+from mirstack.api.runtime.container import convert as convert
+from mirstack.lowering.driver.loading.executable import Executable as Executable
+from mirstack.lowering.driver.preload import preload as preload
+from mirstack.support.diagnostics import MirError as MirError
+from mirstack.support.diagnostics import MirError as _MirError
+from mirstack.support.stopwatch import timing as timing
+
+TVMError = _MirError
+gpu = _cuda
+opencl = _cl
+__version__: str
+IMPORTED_AT: int

@@ -1,0 +1,40 @@
+"""`mirstack.ir`: modules, operators, structural equality, passes and instruments, shaped as `tvm.ir`.
+
+Written by `python install/generate_stubs.py`, not by hand.
+"""
+
+from mirstack.api.ir.container import Array as Array
+from mirstack.api.ir.container import Map as Map
+from mirstack.api.ir.module import IRModule as IRModule
+from mirstack.api.ir.node import Node as Node
+from mirstack.api.ir.node import Span as Span
+from mirstack.api.ir.op import Op as Op
+from mirstack.api.ir.prim_func import PrimFunc as PrimFunc
+from mirstack.api.ir.structural import assert_structural_equal as assert_structural_equal
+from mirstack.api.ir.structural import get_first_structural_mismatch as get_first_structural_mismatch
+from mirstack.api.ir.structural import structural_equal as structural_equal
+from mirstack.api.ir.structural import structural_hash as structural_hash
+from mirstack.api.relay.adt import Constructor as Constructor
+from mirstack.api.relay.adt import TypeData as TypeData
+from mirstack.api.relay.expr import GlobalVar as GlobalVar
+from mirstack.api.relay.expr import RelayExpr as RelayExpr
+from mirstack.api.relay.ty import FuncType as FuncType
+from mirstack.api.relay.ty import GlobalTypeVar as GlobalTypeVar
+from mirstack.api.relay.ty import RefType as _RefType
+from mirstack.api.relay.ty import TensorType as TensorType
+from mirstack.api.relay.ty import TupleType as TupleType
+from mirstack.api.relay.ty import Type as Type
+from mirstack.api.relay.ty import TypeCall as TypeCall
+from mirstack.api.relay.ty import TypeKind as TypeKind
+from mirstack.api.relay.ty import TypeVar as TypeVar
+from mirstack.dialects.tir.node.expr import Expr as _Expr
+from mirstack.dialects.tir.node.expr import PointerType as PointerType
+from mirstack.dialects.tir.node.expr import PrimType as PrimType
+from mirstack.dialects.tir.node.expr import Range as Range
+from mirstack.ir import container as container
+from mirstack.ir import instrument as instrument
+from mirstack.ir import op as op
+from mirstack.ir import transform as transform
+
+PrimExpr = _Expr
+RelayRefType = _RefType

@@ -1,0 +1,24 @@
+"""Analyses of expressions, with TVM's names: variables, operators, walks, types.
+
+Written by `python install/generate_stubs.py`, not by hand.
+"""
+
+from mirstack.api.relay.analysis import all_constants as all_constants
+from mirstack.api.relay.analysis import all_dtypes as all_dtypes
+from mirstack.api.relay.analysis import all_ops as all_ops
+from mirstack.api.relay.analysis import all_type_vars as all_type_vars
+from mirstack.api.relay.analysis import all_vars as all_vars
+from mirstack.api.relay.analysis import alpha_equal as alpha_equal
+from mirstack.api.relay.analysis import bound_type_vars as bound_type_vars
+from mirstack.api.relay.analysis import bound_vars as bound_vars
+from mirstack.api.relay.analysis import check_constant as check_constant
+from mirstack.api.relay.analysis import check_kind as check_kind
+from mirstack.api.relay.analysis import count_layers as count_layers
+from mirstack.api.relay.analysis import explain as explain
+from mirstack.api.relay.analysis import free_type_vars as free_type_vars
+from mirstack.api.relay.analysis import get_total_mac_number as get_total_mac_number
+from mirstack.api.relay.analysis import list_fake_quantized_op_freqs as list_fake_quantized_op_freqs
+from mirstack.api.relay.analysis import list_op_freqs as list_op_freqs
+from mirstack.api.relay.analysis import post_order_visit as post_order_visit
+from mirstack.api.relay.analysis import well_formed as well_formed
+from mirstack.api.relay.graph import free_vars as free_vars

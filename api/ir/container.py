@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from ...support.public_names import public_names
+
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -21,3 +23,6 @@ class Map(dict[K, V]):
 
 
 __all__ = ["Array", "Map"]
+
+
+__dir__ = public_names(__name__)

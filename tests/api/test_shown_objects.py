@@ -18,7 +18,7 @@ from mirstack.api.relay import dataflow_pattern
 
 MODULE = "def @main(%x: Tensor[(2, ?), float32]) { nn.relu(%x) }"
 
-NAMESPACES = ("", "arith", "ir", "ir.instrument", "nd", "onnx", "relay", "relay.analysis", "relay.dataflow_pattern", "relay.op", "relay.transform",
+NAMESPACES = ("", "arith", "ir", "ir.instrument", "nd", "relay", "relay.analysis", "relay.dataflow_pattern", "relay.op", "relay.transform",
               "rules", "runtime", "script", "te", "tir", "tir.transform", "topi", "transform")  # fmt: skip
 
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")

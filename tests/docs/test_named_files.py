@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = (
     "api", "benchmarks", "dialects", "driver", "editor", "examples", "frontends", "fuzz", "lowering", "parser", "passes", "support",
 )  # fmt: skip
-EVERYWHERE = (*FOLDERS, "docs", "filecheck", "tests")
+EVERYWHERE = (*FOLDERS, "docs", "filecheck", "install", "tests")
 NAMED = re.compile(r"`((?:[\w.]+/)*\w+\.(?:py|lark|ll))`")
 PLACEHOLDERS = {"passes/LEVEL/TOPIC/the_name.py", "mirstack/__init__.py"}
 """A name in instructions that the reader replaces, and the package by its own name."""

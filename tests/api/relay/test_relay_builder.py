@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -134,8 +135,13 @@ def test_structural_equality() -> None:
 
 
 def test_signatures_are_tvms() -> None:
-    def parameters(function: object) -> str:
-        return str(inspect.signature(function)).replace(" ", "")  # type: ignore[arg-type]
+    def parameters(function: Callable[..., object]) -> str:
+        """Returns names and defaults, without types where these are texts."""
+        signature = inspect.signature(function)
+        if isinstance(signature.return_annotation, str):
+            bare = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+            signature = inspect.Signature(bare)
+        return str(signature).replace(" ", "")
 
     assert parameters(relay.clip) == "(a,a_min,a_max)"
     assert parameters(relay.nn.pad) == "(data,pad_width,pad_value=0,pad_mode='constant')"

@@ -134,7 +134,7 @@ def schedule_resnet_block(sch: Any) -> None:
 def block_name(sch: Any, block: BlockRV) -> str:
     """Returns the block's current name."""
     schedule: Schedule = sch.schedule if isinstance(sch, Timed) else sch
-    op = schedule.get(block)
+    op = schedule.resolve(block)
     return op.block_name.data
 
 

@@ -75,6 +75,13 @@ def restore_function(op: tir.PrimFuncOp) -> Restored:
     return in_deep_stack(lambda: _Restorer(op).function())
 
 
+def restore_statements(op: tir.PrimFuncOp) -> dict[Operation, st.Stmt]:
+    """Returns the node of each loop and block of a function."""
+    restorer = _Restorer(op)
+    in_deep_stack(restorer.function)
+    return restorer.statements
+
+
 def type_of_variable(type: Attribute) -> str | PrimType | PointerType:
     """Returns the type of a variable's value: an address's with what it points to."""
     if isinstance(type, HandleType) and not isinstance(type.pointee, NoneType):
@@ -96,13 +103,15 @@ class _Restorer:
         self.buffer_map: dict[Var, Buffer] = {}
         self.params: list[Var] = []
         self.allocated: list[Buffer] = []
+        self.statements: dict[Operation, st.Stmt] = {}
+        """The nodes of loops and blocks; of the function, its root block."""
 
     def function(self) -> Restored:
         for name, value in zip(self.op.param_names.data, self.op.params, strict=True):
             self._parameter(name.data, value)
         body = self._block(self.op.body.block)
         if self.allocated or (_has_blocks(body) and not _is_one_opaque_block(body)):
-            root = st.Block([], [], [], ROOT, body, alloc_buffers=self.allocated)
+            root = self.statements[self.op] = st.Block([], [], [], ROOT, body, alloc_buffers=self.allocated)
             body = st.BlockRealize([], True, root)
         return Restored(self.params, self.buffer_map, body)
 
@@ -271,7 +280,8 @@ class _Restorer:
             thread = IterVar(None, Var(op.thread.data, variable.dtype), IterVar.ThreadIndex, op.thread.data)
         body = self._block(op.body.block)
         kind = st.KINDS.index(op.kind.data)
-        return st.For(variable, low, extent, kind, body, thread, _values(op.annotations))
+        loop = self.statements[op] = st.For(variable, low, extent, kind, body, thread, _values(op.annotations))
+        return loop
 
     # Blocks ----------------------------------------------------------------------------------------------------------
 
@@ -310,7 +320,7 @@ class _Restorer:
                 case _:
                     pass
         body = self._block(op.body.block)
-        block = st.Block(
+        block = self.statements[op] = st.Block(
             axes,
             regions.get(tir.ReadsOp, []),
             regions.get(tir.WritesOp, []),

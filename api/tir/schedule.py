@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
+from ...dialects.tir.node.stmt import Stmt
 from ...dialects.tir.stmt import PrimFuncOp
 from ...lowering.driver.entry import functions_of
 from ...passes.schedule import BlockRV, ExprRV, Instruction, InstructionKind, LoopRV, ScheduleError, Trace
+from ...passes.schedule.analysis.structure import function_of
 from ...passes.schedule.engine.errors import program_notes
+from ...passes.schedule.engine.random_variables import Handle
 from ...passes.schedule.engine.schedule import Schedule as InPlaceSchedule
 from ...passes.schedule.primitives.transform_layout import AXIS_SEPARATOR
 from ...support.deep_stack import in_deep_stack
@@ -21,6 +25,7 @@ from ...support.public_names import public_names
 from ...support.verify import verify
 from ..ir.module import IRModule
 from ..ir.prim_func import PrimFunc
+from .restore import restore_statements
 
 _LEVELS = ("detail", "fast", "none")
 
@@ -62,6 +67,22 @@ class Schedule(InPlaceSchedule):
         self.error_render_level = error_render_level
         self.checks_each = debug_mask not in ("none", 0)
         self._snapshot: IRModule | None = None
+        self._nodes: dict[PrimFuncOp, Mapping[Operation, Stmt]] = {}
+
+    def get(self, rand_var_or_sref: Handle | int) -> Any:
+        """Returns the `Block` or `For` of a handle as a node, or the number or place that was drawn.
+
+            sch.get(sch.get_block("C")).iter_vars; sch.get(loop).extent
+
+        The node is that of the program as it is now: it does not change with it. `sch.resolve` returns the op.
+        """
+        found = self.resolve(rand_var_or_sref)
+        if not isinstance(found, Operation):
+            return found
+        function = function_of(found)
+        if function not in self._nodes:
+            self._nodes[function] = restore_statements(function)
+        return self._nodes[function][found]
 
     @property
     def mod(self) -> IRModule:
@@ -84,6 +105,7 @@ class Schedule(InPlaceSchedule):
         except MirError as error:
             raise self._told(error) from None
         self._snapshot = None
+        self._nodes = {}
         if self.checks_each:
             verify(self.module)
         return result

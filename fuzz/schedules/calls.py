@@ -58,7 +58,7 @@ class Caller:
     def _reduced(self) -> Any:
         """Returns a block with reduction axes if there is one, and a loop around it."""
         blocks = self.blocks()
-        chosen = [b for b in blocks if any(k.data == "R" for k in self.schedule.get(b).iter_types.data)]  # pyright: ignore[reportAttributeAccessIssue]
+        chosen = [b for b in blocks if any(k.data == "R" for k in self.schedule.resolve(b).iter_types.data)]  # pyright: ignore[reportAttributeAccessIssue]
         return self.draw.choice(chosen or blocks)
 
     def arguments(self, name: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -82,7 +82,7 @@ class Caller:
                 return tuple(draw.sample(loops, draw.randint(1, len(loops)))), {}
             case "reorder_block_iter_var":
                 block = self.block()
-                order = list(range(len(self.schedule.get(block).iter_names.data)))  # pyright: ignore[reportAttributeAccessIssue]
+                order = list(range(len(self.schedule.resolve(block).iter_names.data)))  # pyright: ignore[reportAttributeAccessIssue]
                 draw.shuffle(order)
                 return (block, order), {}
             case "add_unit_loop":
@@ -125,7 +125,7 @@ class Caller:
             case "transform_layout":
                 block, side = self.block(), draw.choice(["read", "write", "write"])
                 regions = read_regions if side == "read" else write_regions
-                buffer = regions(self.schedule.get(block))[number].buffer  # pyright: ignore[reportArgumentType]
+                buffer = regions(self.schedule.resolve(block))[number].buffer  # pyright: ignore[reportArgumentType]
                 if not isinstance(buffer.owner, tir.AllocBufferOp):
                     raise IndexError  # the layout of a parameter is what callers see
                 return (block, (side, number), draw.choice(INDEX_MAPS)), {"pad_value": draw.choice([None, None, 0, 5])}
@@ -136,7 +136,7 @@ class Caller:
                 return (block, draw.choice(self.schedule.get_loops(block))), {}
             case "pad_einsum":
                 block = self.block()
-                count = len(self.schedule.get(block).iter_names.data)  # pyright: ignore[reportAttributeAccessIssue]
+                count = len(self.schedule.resolve(block).iter_names.data)  # pyright: ignore[reportAttributeAccessIssue]
                 return (block, [draw.choice([1, 2, 4]) for _ in range(count)]), {}
             case "rolling_buffer":
                 return (self.block(), number), {}

@@ -98,7 +98,7 @@ def tensorize(game: Player) -> None:
         game.schedule.tensorize(target, game.draw.choice(["random twice", "random dot"]))
         return
     loop = game.schedule.get_loops(any_block(game))[-1]
-    op = game.schedule.get(loop)
+    op = game.schedule.resolve(loop)
     assert isinstance(op, ForOp)
     game.schedule.tensorize(loop, "random twice" if const_int(op.extent) == 5 else "random dot")
 
@@ -173,7 +173,7 @@ def roll_at_readers(game: Player) -> None:
 
 def decompose_padding(game: Player) -> None:
     s, draw = game.schedule, game.draw
-    padding = [b for b in s.get_child_blocks(s.get_block("root")) if s.get(b).block_name.data in ("P", "E")]
+    padding = [b for b in s.get_child_blocks(s.get_block("root")) if s.resolve(b).block_name.data in ("P", "E")]
     block = draw.choice(padding) if padding and draw.random() < 0.8 else any_block(game)
     s.decompose_padding(block, draw.choice(s.get_loops(block)))
 
@@ -205,7 +205,7 @@ def transform_layout(game: Player) -> None:
     """Transforms an intermediate buffer: the callers of parameters would have to know."""
     s, draw = game.schedule, game.draw
     block = any_block(game)
-    op = s.get(block)
+    op = s.resolve(block)
     if all(isinstance(buffer.owner, AllocBufferOp) for buffer in buffers_written(op)):
         s.transform_layout(block, ("write", 0), draw.choice(LAYOUTS), pad_value=draw.choice([None, 0.0, 3.0, 3.0]))
 
@@ -263,7 +263,7 @@ def merge(game: Player) -> None:
 def reorder_axes(game: Player) -> None:
     """Reorders the axes of a block."""
     block = any_block(game)
-    count = sum(op.name == "tir.iter_var" for op in game.schedule.get(block).body.block.ops)
+    count = sum(op.name == "tir.iter_var" for op in game.schedule.resolve(block).body.block.ops)
     order = list(range(count))
     game.draw.shuffle(order)
     game.schedule.reorder_block_iter_var(block, order)
@@ -314,7 +314,7 @@ def unsafe_set_dtype(game: Player) -> None:
     """Widens a buffer's dtype."""
     s = game.schedule
     block = any_block(game)
-    buffers = list(buffers_written(s.get(block)))
+    buffers = list(buffers_written(s.resolve(block)))
     if buffers and isinstance(buffers[0].owner, AllocBufferOp):
         name = str(buffers[0].type)
         s.unsafe_set_dtype(
@@ -335,7 +335,7 @@ def set_axis_separator(game: Player) -> None:
 def pad_einsum(game: Player) -> None:
     """Pads loops to multiples."""
     block = any_block(game)
-    count = sum(op.name == "tir.iter_var" for op in game.schedule.get(block).body.block.ops)
+    count = sum(op.name == "tir.iter_var" for op in game.schedule.resolve(block).body.block.ops)
     game.schedule.pad_einsum(block, [game.draw.choice([1, 2, 4, 8]) for _ in range(count)])
 
 

@@ -237,7 +237,7 @@ def schedule_attention(sch: Schedule, attention: Attention, target: Target) -> N
     v_pack = None if _is_read_in_place(output, panel, queries // sizes.rows) else _bring(sch, last, output, panel)
     changed = take_out(sch, first)
     # What the scores are changed by belongs to their tile.
-    before = [stage for stage in before if sch.get(stage) is not sch.get(changed)]
+    before = [stage for stage in before if sch.resolve(stage) is not sch.resolve(changed)]
 
     outer, row, column = _output_loops(sch, last, output)
     block, tile, *inner_row = sch.split(row, [None, sizes.block // sizes.rows, sizes.rows])
@@ -436,10 +436,10 @@ def _pack(sch: Schedule, packing: BlockRV, match: Product, width: int, lanes: in
     if columns is None:  # There is one.
         return
     depth = loops[-1]
-    if sch.get(columns) is sch.get(depth):
+    if sch.resolve(columns) is sch.resolve(depth):
         vectorize_loop(sch, columns, lanes)
         return
-    rest = [loop for loop in loops if sch.get(loop) is not sch.get(columns)]
+    rest = [loop for loop in loops if sch.resolve(loop) is not sch.resolve(columns)]
     if transpose_tiles(sch, columns, rest, match.element, lanes):
         return
     # The right side is transposed: a few elements of each row at a time, so that the rows of the panel stay in cache.

@@ -98,7 +98,7 @@ def key_loop(sch: Schedule, stage: BlockRV, keys: int) -> tuple[LoopRV, int] | N
     if loop is None:
         return None
     analyzer = Analyzer()
-    outer = sch.get(loop)
+    outer = sch.resolve(loop)
     assert isinstance(outer, tir.ForOp)
     step = analyzer.expr(op.bindings[place]).coefficient(analyzer.expr(outer.loop_var).terms[0][0])
     return (loop, step) if step > 0 else None

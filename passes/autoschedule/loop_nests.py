@@ -20,7 +20,7 @@ PARALLEL_WORK = 1 << 16
 
 def block_of(sch: Schedule, block: BlockRV) -> tir.BlockOp:
     """Returns the block that a random variable refers to."""
-    op = sch.get(block)
+    op = sch.resolve(block)
     assert isinstance(op, tir.BlockOp)
     return op
 
@@ -38,7 +38,7 @@ def own_loops(sch: Schedule, block: BlockRV) -> list[LoopRV]:
     """Returns the loops that hold nothing but this block."""
     op, loops = block_of(sch, block), sch.get_loops(block)
     own = len(loops)
-    while own and is_only_block(op, sch.get(loops[own - 1])):
+    while own and is_only_block(op, sch.resolve(loops[own - 1])):
         own -= 1
     return loops[own:]
 
@@ -60,7 +60,7 @@ def loops_by_axis(sch: Schedule, block: BlockRV) -> list[LoopRV | None]:
 def driving_loop(sch: Schedule, loops: list[LoopRV], value: SSAValue) -> LoopRV | None:
     """Returns the outermost of the loops whose variable a value is made of."""
     used = {a.payload for a in free_vars(Analyzer().expr(value))}
-    return next((loop for loop in loops if sch.get(loop).loop_var in used), None)
+    return next((loop for loop in loops if sch.resolve(loop).loop_var in used), None)
 
 
 def turns_of(sch: Schedule, loops: list[LoopRV], unknown: int = 1) -> int:
@@ -79,7 +79,7 @@ def partitioned(
     loops: list[LoopRV] = sch.loop_partition(loop, [turns])
     parts: list[tuple[BlockRV, LoopRV]] = []
     for part in loops:
-        copy = sch.handle(next(b for b in child_blocks(sch.get(part)) if b.block_name.data.startswith(name)))
+        copy = sch.handle(next(b for b in child_blocks(sch.resolve(part)) if b.block_name.data.startswith(name)))
         parts.append((copy, sch.get_loops(copy)[-below]))
     return loops, parts
 
@@ -109,7 +109,7 @@ def attempt(sch: Schedule, block: tir.BlockOp) -> bool:
 
 def extent_of(sch: Schedule, loop: LoopRV) -> int | None:
     """Returns a loop's extent, None where it is symbolic."""
-    return const_int(sch.get(loop).extent)
+    return const_int(sch.resolve(loop).extent)
 
 
 def vectorize_loop(sch: Schedule, loop: LoopRV, lanes: int, *, even: bool = True) -> list[LoopRV]:

@@ -314,7 +314,7 @@ def _reduce_as_made(sch: Schedule, block: BlockRV, stages: list[BlockRV], target
     if vector_axis(shape) is not None or (extent % lanes and not target.has_masks):
         return []
     makers = set(producers(op))
-    maker = next((s for s in stages if sch.get(s) in makers and _makes_rows(block_of(sch, s), shape)), None)
+    maker = next((s for s in stages if sch.resolve(s) in makers and _makes_rows(block_of(sch, s), shape)), None)
     if maker is None or len(own_loops(sch, block)) != 1:
         return []
     (loop, *others) = own_loops(sch, maker)

@@ -173,8 +173,8 @@ def schedule_winograd(sch: Schedule, stages: Stages, target: Target) -> None:
         _schedule_image(sch, image, lanes, target)
         return
     outer = _schedule_output(sch, stages.output, alone)
-    nest = [sch.get(loop) for loop in sch.get_loops(products)]
-    sch.reorder(loops[0], *sch.get_loops(products)[: nest.index(sch.get(loops[0]))])
+    nest = [sch.resolve(loop) for loop in sch.get_loops(products)]
+    sch.reorder(loops[0], *sch.get_loops(products)[: nest.index(sch.resolve(loops[0]))])
     merged = sch.merge(loops[0], outer)
     sch.compute_at(view, merged)
     _schedule_data(sch, across, view, data, lanes, alone)

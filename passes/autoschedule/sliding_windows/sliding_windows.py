@@ -169,7 +169,9 @@ def _whole_tiles(
     So no other iteration asks whether there is something. Returns the parts, each with its outermost loop over what is reduced.
     """
     shape = window.shape
-    below = len(sch.get_loops(block)) - [sch.get(loop) for loop in sch.get_loops(block)].index(sch.get(reducing))
+    below = len(sch.get_loops(block)) - [sch.resolve(loop) for loop in sch.get_loops(block)].index(
+        sch.resolve(reducing)
+    )
     width, lines = shape.extent(window.axis) or 1, 1 if window.rows is None else shape.extent(window.rows) or 1
     parts = [(block, reducing)]
     if lines % tile.rows:

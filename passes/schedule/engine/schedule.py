@@ -56,7 +56,7 @@ class Schedule(Primitives):
         """Returns the module that is edited."""
         return self.module
 
-    def get(self, handle: Handle | int) -> Any:
+    def resolve(self, handle: Handle | int) -> Any:
         """Returns the op of a handle, or the number or place that was drawn."""
         if isinstance(handle, int):
             return handle

@@ -307,3 +307,30 @@ def test_immediates() -> None:
     made = tir.Range(2, 6)
     assert (made.min, made.extent) == (2, 4) and tir.Range(3).extent == 3
     assert tir.Range.from_min_extent(1, 2).extent == 2
+
+
+SCALED = """
+@T.prim_func
+def scaled(A: T.Buffer((16, 8), "float32"), C: T.Buffer((16, 8), "float32")):
+    for i, j in T.grid(16, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi, vj] * T.float32(2)
+"""
+
+
+def test_the_nodes_of_handles() -> None:
+    sch = tir.Schedule(parse_mir(SCALED))
+    block, root = sch.get_block("C"), sch.get_block("root")
+    i, j = sch.get_loops(block)
+    node = sch.get(block)
+    assert isinstance(node, tir.Block) and node.name_hint == "C" and sch.get(block) is node
+    assert [axis.var.name for axis in node.iter_vars] == ["vi", "vj"]
+    assert str(node.reads[0]) == "A[vi:vi + 1, vj:vj + 1]"
+    assert isinstance(sch.get(root), tir.Block) and sch.get(root).name_hint == "root"
+    assert sch.get(i).extent.value == 16 and sch.get(j).kind == tir.ForKind.SERIAL
+    sch.vectorize(j)
+    assert sch.get(j).kind == tir.ForKind.VECTORIZED
+    assert sch.get(i).body is sch.get(j), "one tree of nodes"
+    tile = sch.sample_perfect_tile(i, n=2, decision=[4, 4])
+    assert [sch.get(each) for each in tile] == [4, 4]

@@ -79,7 +79,7 @@ def test_handle_of_the_block_stands_for_the_inner_one() -> None:
     def steps(s: Schedule) -> None:
         block = s.get_block("B")
         outer = s.blockize(s.get_loops(block)[1])
-        assert [s.get(b) for b in s.get_child_blocks(outer)] == [s.get(block)]
+        assert [s.resolve(b) for b in s.get_child_blocks(outer)] == [s.resolve(block)]
         s.split(s.get_loops(block)[0], [None, 5])
 
     scheduled(CHAIN, steps)

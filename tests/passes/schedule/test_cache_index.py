@@ -58,7 +58,10 @@ def test_repeated_expressions() -> None:
 
 def test_results_are_the_blocks() -> None:
     def steps(s: Schedule) -> None:
-        assert [s.get(b) for b in index()(s)] == [s.get(s.get_block("index_0")), s.get(s.get_block("index_1"))]
+        assert [s.resolve(b) for b in index()(s)] == [
+            s.resolve(s.get_block("index_0")),
+            s.resolve(s.get_block("index_1")),
+        ]
 
     scheduled(RESIZE, steps)
 

@@ -59,8 +59,8 @@ def test_the_filling_block_is_returned_and_named() -> None:
     def steps(s: Schedule) -> None:
         old = s.get_block("P")
         new = s.decompose_padding(old, s.get_loops("P")[0])
-        assert s.get(new) is s.get(s.get_block("P_pad_const"))
-        assert s.get(old) is s.get(s.get_block("P"))
+        assert s.resolve(new) is s.resolve(s.get_block("P_pad_const"))
+        assert s.resolve(old) is s.resolve(s.get_block("P"))
         assert len(s.get_loops(old)) == len(s.get_loops(new)) == 2
 
     scheduled(PAD, steps)

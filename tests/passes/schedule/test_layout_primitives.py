@@ -21,7 +21,7 @@ def test_unit_loops() -> None:
         _, j = sch.get_loops(block)
         sch.add_unit_loop(j)
         u = sch.add_unit_loop(block)
-        assert sch.get(u) is sch.get(sch.get_loops(block)[-1])
+        assert sch.resolve(u) is sch.resolve(sch.get_loops(block)[-1])
 
     assert "for i, u, j, u_1 in T.grid(16, 1, 30, 1):" in scheduled(CHAIN, steps)
 

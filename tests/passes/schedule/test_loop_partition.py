@@ -19,7 +19,7 @@ def test_rest_is_a_part() -> None:
     def steps(s: Schedule) -> None:
         parts = s.loop_partition(loop(s), [4, 2])
         assert len(parts) == 3
-        assert [s.get(part).var_name.data for part in parts] == ["i0", "i1", "i2"]  # type: ignore[attr-defined]
+        assert [s.resolve(part).var_name.data for part in parts] == ["i0", "i1", "i2"]  # type: ignore[attr-defined]
 
     text = scheduled(CHAIN, steps)
     assert (

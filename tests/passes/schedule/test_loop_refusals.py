@@ -485,7 +485,7 @@ def test_blocks_of_one_nest_keep_what_they_need(read: str) -> None:
     """Where only iterations of `i` meet, or none, the order of the two loops is free."""
     sch = Schedule(parse_mir(IN_TURN.format(read)))
     sch.reorder(*reversed(loops(sch, "D")))
-    assert [str(sch.get(each).var_name.data) for each in loops(sch, "D")] == ["j", "i"]
+    assert [str(sch.resolve(each).var_name.data) for each in loops(sch, "D")] == ["j", "i"]
 
 
 def test_first_of_a_sum_stays_first() -> None:

@@ -50,7 +50,7 @@ def test_handles_of_blocks_survive() -> None:
     def steps(s: Schedule) -> None:
         block = s.get_block("C")
         merged = s.merge(*loops(s, 0, "B", "C", "D"))
-        assert s.get(s.get_loops(block)[0]) is s.get(merged)
+        assert s.resolve(s.get_loops(block)[0]) is s.resolve(merged)
 
     scheduled(THREE, steps)
 

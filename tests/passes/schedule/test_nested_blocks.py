@@ -44,14 +44,14 @@ def test_a_map_of_one_index() -> None:
 def test_order_of_nested_blocks() -> None:
     """A block neither precedes nor follows the one around it; in order, the outer one comes first."""
     sch = Schedule(parse_mir(NESTED, "<test>"))
-    outer, inner = sch.get(sch.get_block("row")), sch.get(sch.get_block("B"))
+    outer, inner = sch.resolve(sch.get_block("row")), sch.resolve(sch.get_block("B"))
     assert not runs_before(outer, inner) and not runs_before(inner, outer)
     assert in_order([inner, outer], sch.state.function()) == [outer, inner]
 
 
 def test_variables_that_drive_axes() -> None:
     sch = Schedule(parse_mir(NESTED, "<test>"))
-    inner = sch.get(sch.get_block("B"))
+    inner = sch.resolve(sch.get_block("B"))
     (loop,) = loops_above(inner)
     assert driving_variables(inner, "S") == {loop.loop_var} and driving_variables(inner, "R") == set()
     assert Analyzer().variable(loop.loop_var).payload is loop.loop_var

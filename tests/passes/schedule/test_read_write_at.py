@@ -25,7 +25,7 @@ def test_read_at() -> None:
     def steps(s: Schedule) -> None:
         loops = tiled(s)
         new = s.read_at(loops[1], s.get_block("C"), 0, "shared")
-        assert s.get(new) is s.get(s.get_block("A_shared"))
+        assert s.resolve(new) is s.resolve(s.get_block("A_shared"))
         s.read_at(loops[2], s.get_block("C"), "B", "local")
 
     text = scheduled(MATMUL, steps)

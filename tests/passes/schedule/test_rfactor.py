@@ -98,8 +98,8 @@ def test_handles_and_parallel_partial_results() -> None:
         block = s.get_block("C")
         k0, _ = s.split(s.get_loops(block)[2], [4, None])
         partial = s.rfactor(k0, 0)
-        assert s.get(block) is s.get(s.get_block("C"))
-        assert s.get(partial) is s.get(s.get_block("C_rf"))
+        assert s.resolve(block) is s.resolve(s.get_block("C"))
+        assert s.resolve(partial) is s.resolve(s.get_block("C_rf"))
         s.reorder(s.get_loops(partial)[2], s.get_loops(partial)[0])
         s.parallel(s.get_loops(partial)[0])
 

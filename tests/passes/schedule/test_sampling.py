@@ -27,7 +27,7 @@ def test_perfect_tiles_of_any_seed() -> None:
         assert sch.trace.decisions[sch.trace.insts[-1]] == numbers(tiles)
         assert numbers(sch.sample_perfect_tile(j, 1, -1)) == [20]
         sch.split(i, tiles)
-        assert [sch.get(loop).name for loop in sch.get_loops("C")] == ["tir.for"] * 6
+        assert [sch.resolve(loop).name for loop in sch.get_loops("C")] == ["tir.for"] * 6
 
 
 def test_tiles_are_equally_likely() -> None:
@@ -77,7 +77,7 @@ def test_locations() -> None:
     def location(decision: int, *, text: str = CHAIN, block: str = "B") -> tuple[Any, str]:
         sch = Schedule(parse_mir(text))
         place = sch.sample_compute_location(sch.get_block(block), decision)
-        found = sch.get(place)
+        found = sch.resolve(place)
         sch.compute_at(sch.get_block(block), place)
         return (found if isinstance(found, str) else found.var_name.data), print_mir(sch.mod)
 
@@ -119,9 +119,9 @@ def test_reverse() -> None:
 def test_units_and_outputs_have_no_loops() -> None:
     sch = Schedule(parse_mir(CHAIN))
     sch.add_unit_loop(sch.get_loops("C")[0])
-    drawn = {sch.get(sch.sample_compute_location(sch.get_block("B"))) for _ in range(40)}
+    drawn = {sch.resolve(sch.sample_compute_location(sch.get_block("B"))) for _ in range(40)}
     assert {each if isinstance(each, str) else each.var_name.data for each in drawn} == {"inline", "root", "i", "j"}
-    assert sch.get(sch.sample_compute_location(sch.get_block("C"))) == "root"
+    assert sch.resolve(sch.sample_compute_location(sch.get_block("C"))) == "root"
 
 
 def test_traces() -> None:

@@ -131,7 +131,7 @@ def test_a_copy_goes_its_own_way() -> None:
     copy.parallel(i)
     assert "T.parallel" in print_mir(copy.module) and "T.parallel" not in print_mir(sch.module)
     assert len(copy.trace) == len(sch.trace) + 1
-    assert copy.get(block) is not sch.get(block)
+    assert copy.resolve(block) is not sch.resolve(block)
     with pytest.raises(ScheduleError, match="loop 'j' was split"):
         copy.parallel(j)
     sch.parallel(i)
@@ -152,7 +152,7 @@ def test_handles_and_numbers() -> None:
     (_, j, _) = sch.get_loops("C")
     outer, inner = sch.split(j, [None, np.int64(4)])  # type: ignore[list-item]
     four = ExprRV(4)
-    assert sch.get(four) == 4 and sch.get(7) == 7 and int(four) == 4
+    assert sch.resolve(four) == 4 and sch.resolve(7) == 7 and int(four) == 4
     assert [loop.schedule_kind for loop in (outer, inner)] == ["loop", "loop"]
     assert isinstance(inner, LoopRV)
     sch.split(inner, [four, 1])
@@ -308,7 +308,7 @@ def test_arithmetic_of_drawn_numbers() -> None:
     i, j = sch.get_loops(sch.get_block("B"))
     outer, inner = sch.sample_perfect_tile(i, 2, decision=[32, 4])
     size = (inner + 1) * 2 - inner // (3 - outer % 2) + 0
-    assert sch.get(size) == (4 + 1) * 2 - 4 // (3 - 32 % 2) and int(outer * inner) == 128
+    assert sch.resolve(size) == (4 + 1) * 2 - 4 // (3 - 32 % 2) and int(outer * inner) == 128
     sch.split(i, [None, inner * 2])
     sch.split(j, [None, size - inner])
     lines = sch.trace.as_python()
@@ -380,7 +380,7 @@ def test_instructions_by_their_parts() -> None:
     seen: list[Any] = []
 
     def provide(inst: Instruction, inputs: list[Any], attrs: list[Any], decision: Any) -> list[int]:
-        seen.append((inst.kind.name, [drawn.get(value).var_name.data for value in inputs], attrs))
+        seen.append((inst.kind.name, [drawn.resolve(value).var_name.data for value in inputs], attrs))
         return [decision[0] // 2, 4]
 
     trace.apply_to_schedule(drawn, decision_provider=provide)

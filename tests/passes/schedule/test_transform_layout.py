@@ -171,9 +171,9 @@ def test_handles() -> None:
     def steps(s: Schedule) -> None:
         block, loops = s.get_block("B"), s.get_loops("B")
         s.transform_layout(block, "B", lambda i: [i // 16, i % 16], pad_value=0.0)
-        assert s.get(s.get_loops(block)[1]).var_name.data == "axis1"
+        assert s.resolve(s.get_loops(block)[1]).var_name.data == "axis1"
         with pytest.raises(Exception, match="transform_layout gave block 'B' other loops"):
-            s.get(loops[0])
+            s.resolve(loops[0])
 
     text = scheduled(STENCIL, steps)
     assert (

@@ -33,8 +33,8 @@ def test_modules_and_what_schedules_name() -> None:
     ]
     sch = mirstack.tir.Schedule(module)
     block = sch.get_block("B")
-    assert repr(sch.get(block)) == "BlockOp(tir.block at net.mir:6:9)"
-    assert repr(sch.get(sch.get_loops(block)[0])) == "ForOp(tir.for at net.mir:5:5)"
+    assert repr(sch.resolve(block)) == "BlockOp(tir.block at net.mir:6:9)"
+    assert repr(sch.resolve(sch.get_loops(block)[0])) == "ForOp(tir.for at net.mir:5:5)"
 
 
 def test_blocks_regions_uses() -> None:

@@ -12,9 +12,10 @@ from typing import Any, cast
 
 from ..dialects.relay.ir import FuncOp
 from ..dialects.relay.operator import get_operator
+from ..dialects.relay.operators.common.te_computes import type_of_tensor
 from ..dialects.te.tensor import Tensor, compute
 from ..dialects.tir.node import Const, Expr
-from ..lowering.relay.kernels.te_kernel import te_results, type_of_tensor
+from ..lowering.relay.kernels.te_kernel import te_results
 from ..support.deep_stack import in_deep_stack
 from ..support.text import did_you_mean
 from .ir.module import IRModule

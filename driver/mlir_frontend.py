@@ -45,6 +45,7 @@ class LinearLexer(MLIRLexer):
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"')
 
 
+_DEFINITIONS = ("te.func", "tir.prim_func", "rule.operator")
 MAX_PARTS = 1 << 16
 
 
@@ -72,13 +73,29 @@ class LocatedParser(Parser):
         self.last_op = 0  # Where the op begins that was begun last.
         self._counted: dict[int, int] = {}  # The parts of what aliases name, by id, which stays theirs.
         self.first_use: dict[str, int] = {}  # Where a value was first used before its definition.
+        self._functions: dict[str, Operation] = {}  # Functions and operators that the text defines, by name.
 
     def parse_operation(self) -> Operation:
         start = self.last_op = self.pos
         op = super().parse_operation()
         if op.location == UNKNOWN_LOC:
             op.location = self.location(start)
+        if op.name in _DEFINITIONS and isinstance(name := op.properties.get("sym_name"), StringAttr):
+            # What identifies an operator is computed again.
+            op.properties.pop("digest", None)
+            self._functions[name.data] = op
         return op
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        """Returns the class of an op; an operator may be one that the text has defined."""
+        definition = self._functions.get(name.removeprefix("relay."))
+        if name.startswith("relay.") and definition is not None and definition.name == "rule.operator":
+            from ..dialects.relay.operator import operator_class
+            from ..dialects.rule import DefineOperatorOp
+
+            assert isinstance(definition, DefineOperatorOp)
+            return operator_class(definition.define(definition.functions_among(self._functions)))
+        return super()._get_op_by_name(name)
 
     def _parse_alias_def(self):
         """Reads `!pair = tuple<i32, i32>`. Raises MirError for one of more than MAX_PARTS parts.

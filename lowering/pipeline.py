@@ -53,6 +53,8 @@ def graph_passes(options: Options) -> Iterator[ModulePass]:
     # Specialize generic functions, and operators whose shape operands are known.
     yield make("monomorphize")
     yield make("dynamic-to-static")
+    # Call the TIR functions that compute operators of one's own.
+    yield make("call-operator-functions")
     if options.opt_level >= 3:
         # Convolutions of bytes get their channels last.
         yield make("quantized-channels-last")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import textwrap
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -62,6 +63,10 @@ def parse_mir(
 def _parse(text: str, name: str, first_line: int, indent: int, context: ParseContext) -> ModuleOp:
     module = context.module
     context.symbols.update({symbol: op for op in module.ops if (symbol := symbol_of(op)) is not None})
+    if any(op.name == "rule.operator" for op in module.ops):
+        from ..dialects.relay.operator import definitions_in
+
+        context.operators.update({item.sym_name.data: item.entry() for item in definitions_in(module)})
     items = split_items(text, name, first_line, context.report)
     if indent:
         items = [replace(item, indent=indent) for item in items]
@@ -84,7 +89,8 @@ def parse_items(items: Sequence[Item], context: ParseContext) -> list[list[Opera
     for format in sorted(by_format, key=_rank):
         indices = by_format[format]
         try:
-            parsed = _format(format, items[indices[0]]).parse([items[i] for i in indices], context)
+            with _scope(context):
+                parsed = _format(format, items[indices[0]]).parse([items[i] for i in indices], context)
         except (MirError, VerifyException) as error:
             context.report(error, items[indices[0]].location())
             continue
@@ -93,6 +99,15 @@ def parse_items(items: Sequence[Item], context: ParseContext) -> list[list[Opera
             for op in ops:
                 _add_symbol(op, context)
     return ops_of
+
+
+def _scope(context: ParseContext) -> AbstractContextManager[None]:
+    """Returns what makes the operators known that the file defines."""
+    if not context.operators:
+        return nullcontext()
+    from ..dialects.relay.operator import operators_in_scope
+
+    return operators_in_scope(context.operators)
 
 
 def _rank(format: str) -> int:

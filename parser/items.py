@@ -23,13 +23,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NoReturn, Protocol
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ..support.diagnostics import Diagnostic, MirError, error_at, file_loc, location_of
+
+if TYPE_CHECKING:
+    from ..dialects.relay.operator import Operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,8 @@ class ParseContext:
     nodes: Mapping[str, Sequence[object]] = field(default_factory=dict[str, "Sequence[object]"])
     """What `meta[KEY][i]` means besides the text's own metadata section."""
     errors: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    operators: dict[str, Operator] = field(default_factory=dict[str, "Operator"])
+    """The operators that the file defines, by name."""
     failed: set[str] = field(default_factory=set[str])
     """Functions of items with errors: nothing more is said of a name that is missing for that reason."""
 
@@ -114,6 +119,7 @@ class Format(Protocol):
 FORMATS: dict[str, tuple[str, str]] = {
     "tvmscript": (".tvmscript", "FORMAT"),
     "te": (".te", "FORMAT"),
+    "definitions": (".rules.definitions", "FORMAT"),
     "relay": (".relay", "FORMAT"),
     "rules": (".rules", "FORMAT"),
     "schedule": (".schedule", "FORMAT"),
@@ -135,6 +141,7 @@ KEYWORDS: dict[str, str] = {
     "type": "relay",
     "extern": "relay",
     "fast": "rules",
+    "operator": "definitions",
     "rewrite": "rules",
     "ruleset": "rules",
 }
@@ -179,7 +186,7 @@ _STRING = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+(?:"|(?=\\?\n|\\?\Z))'
 # What a scan over Relay text stops at: strings and comments (passed over), braces, a line that begins another item.
 _RELAY_STOP = re.compile(
     rf"{_STRING}|//[^\n]*|/\*|(?P<open>[{{\[(])|(?P<close>[}}\])])|(?P<end>;)"
-    r"|\n(?=(?P<item>@[ \t]*(?:T|I|te|tvm|tir|script|hybrid)\b|def[ \t]+@|#\[|type[ \t]|extern[ \t]+type\b|(?:fast[ \t]+)?rewrite[ \t]+@|ruleset\b))"
+    r"|\n(?=(?P<item>@[ \t]*(?:T|I|te|tvm|tir|script|hybrid)\b|def[ \t]+@|#\[|type[ \t]|extern[ \t]+type\b|(?:fast[ \t]+)?rewrite[ \t]+@|ruleset\b|operator[ \t]+\w))"
 )
 _PYTHON_STOP = re.compile(
     rf'"""(?:[^"\\]|\\.|"(?!""))*+"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*+\'\'\'|{_STRING}'
@@ -187,7 +194,9 @@ _PYTHON_STOP = re.compile(
     r"|#[^\n]*|(?P<open>[\[({])|(?P<close>[\])}])|\n(?=(?P<line>[^\s#]|\#\[))",
     re.DOTALL,
 )
-_RESTART = re.compile(r"\n(?=@|def[ \t]+@|#\[|type[ \t]|extern[ \t]+type\b|(?:fast[ \t]+)?rewrite[ \t]+@|ruleset\b)")
+_RESTART = re.compile(
+    r"\n(?=@|def[ \t]+@|#\[|type[ \t]|extern[ \t]+type\b|(?:fast[ \t]+)?rewrite[ \t]+@|ruleset\b|operator[ \t]+\w)"
+)
 
 
 class _Splitter:

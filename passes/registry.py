@@ -183,6 +183,7 @@ _TABLE: dict[str, dict[str, str]] = {
         "static-memory-plan": "report how each function's tensors share memory",
     },
     "lowering.relay.kernels": {
+        "call-operator-functions": "operators that TIR functions compute to calls of these",
         "lower-relay-to-te": "Primitive functions to TE functions",
         "lift-transform-params": "what kernels compute from constants alone to functions of their own",
     },

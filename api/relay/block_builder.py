@@ -8,11 +8,11 @@ from typing import Any, cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, TensorType, TupleType
 from xdsl.ir import Attribute
 
+from ...dialects.relay.operators.common.te_computes import type_of_tensor
 from ...dialects.te import builder as te
 from ...dialects.te.tensor import Tensor
 from ...dialects.tir.structural_key import structural_key
 from ...dialects.tir.types import type_to_dtype
-from ...lowering.relay.kernels.te_kernel import type_of_tensor
 from ...lowering.te.create_prim_func import create_prim_func
 from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirError

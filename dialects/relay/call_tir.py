@@ -17,7 +17,7 @@ from ..te.ops import is_input
 from ..tir.buffer import MatchBufferOp
 from ..tir.stmt import PrimFuncOp
 from ..tir.types import dtype_to_type, type_to_dtype
-from .infer.tir_calls import call_tir_type
+from .infer.tir_calls import function_type
 from .ir import CallTirOp
 from .text import global_text, type_text
 
@@ -34,18 +34,25 @@ def call_tir(op: CallTirOp, callee: Operation, args: Sequence[Any], module: Modu
     for number, arg in enumerate(args):
         if not isinstance(arg, np.ndarray):
             raise error_at(op, f"argument {number} of call_tir({name}, …) is not a tensor")
+    return run_function(op, name, callee, args, module)
+
+
+def run_function(
+    op: Operation, name: str, callee: Operation, args: Sequence[Array], module: ModuleOp
+) -> Array | tuple[Array, ...]:
+    """Returns the outputs of a TIR or TE function on arrays, for the use `op`. Raises MirError as `call_tir`."""
     types = [TensorType(dtype_to_type(a.dtype.name), list(a.shape)) for a in args]
-    result = call_tir_type(op, callee, types)
+    result = function_type(op, name, callee, types)
     wanted = list(result.types.data) if isinstance(result, TupleType) else [result]
     if isinstance(callee, PrimFuncOp):
         outputs = _run_tir(callee, args, [_empty(op, name, t) for t in wanted], module)
     else:
-        assert isinstance(callee, TeFuncOp)  # call_tir_type refuses any other op.
+        assert isinstance(callee, TeFuncOp)  # function_type refuses any other op.
         outputs = _run_te(callee, args)
     return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 
-def _empty(op: CallTirOp, name: str, type: Attribute) -> Array:
+def _empty(op: Operation, name: str, type: Attribute) -> Array:
     if not isinstance(type, TensorType) or DYNAMIC_INDEX in type.get_shape():
         raise error_at(op, f"the output {type_text(type)} of {name} has a size that does not follow from the arguments")
     return np.zeros(type.get_shape(), numpy_dtype(type_to_dtype(type.element_type)))

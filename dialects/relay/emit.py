@@ -13,7 +13,7 @@ from ...support.edit import insert_op_before
 from ...support.locations import fuse_locations
 from . import ir
 from .infer.result import infer_result
-from .operator import AttrValue, OperatorOp, get_operator, operator_class
+from .operator import AttrValue, OperatorOp, operator_at, operator_class
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -47,7 +47,7 @@ class Emitter:
 
     def call(self, name: str, *arguments: SSAValue, **attributes: AttrValue) -> SSAValue:
         """Creates a use of the operator `name`. Raises MirError where the arguments do not fit."""
-        operator = get_operator(name)
+        operator = operator_at(name, self.before)
         if operator is None:
             raise error_at(self.location, f"there is no operator {name}")
         return self.add(operator_class(operator)(arguments, attributes))

@@ -10,7 +10,9 @@ read, typed or run with them.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property, lru_cache
@@ -41,6 +43,7 @@ from .types import UNKNOWN
 if TYPE_CHECKING:
     from ..te.builder import Expr, Tensor
     from .operators.common.result_sizes import ResultShapes
+    from .own_operators import Callee
 
 AttrValue: TypeAlias = "int | float | bool | str | Sequence[AttrValue] | Mapping[str, AttrValue] | None"
 """An operator attribute's value in Python: numbers, strings (dtypes and layouts too), None, lists, dictionaries."""
@@ -89,6 +92,16 @@ class AttrSpec:
     def text(self) -> str:
         """Returns the attribute with its default: `axis=-1`, or `axis=…` where it must be given."""
         return f"{self.name}={'…' if isinstance(self.default, _Required) else _written(self.default)}"
+
+    @property
+    def is_required(self) -> bool:
+        """Returns whether it has no default."""
+        return isinstance(self.default, _Required)
+
+    @property
+    def otherwise(self) -> AttrValue:
+        """Returns the default; None where there is none."""
+        return None if isinstance(self.default, _Required) else self.default
 
     @property
     def values(self) -> str:
@@ -299,7 +312,9 @@ class Operator:
     few operators that are not tensor expressions. `extents` (TVM's FShapeFunc) computes the shapes of results that depend on
     elements of the inputs, and requirements on sizes known only at run time; without it the shapes are those of `compute`'s
     tensors. `large` is another compute for large sizes of run time. `stateful` operators are neither merged nor dropped nor
-    reordered; the arguments of `commutative` ones may be exchanged. `source` is the address of the defining document.
+    reordered; the arguments of `commutative` ones may be exchanged. `source` is the address of the defining document. `functions` are
+    TIR functions, the one that fits of which is called instead of a compute; `gradient_rule` is the gradient as a rule. The compute of one
+    that `is_own`, which a file or an extension defines, may read outside of its inputs.
     """
 
     name: str
@@ -315,6 +330,9 @@ class Operator:
     source: str = ""
     stateful: bool = False
     commutative: bool = False
+    functions: Sequence[Callee] = ()
+    gradient_rule: Operation | None = None
+    is_own: bool = False
 
     @cached_property
     def specs(self) -> Mapping[str, AttrSpec]:
@@ -501,17 +519,86 @@ def _defining(entry: Callable[_P, Operator]) -> Callable[_P, Operator]:
 define = _defining(Operator)
 """Adds an entry of these fields: `define("exp", ("data",), identity, OpPattern.ELEMWISE, numpy=…)`."""
 
-get_operator = _OPERATORS.find
-"""Returns the entry named as in Relay text ("nn.dense"), or None."""
+_SCOPE: ContextVar[Mapping[str, Operator]] = ContextVar("the operators that a file defines")
+_NONE: Mapping[str, Operator] = {}
 
-all_operators = _OPERATORS.all
-"""Returns the whole table by name, every topic imported."""
+
+@contextmanager
+def operators_in_scope(operators: Mapping[str, Operator]) -> Generator[None]:
+    """While inside, the table has the entries of a file, too."""
+    token = _SCOPE.set({**_SCOPE.get(_NONE), **operators})
+    try:
+        yield
+    finally:
+        _SCOPE.reset(token)
+
+
+def get_operator(name: str) -> Operator | None:
+    """Returns the entry named as in Relay text ("nn.dense"), or None."""
+    return _SCOPE.get(_NONE).get(name) or _OPERATORS.find(name)
+
+
+def all_operators() -> Mapping[str, Operator]:
+    """Returns the whole table by name, every topic imported."""
+    own = _SCOPE.get(_NONE)
+    return {**_OPERATORS.all(), **own} if own else _OPERATORS.all()
+
+
+class Definition(Protocol):
+    """The op of an operator that a file defines."""
+
+    sym_name: StringAttr
+
+    def entry(self) -> Operator:
+        """Returns the operator."""
+        ...
+
+
+def definitions_in(module: Operation) -> Iterator[Definition]:
+    """Yields the operators that a module defines."""
+    if module.name == "builtin.module":
+        for block in module.regions[0].blocks:
+            yield from (cast("Definition", op) for op in block.ops if op.name == _DEFINITION)
+
+
+_DEFINITION = "rule.operator"
+
+
+def operator_at(name: str, op: Operation | None) -> Operator | None:
+    """Returns the entry of a name, which the module around an op may define."""
+    found = get_operator(name)
+    while found is None and op is not None:
+        around = op.parent_op()
+        items = (
+            (cast("Definition", op),) if op.name == _DEFINITION else () if around is None else definitions_in(around)
+        )
+        found = next((item.entry() for item in items if item.sym_name.data == name), None)
+        op = around
+    return found
+
+
+def find_outside(name: str) -> Operator | None:
+    """Returns the entry of a name that is not one of mirstack's, importing nothing."""
+    return _OPERATORS.known(name)
+
+
+def kinds_of_attributes() -> tuple[Kind, ...]:
+    """Returns the kinds of attributes' values."""
+    return tuple(_KINDS)
+
+
+def define_outside(operator: Operator) -> Operator:
+    """Adds an entry that an extension defines. Raises ValueError where the name is taken."""
+    _OPERATORS.find(operator.name)
+    _OPERATORS.add(operator.name, operator)
+    return operator
 
 
 def operator_class(operator: Operator) -> type[OperatorOp]:
     """Returns the op class `relay.NAME` of an entry, made when first asked for."""
     found = _CLASSES.get(operator.name)
-    if found is None:
+    if found is None or found.OPERATOR is not operator:
+        # Files may define operators of one name, each its own.
         namespace = {
             "name": f"relay.{operator.name}",
             "OPERATOR": operator,

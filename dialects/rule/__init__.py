@@ -8,6 +8,7 @@ pattern op is the value that was matched there, the result of a build op is the 
 from xdsl.ir import Dialect
 
 from . import relay_functions as relay_functions
+from .definition import DefineOperatorOp
 from .functions import FUNCTIONS, RuleFunction, named_function
 from .ops import (
     ATTR,
@@ -41,13 +42,40 @@ RULE = Dialect(
     "rule",
     [
         RewriteOp, RulesetOp, AnyOp, LiteralOp, MatchOp, AttrOp, DataOp, ComputeOp, WhereOp, BuildOp, ConstantOp, FoldOp,
-        SelectOp, ReplaceOp,
+        SelectOp, ReplaceOp, DefineOperatorOp,
     ],
     [ValueType, RunType, AttrType, AttrsType, OperationType],
 )  # fmt: skip
 
 __all__ = [
-    "ATTR", "ATTRS", "FUNCTIONS", "OPERATION", "RULE", "RUN", "VALUE", "AnyOp", "AttrOp", "AttrType", "AttrsType", "BuildOp",
-    "ComputeOp", "ConstantOp", "DataOp", "FoldOp", "LiteralOp", "MatchOp", "OperationType", "ReplaceOp", "RewriteOp",
-    "RuleFunction", "RulesetOp", "RunType", "SelectOp", "ValueType", "WhereOp", "named_function", "rewrites_of",
+    "ATTR",
+    "ATTRS",
+    "FUNCTIONS",
+    "OPERATION",
+    "RULE",
+    "RUN",
+    "VALUE",
+    "AnyOp",
+    "AttrOp",
+    "AttrType",
+    "AttrsType",
+    "BuildOp",
+    "ComputeOp",
+    "ConstantOp",
+    "DataOp",
+    "DefineOperatorOp",
+    "FoldOp",
+    "LiteralOp",
+    "MatchOp",
+    "OperationType",
+    "ReplaceOp",
+    "RewriteOp",
+    "RuleFunction",
+    "RulesetOp",
+    "RunType",
+    "SelectOp",
+    "ValueType",
+    "WhereOp",
+    "named_function",
+    "rewrites_of",
 ]  # fmt: skip

@@ -37,7 +37,7 @@ from xdsl.traits import IsTerminator, NoTerminator, Pure, SymbolOpInterface
 from ...support.diagnostics import error_at
 from ...support.notebook import text_html
 from ...support.text import counted, nearest
-from ..relay.operator import from_attribute
+from ..relay.operator import from_attribute, operator_at
 from .functions import FUNCTIONS, LAZY
 from .levels import LEVELS, level_of
 from .numbers import check_number
@@ -515,7 +515,8 @@ def _verify_call(op: MatchOp | BuildOp, names: Sequence[str]) -> None:
     count = None if any(arg.type == RUN for arg in op.args) else len(op.args)
     for name in names:
         level = level_of(name)
-        if level.resolve(name.removeprefix("relay.") if level.name == "relay" else name) is None:
+        plain = name.removeprefix("relay.") if level.name == "relay" else name
+        if level.resolve(plain) is None and operator_at(plain, op) is None:
             raise error_at(op, f"there is no op '{name}'")
         problem = level.problem(name, count, attributes)
         if problem is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, IntegerAttr, NoneType, StringAttr
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
@@ -22,7 +23,7 @@ from .types import TensorType
 
 
 class Lifted:
-    """The objects of one function: `operations` in the order of the text, `args` are its parameters."""
+    """The objects of one function: `operations` in the order of the text."""
 
     def __init__(self, function: ops.FuncOp):
         self.function = function
@@ -35,7 +36,11 @@ class Lifted:
         for op in function.body.block.ops:
             with ex.location_scope(op.location):
                 self._definition(op)
-        self.args: list[te.Tensor | ex.Var] = [self._param(v) for v in function.params]
+
+    @cached_property
+    def args(self) -> list[te.Tensor | ex.Var]:
+        """The parameters."""
+        return [self._param(v) for v in self.function.params]
 
     def outputs(self) -> list[te.Operation]:
         """Returns the operations of the parameters that are computed, each once."""

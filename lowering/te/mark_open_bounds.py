@@ -3,7 +3,7 @@
     def f(A: T.Buffer((8,), "float32"), n: T.int32): … A[n] …    →    the attribute mirstack.check_bounds = "@f"
 
 The pipeline runs it first, when a module's functions are those that the user wrote: kernels made of Relay's operators are added
-later, and stay inside by construction. The names are still the written ones, too, by which errors call the functions. Functions are
+later, and stay inside by construction, except those with operators of one's own, which are marked when they are made (`mark`). The names are still the written ones, too, by which errors call the functions. Functions are
 analyzed before schedules transform their loops: an access that is proven in bounds then stays so, and costs nothing at run time.
 """
 
@@ -33,11 +33,15 @@ class MarkOpenBounds(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Marks the functions of the module that need it."""
         for function in op.ops:
-            if not isinstance(function, (te.FuncOp, tir.PrimFuncOp)):
-                continue
-            marked = is_marked(function.attrs)
-            if marked is None:
-                marked = not is_proven(create_prim_func(function) if isinstance(function, te.FuncOp) else function)
-            if marked and not isinstance(function.attrs.data.get(CHECK_BOUNDS), StringAttr):
-                shown = StringAttr(f"@{function.sym_name.data}")
-                function.attrs = DictionaryAttr({**function.attrs.data, CHECK_BOUNDS: shown})
+            if isinstance(function, (te.FuncOp, tir.PrimFuncOp)):
+                mark(function)
+
+
+def mark(function: te.FuncOp | tir.PrimFuncOp) -> None:
+    """Marks a function if it needs it."""
+    marked = is_marked(function.attrs)
+    if marked is None:
+        marked = not is_proven(create_prim_func(function) if isinstance(function, te.FuncOp) else function)
+    if marked and not isinstance(function.attrs.data.get(CHECK_BOUNDS), StringAttr):
+        shown = StringAttr(f"@{function.sym_name.data}")
+        function.attrs = DictionaryAttr({**function.attrs.data, CHECK_BOUNDS: shown})

@@ -29,12 +29,12 @@ _MEMBERS = ("shape", "dtype", "rank", "size", "type")
 def build_item(source: Source, item: tree.Rewrite | tree.Ruleset) -> Operation:
     """The op of an item. Raises MirError with all that is wrong in it."""
     if isinstance(item, tree.Rewrite):
-        return _Rule(source, item, item.header.level or "relay").build()
+        return RuleBuilder(source, item, item.header.level or "relay").build()
     errors: list[MirError] = []
     block = Block()
     for each in item.rules:
         try:
-            block.add_op(_Rule(source, each, each.header.level or item.header.level or "relay").build())
+            block.add_op(RuleBuilder(source, each, each.header.level or item.header.level or "relay").build())
         except MirError as error:
             errors.append(error)
     if errors:
@@ -44,7 +44,7 @@ def build_item(source: Source, item: tree.Rewrite | tree.Ruleset) -> Operation:
     return ruleset
 
 
-class _Rule:
+class RuleBuilder:
     """One rule while it is built."""
 
     def __init__(self, source: Source, item: tree.Rewrite, level: str):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ..lalr import LexError, Tokens
 
@@ -18,13 +19,13 @@ _TOKEN = re.compile(
   | (?P<ELLIPSIS>\.\.\.)
   | (?P<NAME>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)
   | (?P<STRING>"(?:[^"\\\n]|\\.)*+")
-  | (?P<PUNCTUATION>=>|\*\*|<=|>=|==|!=|[-+*%<>=()\[\]{},:.;]|/(?!\*))
+  | (?P<PUNCTUATION>=>|->|\*\*|<=|>=|==|!=|[-+*%<>=()\[\]{},:.;?]|/(?!\*))
     """,
     re.VERBOSE,
 )
 
 _PUNCTUATION = {
-    "=>": "FATARROW", "(": "LPAR", ")": "RPAR", "[": "LSQB", "]": "RSQB", "{": "LBRACE", "}": "RBRACE", ",": "COMMA",
+    "=>": "FATARROW", "->": "ARROW", "?": "QUESTION", "(": "LPAR", ")": "RPAR", "[": "LSQB", "]": "RSQB", "{": "LBRACE", "}": "RBRACE", ",": "COMMA",
     ":": "COLON", "=": "EQUAL", ".": "DOT", "**": "POWER", "+": "ADDITIVE", "-": "ADDITIVE", ";": "SEMICOLON",
     **dict.fromkeys(["*", "/", "%"], "PRODUCT"),
     **dict.fromkeys(["<", "<=", ">", ">=", "==", "!="], "COMPARE"),
@@ -33,6 +34,10 @@ _KEYWORDS = {
     "rewrite": "REWRITE", "ruleset": "RULESET", "include": "INCLUDE", "benefit": "BENEFIT", "for": "FOR", "where": "WHERE",
     "and": "AND", "or": "OR", "not": "NOT", "in": "IN", "if": "IF", "else": "ELSE", "True": "TRUE", "False": "FALSE", "None": "NONE", "_": "UNDERSCORE",
 }  # fmt: skip
+CLAUSES = {
+    "type": "TYPE", "kind": "KIND", "compute": "COMPUTE", "gradient": "GRADIENT", "onnx": "ONNX", "doc": "DOC",
+}  # fmt: skip
+"""Words that begin a clause of an operator, and are names anywhere else."""
 _ENDS_VALUE = {
     "LOCAL",
     "ATTR",
@@ -62,6 +67,7 @@ def tokenize(text: str) -> Tokens:
     tokens = Tokens()
     kinds, texts, starts = tokens.kinds, tokens.texts, tokens.starts
     position, end = 0, len(text)
+    is_operator = False
     while position < end:
         match = _TOKEN.match(text, position)
         if match is None:
@@ -72,6 +78,10 @@ def tokenize(text: str) -> Tokens:
             continue
         if kind == "NAME":
             kind = _KEYWORDS.get(word, "NAME")
+            if word == "operator" and not kinds:
+                kind, is_operator = "OPERATOR", True
+            elif is_operator and word in CLAUSES and begins_clause(kinds):
+                kind = CLAUSES[word]
             if kind == "WHERE" and kinds and kinds[-1] not in _ENDS_VALUE:
                 kind = "NAME"  # Relay's operator.
             if kind == "REWRITE" and texts and texts[-1] == "fast":
@@ -82,6 +92,11 @@ def tokenize(text: str) -> Tokens:
         texts.append(word)
         starts.append(start)
     return tokens
+
+
+def begins_clause(kinds: Sequence[str]) -> bool:
+    """Returns whether a clause of an operator may begin after tokens: after its brace, or the end of another clause."""
+    return "LBRACE" in kinds and kinds[-1] in {"LBRACE", "GLOBAL", *_ENDS_VALUE}
 
 
 def _unreadable(text: str, position: int) -> LexError:

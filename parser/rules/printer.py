@@ -38,6 +38,21 @@ def print_rule(op: Operation) -> str:
     return "\n".join([*lines, "}"])
 
 
+def gradient_text(op: rule.RewriteOp) -> str:
+    """Returns what an operator's gradient is, of the rule `(%result = …, %gradient) => (…)`."""
+    printer = _Printer(op)
+    last = op.body.block.last_op
+    assert isinstance(last, rule.ReplaceOp)
+    (pattern,) = last.roots
+    assert isinstance(pattern.owner, rule.MatchOp)
+    use = pattern.owner.args[0]
+    printer.names[use] = "result"
+    printer.shown.add(use)
+    (made,) = last.values
+    assert isinstance(made.owner, rule.BuildOp)
+    return ", ".join(printer.value(value) for value in made.owner.args)
+
+
 class _Printer:
     def __init__(self, op: rule.RewriteOp):
         self.op = op

@@ -8,7 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from xdsl.dialects.builtin import FileLineColLoc
+
 from ...support.diagnostics import MirError, error_at
+from ...support.text import did_you_mean
 from ..lalr import (
     BRACKETS,
     CLOSERS,
@@ -22,7 +25,7 @@ from ..lalr import (
 )
 from ..source import Source
 from . import tree
-from .lexer import INFIX, tokenize
+from .lexer import CLAUSES, INFIX, tokenize
 
 _GRAMMAR = Path(__file__).with_name("rules.lark")
 
@@ -32,7 +35,7 @@ def _table() -> ParsingTable:
     return load_table(_GRAMMAR)
 
 
-def read_item(source: Source) -> tree.Rewrite | tree.Ruleset:
+def read_item(source: Source) -> tree.Rewrite | tree.Ruleset | tree.Operator:
     """The tree of an item. Raises MirError for a syntax error."""
     try:
         tokens = tokenize(source.item.text)
@@ -46,7 +49,7 @@ def read_item(source: Source) -> tree.Rewrite | tree.Ruleset:
     if not parser.finish():
         raise _early_end(source, tokens)
     result = parser.result
-    assert isinstance(result, tree.Rewrite | tree.Ruleset)
+    assert isinstance(result, tree.Rewrite | tree.Ruleset | tree.Operator)
     return result
 
 
@@ -60,8 +63,15 @@ _STARTS = frozenset(
 )
 
 
+_OPERATOR_FORM = "an operator is: operator my.name(%x: Tensor, alpha=1.0) -> Tensor { compute @f }"
+
+
 def _early_end(source: Source, tokens: Tokens) -> MirError:
     """Returns the error of a rule whose text ends before it does."""
+    if tokens.kinds[:1] == ["OPERATOR"]:
+        return error_at(
+            source.location(max(len(source.item.text.rstrip()) - 1, 0)), "the operator ends too early", _OPERATOR_FORM
+        )
     form = "a rule is: rewrite @name { lhs => rhs where condition }"
     stack = open_brackets(tokens.kinds, len(tokens.kinds))
     if stack and "//" not in source.item.text:
@@ -78,6 +88,8 @@ def _early_end(source: Source, tokens: Tokens) -> MirError:
 def _syntax_error(source: Source, tokens: Tokens, failed: int, parser: Parser) -> MirError:
     kind, word = tokens.kinds[failed], tokens.texts[failed]
     location = source.location(tokens.starts[failed])
+    if tokens.kinds[0] == "OPERATOR" and (failed == 0 or "GRADIENT" not in tokens.kinds[:failed]):
+        return _operator_error(location, tokens, failed, {k for k in parser.table.expected(parser.settling()[-1])})
     expected = {k for state in parser.settling() for k in parser.table.expected(state) if parser.accepts(k)}
     stack = open_brackets(tokens.kinds, failed)
     open_at = stack[-1] if stack else None
@@ -171,6 +183,20 @@ def _syntax_error(source: Source, tokens: Tokens, failed: int, parser: Parser) -
     return error_at(location, f"unexpected '{word}'", *([hint] if hint else []))
 
 
+def _operator_error(location: FileLineColLoc, tokens: Tokens, failed: int, expected: set[str]) -> MirError:
+    """Returns the syntax error of an operator outside of its gradient."""
+    word = tokens.texts[failed]
+    if "GRADIENT" in expected:
+        return error_at(
+            location,
+            f"an operator has no clause '{word}'{did_you_mean(word, CLAUSES)}",
+            f"its clauses are {', '.join(CLAUSES)}",
+        )
+    if tokens.kinds[failed] == "ATTR":
+        return error_at(location, f"unexpected '{word}'", f"an attribute is declared without a sign: {word[1:]}=1.0")
+    return error_at(location, f"unexpected '{word}'", _OPERATOR_FORM)
+
+
 class _Builder:
     """One method for each alternative of the grammar; a token's value is its index."""
 
@@ -200,6 +226,25 @@ class _Builder:
     def on_header_level(self, header: tree.Header, word: int, name: int) -> tree.Header: return replace(header, level=self.texts[name])
     def on_bind_attr(self, name: int, _: int, value: tree.Node) -> tree.Bind: return tree.Bind(self._at(name), self._name(name), value)
     def on_bind_value(self, name: int, _: int, value: tree.Node) -> tree.Named: return tree.Named(self._at(name), self._name(name), value)
+
+    # Operators
+    def on_operator(self, keyword: int, name: int, _1: int, parameters: list[tree.Declared], _2: int, result: str, _3: int, clauses: list[tree.Clause], _4: int) -> tree.Operator: return tree.Operator(self._at(keyword), self.texts[name], parameters, result, clauses)
+    def on_parameter_value(self, name: int, type: str) -> tree.Declared: return tree.Declared(self._at(name), self._name(name), type)
+    def on_parameter_tuple(self, name: int, _: int, type: str) -> tree.Declared: return tree.Declared(self._at(name), self._name(name), type, is_tuple=True)
+    def on_parameter_required(self, name: int, _: int, kind: tuple[str, bool]) -> tree.Declared: return tree.Declared(self._at(name), self.texts[name], kind=kind[0], nullable=kind[1])
+    def on_parameter_kind(self, name: int, _1: int, kind: tuple[str, bool], _2: int, default: tree.Node) -> tree.Declared: return tree.Declared(self._at(name), self.texts[name], kind=kind[0], nullable=kind[1], default=default)
+    def on_parameter_default(self, name: int, _: int, default: tree.Node) -> tree.Declared: return tree.Declared(self._at(name), self.texts[name], kind="", default=default)
+    def on_annotation_none(self) -> str: return "Tensor"
+    def on_kind_name(self, name: int) -> tuple[str, bool]: return self.texts[name], False
+    def on_kind_nullable(self, name: int, _: int) -> tuple[str, bool]: return self.texts[name], True
+    def on_type_any(self, name: int) -> str: return self.texts[name]
+    def on_type_shape(self, name: int, _1: int, _2: int, dims: list[str], _3: int, _4: int, dtype: int, _5: int) -> str: return f"{self.texts[name]}[({', '.join(dims)}), {self.texts[dtype]}]"
+    def on_dim(self, token: int) -> str: return self.texts[token]
+    def on_clause_word(self, word: int, name: int) -> tree.Clause: return tree.Clause(self._at(word), self.texts[word], [(self._at(name), self.texts[name])])
+    def on_clause_compute(self, word: int, names: list[int]) -> tree.Clause: return tree.Clause(self._at(word), self.texts[word], [(self._at(name), self._name(name)) for name in names])
+    def on_clause_gradient(self, word: int, values: list[tree.Node]) -> tree.Clause: return tree.Clause(self._at(word), self.texts[word], values=values)
+    def on_clause_text(self, word: int, string: int) -> tree.Clause: return tree.Clause(self._at(word), self.texts[word], values=[self.on_string(string)])
+    def on_next(self, items: list[Any], item: Any) -> list[Any]: return [*items, item]
 
     # Expressions
     def on_conditional(self, a: tree.Node, _1: int, condition: tree.Node, _2: int, b: tree.Node) -> tree.Node: return tree.Operation(a.at, "ifelse", (condition, a, b))

@@ -149,3 +149,40 @@ class Ruleset:
     header: Header
     includes: Sequence[tuple[int, str]]
     rules: Sequence[Rewrite]
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """One of an operator's parameters: `%x: Tensor`, `%xs...`, `alpha: float? = 1.0`.
+
+    A value has a `type` and no `kind`, an attribute a kind, which may be "", and perhaps a default.
+    """
+
+    at: int
+    name: str
+    type: str = ""
+    is_tuple: bool = False
+    kind: str | None = None
+    nullable: bool = False
+    default: Node | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """`type identity`, `compute @f, @g`, `gradient multiply(%gradient, %x)`; at the word."""
+
+    at: int
+    word: str
+    names: Sequence[tuple[int, str]] = ()
+    values: Sequence[Node] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """An operator of one's own."""
+
+    at: int
+    name: str
+    parameters: Sequence[Declared]
+    result: str
+    clauses: Sequence[Clause]

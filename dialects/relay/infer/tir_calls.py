@@ -27,11 +27,16 @@ class _Parameter:
 
 
 def call_tir_type(op: CallTirOp, callee: Operation, arguments: Sequence[TensorType[Attribute]]) -> Attribute:
-    """Returns the type of `call_tir(callee, arguments)`: the outputs' tensor type, a tuple of several.
+    """Returns the type of `call_tir(callee, arguments)`. Raises MirError when the arguments do not fit."""
+    return function_type(op, global_text(op.callee.root_reference.data), callee, arguments)
 
-    Extents that the callee leaves open are found from the arguments. Raises MirError when the arguments do not fit.
+
+def function_type(op: Operation, name: str, callee: Operation, arguments: Sequence[TensorType[Attribute]]) -> Attribute:
+    """Returns the type of what a TIR or TE function writes: the outputs' tensor type, a tuple of several.
+
+    `op` is the use, for errors. Extents that the callee leaves open are found from the arguments. Raises MirError when the arguments
+    do not fit.
     """
-    name = global_text(op.callee.root_reference.data)
     parameters = tir_parameters(op, name, callee)
     if parameters[0].is_output or not any(p.is_output for p in parameters):
         # Only the number of arguments separates inputs from outputs: a TIR function.
@@ -60,7 +65,7 @@ def _size(dim: int | SSAValue | None, extents: dict[SSAValue, int]) -> int:
 
 
 def _check(
-    op: CallTirOp,
+    op: Operation,
     name: str,
     parameter: _Parameter,
     argument: TensorType[Attribute],
@@ -83,7 +88,7 @@ def _check(
         )
 
 
-def tir_parameters(op: CallTirOp, name: str, callee: Operation) -> list[_Parameter]:
+def tir_parameters(op: Operation, name: str, callee: Operation) -> list[_Parameter]:
     """Returns the tensor parameters of a TIR or TE function. Raises MirError for others."""
     match callee.name:
         case "tir.prim_func":
@@ -98,7 +103,7 @@ def tir_parameters(op: CallTirOp, name: str, callee: Operation) -> list[_Paramet
             )
 
 
-def _tir_parameters(op: CallTirOp, name: str, callee: Operation) -> list[_Parameter]:
+def _tir_parameters(op: Operation, name: str, callee: Operation) -> list[_Parameter]:
     from ...tir.buffer import MatchBufferOp
     from ...tir.stmt import PrimFuncOp
 

@@ -63,6 +63,10 @@ LAYOUT_RULES = ("common.layout_rules",)
 """Modules of this package; each registers the layout rules that it defines (`layouts.layout_rule`)."""
 
 
+NAMESPACES = ("annotation", "dyn", "image", "memory", "nn", "qnn", "random", "vision", "vm")
+"""The first words of operators' names that have a dot."""
+
+
 class Registry(Generic[T]):
     """Entries by the name of an operator, which `modules` of this package add when they are imported."""
 
@@ -93,6 +97,10 @@ class Registry(Generic[T]):
         while name not in self._entries and self._imported < len(self._modules):
             import_module(f"{__name__}.{self._modules[self._imported]}")
             self._imported += 1
+        return self._entries.get(name)
+
+    def known(self, name: str) -> T | None:
+        """Returns the entry of an operator if it is there already, importing nothing."""
         return self._entries.get(name)
 
     def all(self) -> Mapping[str, T]:

@@ -23,6 +23,7 @@ from ...relay import (
     operator_class,
 )
 from ...relay.infer.result import infer_result
+from ...relay.operator import operator_at
 from ...relay.operators.common.relations import tensor_type
 from ...tir.types import dtype_to_type
 from ..functions import NoMatch, dtype_name, element_of
@@ -128,7 +129,9 @@ class RelayLevel:
             case "relay.tuple_get_item":
                 return TupleGetItemOp(args[0], attributes["index"])
             case _:
-                operator = get_operator(op_name.removeprefix("relay."))
+                owner = like.owner
+                near = owner if isinstance(owner, Operation) else owner.parent_op()
+                operator = operator_at(op_name.removeprefix("relay."), near)
                 assert operator is not None
                 given = {name: _plain(value) for name, value in attributes.items()}
                 op = operator_class(operator)(args, given)

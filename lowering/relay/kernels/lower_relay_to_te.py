@@ -131,7 +131,14 @@ class _Kernels(_Names):
             name = self.by_structure[key] = self._fresh_name(function)
             from .te_kernel import te_kernel
 
-            self.module.body.block.add_ops(te_kernel(function, name, strides, alike))
+            made = te_kernel(function, name, strides, alike)
+            if any(isinstance(op, OperatorOp) and op.OPERATOR.is_own for op in function.body.block.ops):
+                # What others wrote may read outside.
+                from ...te.mark_open_bounds import mark
+
+                for kernel in made:
+                    mark(kernel)
+            self.module.body.block.add_ops(made)
         return name
 
 

@@ -27,6 +27,7 @@ from ....dialects.relay.operators.common.te_narrow_casts import (
 from ....dialects.relay.types import tensor_leaves, tuple_of
 from ....dialects.te import builder as te
 from ....dialects.te import ops as te_ops
+from ....dialects.te.apply import NumberTensor
 from ....dialects.te.builder import Tensor
 from ....dialects.tir.node import Const, Expr, ExprLike
 from ....dialects.tir.size_relations import SIZES
@@ -50,18 +51,6 @@ _ON_EXPRESSIONS: Mapping[Sign, Callable[[ExprLike, ExprLike], Expr]] = {
 
 def _wide(size: ExprLike) -> Expr:
     return te.convert(size).astype("int64")
-
-
-class Number(Tensor):
-    """A tensor of rank 0 whose reads are the number itself, so that no kernel keeps a loop for it."""
-
-    def __init__(self, number: Expr):
-        described = te.compute((), lambda *_: number, name="constant")
-        super().__init__(described.op, 0, described.dims, described.dtype)
-        self.number = number
-
-    def __call__(self, *indices: ExprLike) -> Expr:
-        return self.number
 
 
 def te_kernel(function: relay.FnOp, name: str, strides: Strides = (), alike: Sequence[int] = ()) -> list[te_ops.FuncOp]:
@@ -185,7 +174,7 @@ class _Kernel:
             tensor
             for op in _before_products(list(function.body.block.ops))
             for tensor in self.values[op.result]
-            if not isinstance(tensor, Number)
+            if not isinstance(tensor, NumberTensor)
         ]
 
     @property
@@ -231,7 +220,7 @@ class _Kernel:
             case _:
                 assert isinstance(op, relay.ReturnOp)
                 for tensor in values[op.value]:
-                    known = isinstance(tensor, Number) or any(tensor is other for other in self.params)
+                    known = isinstance(tensor, NumberTensor) or any(tensor is other for other in self.params)
                     self.results.append(te.compute(tensor.shape, tensor, name="identity") if known else tensor)
                 self.sizes.name_results(self.results)
 
@@ -288,7 +277,9 @@ class _Kernel:
             raise error_at(
                 op,
                 f"{operator.name} has no tensor expression, so it cannot be compiled",
-                "run it with `--target interp`",
+                "call-operator-functions, before fuse-ops, calls the TIR function that computes it"
+                if operator.functions
+                else "run it with `--target interp`",
             )
         arguments = [tensor for argument in op.args for tensor in self.values[argument]]
         if operator.large is not None and self.sizes.is_input(size := operator.large.size(arguments)):
@@ -358,12 +349,6 @@ def _zeros(shape: Sequence[int], dtype: str) -> Tensor:
     return te.compute(shape, lambda *_: te.const(0, dtype), name="T_empty")
 
 
-def type_of_tensor(tensor: Tensor) -> TensorType[Attribute]:
-    """Returns the Relay type of a TE tensor; an extent that is not a number is `?`."""
-    extents = [int(dim.value) if isinstance(dim, Const) else DYNAMIC_INDEX for dim in tensor.dims]
-    return TensorType(dtype_to_type(tensor.dtype), extents)
-
-
 def _names(op: OperatorOp, values: dict[SSAValue, Sequence[Tensor]]) -> dict[Tensor, str]:
     """Returns the operator's names of its input tensors."""
     names: dict[Tensor, str] = {}
@@ -384,7 +369,7 @@ def _scalar(op: relay.ConstantOp) -> Tensor:
     type = op.result.type
     assert isinstance(type, TensorType)
     dtype = type_to_dtype(type.element_type)
-    return Number(te.const(narrow_bits(value, dtype) if dtype in STORAGE else value, storage_dtype(dtype)))
+    return NumberTensor(te.const(narrow_bits(value, dtype) if dtype in STORAGE else value, storage_dtype(dtype)))
 
 
 def _projection(op: relay.TupleGetItemOp, values: dict[SSAValue, Sequence[Tensor]]) -> Sequence[Tensor]:

@@ -3,7 +3,7 @@
     def @f(%x: X, %y: Y) -> R   ->   def @f(%x: X, %y: Y) -> (R, (X, Y))
 
 As TVM's FirstOrderGradient, by reverse-mode differentiation. Every value is bound, with an accumulator of zeros beside it; after the
-result, whose gradient is ones, the operators are visited from last to first, and each adds its share (`gradient_of`) to the
+result, whose gradient is ones, the operators are visited from last to first, and each adds its share (`gradient_of_operator`) to the
 accumulators of its arguments. See Griewank and Walther, "Evaluating Derivatives", 2008, section 3.2. Also as in TVM, an addition to one
 field of a tuple rewrites the whole tuple, except for wide tuples, see `_Sum`.
 """
@@ -21,7 +21,7 @@ from xdsl.passes import ModulePass
 
 from ....dialects.relay import ir
 from ....dialects.relay.emit import Emitter
-from ....dialects.relay.gradient import Backward, UnknownSize, gradient_of
+from ....dialects.relay.gradient import Backward, UnknownSize
 from ....dialects.relay.operator import OperatorOp
 from ....dialects.relay.text import type_text
 from ....dialects.tir.types import type_to_dtype
@@ -31,6 +31,7 @@ from ..common.function_attributes import is_primitive
 from ..common.purity import CallEffects
 from ..common.rewriting import erase_lets, functions_of, place_leaves, replace_values
 from ..functional.infer_type import ensure_types
+from .written_gradient import gradient_of_operator
 
 _DIFFERENTIATED = (OperatorOp, ir.ConstantOp, ir.LetOp, ir.TupleOp, ir.TupleGetItemOp)
 
@@ -63,7 +64,7 @@ def _check(function: ir.FuncOp) -> None:
                 f"first-order-gradient takes functions of operators and tuples only, not of '{op.name}'",
                 "inline, partial-evaluate or to-graph-normal-form may take it away",
             )
-        if op in needed and isinstance(op, OperatorOp) and gradient_of(op.OPERATOR) is None:
+        if op in needed and isinstance(op, OperatorOp) and gradient_of_operator(op.OPERATOR) is None:
             from ....dialects.relay.operators.common.gradients import why_not
 
             note = "the result depends on it; docs/operators.md lists the operators that have one"
@@ -267,7 +268,7 @@ class _Differentiation:
         gradient = self.gradients[self.bound[op.results[0]]].read(self._names, emitter)
         match op:
             case OperatorOp():
-                rule = gradient_of(op.OPERATOR)
+                rule = gradient_of_operator(op.OPERATOR)
                 assert rule is not None  # As checked.
                 if op.args:
                     use = Backward(op, emitter, op.args, gradient)

@@ -27,9 +27,9 @@ def kernel(name: str, attrs: dict[str, Any], arrays: list[np.ndarray], result: A
 
 
 def _number(value: np.ndarray) -> Any:
-    from mirstack.lowering.relay.kernels.te_kernel import Number
+    from mirstack.dialects.te.apply import NumberTensor
 
-    return Number(te.const(value.item(), value.dtype.name))
+    return NumberTensor(te.const(value.item(), value.dtype.name))
 
 
 def meaning(name: str, attrs: dict[str, Any], arrays: list[np.ndarray]) -> Any:

@@ -10,6 +10,10 @@ from collections.abc import Callable, Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
+from xdsl.ir import Attribute
+
+from ....tir.types import dtype_to_type
 from ._lazy import te
 
 if TYPE_CHECKING:
@@ -264,3 +268,9 @@ def sums_of_products(
 
     sums = te.compute(tuple(shape), body, name=name)
     return sums if wide == dtype else te.compute(tuple(shape), lambda *i: sums(*i).astype(dtype), name=f"{name}_cast")
+
+
+def type_of_tensor(tensor: Tensor) -> TensorType[Attribute]:
+    """Returns the Relay type of a TE tensor; an extent that is not a number is `?`."""
+    extents = [int(dim.value) if isinstance(dim, te.Const) else DYNAMIC_INDEX for dim in tensor.dims]
+    return TensorType(dtype_to_type(tensor.dtype), extents)

@@ -314,7 +314,7 @@ class Operator:
     tensors. `large` is another compute for large sizes of run time. `stateful` operators are neither merged nor dropped nor
     reordered; the arguments of `commutative` ones may be exchanged. `source` is the address of the defining document. `functions` are
     TIR functions, the one that fits of which is called instead of a compute; `gradient_rule` is the gradient as a rule. The compute of one
-    that `is_own`, which a file or an extension defines, may read outside of its inputs.
+    that `is_own`, which a file or an extension defines, may read outside of its inputs; it converts the operator `onnx` of ONNX, "domain.Type".
     """
 
     name: str
@@ -333,6 +333,7 @@ class Operator:
     functions: Sequence[Callee] = ()
     gradient_rule: Operation | None = None
     is_own: bool = False
+    onnx: str = ""
 
     @cached_property
     def specs(self) -> Mapping[str, AttrSpec]:
@@ -580,6 +581,11 @@ def operator_at(name: str, op: Operation | None) -> Operator | None:
 def find_outside(name: str) -> Operator | None:
     """Returns the entry of a name that is not one of mirstack's, importing nothing."""
     return _OPERATORS.known(name)
+
+
+def own_operators() -> list[Operator]:
+    """Returns the operators that extensions define."""
+    return [operator for operator in _OPERATORS.present() if operator.is_own]
 
 
 def kinds_of_attributes() -> tuple[Kind, ...]:

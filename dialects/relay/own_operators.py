@@ -70,6 +70,7 @@ class Description:
     functions: tuple[Operation, ...] = ()
     compute: Compute | None = None
     numpy: Callable[..., Any] | None = None
+    onnx: str = ""
     doc: str = ""
     location: LocationAttr | None = field(default=None, compare=False)
 
@@ -128,6 +129,7 @@ def make_operator(described: Description, gradient: Operation | None = None) -> 
         functions=called,
         gradient_rule=gradient,
         is_own=True,
+        onnx=d.onnx or d.name,
     )
 
 
@@ -330,7 +332,7 @@ def _placeholder(te: Any, type: TensorType[Attribute], name: str) -> Tensor:
 
 @dataclass(frozen=True)
 class Callee:
-    """A function that computes an operator: its inputs are the operator's arguments, then attributes by name."""
+    """A function that computes an operator of its arguments, and of attributes by name."""
 
     name: str
     function: Operation
@@ -346,7 +348,7 @@ class Callee:
 
     @staticmethod
     def of(d: Description, function: Operation) -> Callee:
-        """Returns a function's parameters as those of an operator. Raises MirError where they do not correspond."""
+        """Returns a function with its parameters' roles. Raises MirError where they fit no operator."""
         name = f"@{cast('Any', function.properties['sym_name']).data}"
         specs = {spec.name: spec for spec in d.attributes}
         if any(argument.startswith("*") for argument in d.arguments):
@@ -445,8 +447,7 @@ def _compute_by_functions(
     name: str, callees: Sequence[Callee], attrs: Attrs, xs: Sequence[Tensor], out: Attribute
 ) -> Sequence[Tensor]:
     """Computes an operator by TE functions."""
-    from ..te import builder as te
-    from ..te.apply import NumberTensor, apply_function, apply_to_elements
+    from ..te.apply import apply_function, apply_to_elements
     from ..te.ops import PlaceholderOp
 
     callee, _ = _fitting(name, callees, [type_of_tensor(x) for x in xs])
@@ -457,8 +458,7 @@ def _compute_by_functions(
     given = dict(zip(inputs, xs, strict=False))
     constants: dict[SSAValue, Tensor] = {}
     for value, (label, type) in zip(inputs[callee.inputs :], callee.attributes, strict=True):
-        number = _number(name, label, attrs[label])
-        constants[value] = NumberTensor(te.const(number, type_to_dtype(type.element_type)))
+        constants[value] = _constant(name, label, attrs[label], type)
     if not callee.is_of_scalars:
         return apply_function(function, {**given, **constants}, scalars)
     dims = broadcast_dims([x.shape for x in xs])
@@ -471,12 +471,36 @@ def _element(x: Tensor, dims: Sequence[Any], indices: Sequence[Any]) -> Any:
     return broadcast_index(x, indices, dims)
 
 
-def _number(name: str, label: str, value: object) -> int | float | bool:
-    if isinstance(value, int | float):
-        return value
-    raise error_at(
-        None, f"{name}: the attribute '{label}' is a parameter of its function, which takes a number, not {value!r}"
-    )
+def _constant(name: str, label: str, value: Any, type: TensorType[Attribute]) -> Tensor:
+    """Returns an attribute as a tensor of a function's parameter. Raises MirError where it is none of the type."""
+    import numpy as np
+
+    from ..te import builder as te
+    from ..te.apply import NumberTensor
+
+    dtype, shape = type_to_dtype(type.element_type), type.get_shape()
+    try:
+        array = np.asarray(value).astype(numpy_dtype(dtype))
+    except (TypeError, ValueError):
+        array = None
+    if array is None or len(array.shape) != len(shape) or not all(map(relations.same_dim, array.shape, shape)):
+        raise error_at(
+            None, f"the attribute '{label}' of {name} must be {type_text(type)} for its function, not {value!r}"
+        )
+    numbers = [te.const(number, dtype) for number in array.reshape(-1).tolist()]
+    if not shape:
+        return NumberTensor(numbers[0])
+
+    def element(*indices: Any) -> Any:
+        place: Any = indices[0]
+        for index, size in zip(indices[1:], array.shape[1:], strict=True):
+            place = place * size + index
+        chosen = numbers[-1]
+        for number in range(len(numbers) - 2, -1, -1):
+            chosen = te.Select(te.equal(place, number), numbers[number], chosen)
+        return chosen
+
+    return te.compute(array.shape, element, name=label)
 
 
 def _call_tir(name: str, callees: Sequence[Callee], attrs: Attrs, *arrays: Any) -> Any:
@@ -497,7 +521,7 @@ def _type_of_array(array: Any) -> TensorType[Attribute]:
 def callee_of(
     name: str, callees: Sequence[Callee], attrs: Attrs, types: Sequence[TensorType[Attribute]]
 ) -> tuple[Callee, list[Any]]:
-    """Returns the function that takes arguments of these types, and the arrays of the attributes after them."""
+    """Returns the function that takes arguments of these types, and the arrays of its attributes."""
     import numpy as np
 
     callee, _ = _fitting(name, callees, types)

@@ -57,7 +57,7 @@ class DefineOperatorOp(IRDLOperation):
     traits = traits_def(SymbolOpInterface(), NoTerminator())
 
     @staticmethod
-    def of(described: Description, functions: Sequence[str], onnx: str = "") -> DefineOperatorOp:
+    def of(described: Description, functions: Sequence[str]) -> DefineOperatorOp:
         """Returns the op of a description whose functions have these names, without a gradient."""
         specs = described.attributes
         assert isinstance(described.relation, str)
@@ -73,7 +73,7 @@ class DefineOperatorOp(IRDLOperation):
                 "relation": StringAttr(described.relation),
                 "kind": StringAttr(described.kind),
                 "functions": _texts(functions),
-                "onnx": StringAttr(onnx),
+                "onnx": StringAttr(described.onnx),
                 "doc": StringAttr(described.doc),
             },
             regions=[Region()],
@@ -107,12 +107,13 @@ class DefineOperatorOp(IRDLOperation):
             self.relation.data,
             self.kind.data,
             tuple(functions),
+            onnx=self.onnx.data,
             doc=self.doc.data,
             location=self.location,
         )
 
     def define(self, functions: Sequence[Operation]) -> Operator:
-        """Returns the entry of the operator table that is computed by these functions; one for equal definitions.
+        """Returns the entry that these functions compute: one for equal definitions.
 
         Raises MirError for what is wrong in the definition.
         """
@@ -130,7 +131,7 @@ class DefineOperatorOp(IRDLOperation):
         return found
 
     def entry(self) -> Operator:
-        """Returns the entry of the operator table, from the functions of the module around it where it was not made yet."""
+        """Returns the entry, made from the functions of the module around it where there is none yet."""
         found = None if self.digest is None else _ENTRIES.get(self.digest.data)
         if found is not None:
             return found

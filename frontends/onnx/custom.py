@@ -13,6 +13,7 @@ from ...dialects.relay.infer.tir_calls import call_tir_type, tir_parameters
 from ...dialects.tir.types import type_to_dtype
 
 if TYPE_CHECKING:
+    from ...dialects.relay.operator import Operator
     from .node import Node
 
 LEVELS = ("te.func", "tir.prim_func")
@@ -26,6 +27,29 @@ def functions_of(module: ModuleOp) -> dict[str, Operation]:
         if op.name in LEVELS and isinstance(name, StringAttr):
             found[name.data] = op
     return found
+
+
+def operators_of(module: ModuleOp | None) -> dict[str, Operator]:
+    """Returns the operators of one's own by the ONNX operator that each converts: a module's and extensions'."""
+    from ...dialects.relay.operator import definitions_in, own_operators
+
+    found = own_operators()
+    if module is not None:
+        found += [definition.entry() for definition in definitions_in(module)]
+    return {operator.onnx: operator for operator in found}
+
+
+def call_operator(node: Node, operator: Operator) -> list[SSAValue]:
+    """Converts a node to a use of an operator of one's own."""
+    from ...dialects.relay.operator import operator_class
+
+    arguments = node.tensors()
+    problem = operator.problem(node.attributes, len(arguments))
+    if problem is not None:
+        raise node.refuse(problem)
+    b = node.builder
+    value = b.add(operator_class(operator)(arguments, node.attributes))
+    return b.tuple_parts(value) if isinstance(value.type, TupleType) else [value]
 
 
 def call_custom(node: Node, name: str, function: Operation) -> list[SSAValue]:

@@ -25,7 +25,7 @@ from ...support.diagnostics import Diagnostic, MirError, node_loc
 from ...support.garbage import no_collection
 from ...support.text import counted
 from ..common.graph_builder import GraphBuilder
-from .custom import call_custom, functions_of
+from .custom import call_custom, call_operator, functions_of, operators_of
 from .inputs import Shapes, create_input, size_of
 from .model import require_onnx
 from .node import Misfit, Node, RanksDiffer, Refused
@@ -89,6 +89,7 @@ class ModelImporter:
         self.model, self.file, self.weights = model, name, weights
         self.custom_module = custom
         self.custom = {} if custom is None else functions_of(custom)
+        self.operators = operators_of(custom)
         self.opsets: dict[str, int] = {_domain(each.domain): each.version for each in model.opset_import}
         self.functions: dict[tuple[str, str, str], Any] = {
             (_domain(each.domain), each.name, getattr(each, "overload", "")): each for each in model.functions
@@ -434,6 +435,9 @@ class GraphImporter:
         for each in (name, node.op_type):
             if each in self.model.custom:
                 return call_custom(node, each, self.model.custom[each])
+        own = self.model.operators.get(f"{node.domain}.{node.op_type}")
+        if own is not None:
+            return call_operator(node, own)
         ruled = apply_rules(node)
         if ruled is not None:
             return [ruled]

@@ -1,4 +1,4 @@
-"""Reads operators that a file defines, and prints them: `operator my.gelu(%x: Tensor) -> Tensor { compute @gelu }`."""
+"""Reads and prints operators that a file defines: `operator my.gelu(%x: Tensor) -> Tensor { … }`."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def _read(item: Item, context: ParseContext) -> _Read:
     parsed = read_item(source)
     assert isinstance(parsed, tree.Operator)
     _check_name(source, parsed, context)
-    described, functions, onnx = _describe(source, parsed)
-    op = rule.DefineOperatorOp.of(described, functions, onnx)
+    described, functions = _describe(source, parsed)
+    op = rule.DefineOperatorOp.of(described, functions)
     found = op.functions_among(context.symbols)
     return _Read(source, parsed, op, found, make_operator(op.described(found)))
 
@@ -102,8 +102,8 @@ def _check_name(source: Source, item: tree.Operator, context: ParseContext) -> N
         raise error_at(place, f"operator {item.name} is defined twice")
 
 
-def _describe(source: Source, item: tree.Operator) -> tuple[Description, list[str], str]:
-    """Returns what an item says, the names of its functions, and the ONNX operator that it converts."""
+def _describe(source: Source, item: tree.Operator) -> tuple[Description, list[str]]:
+    """Returns what an item says, and the names of its functions."""
     values: list[tree.Declared] = []
     specs: dict[str, AttrSpec] = {}
     names: set[str] = set()
@@ -136,11 +136,12 @@ def _describe(source: Source, item: tree.Operator) -> tuple[Description, list[st
         tuple(specs.values()),
         word.get("type", ""),
         word.get("kind", ""),
+        onnx=text.get("onnx", ""),
         doc=text.get("doc", ""),
         location=source.location(item.at),
     )
     functions = [name for _, name in said["compute"].names] if "compute" in said else []
-    return described, functions, text.get("onnx", "")
+    return described, functions
 
 
 def _spec(source: Source, parameter: tree.Declared) -> AttrSpec:
@@ -191,7 +192,7 @@ def _define(read: _Read, context: ParseContext) -> Operation:
 
 
 def _gradient(source: Source, item: tree.Operator, clause: tree.Clause) -> Operation:
-    """Returns a gradient as a rule, from a use and the gradient of its result to the gradients of its arguments."""
+    """Returns a gradient as a rule: a use and its result's gradient become its arguments' gradients."""
     arguments = [parameter for parameter in item.parameters if parameter.kind is None]
     for parameter in arguments:
         if parameter.name in (GRADIENT, RESULT):

@@ -95,7 +95,7 @@ def tokenize(text: str) -> Tokens:
 
 
 def begins_clause(kinds: Sequence[str]) -> bool:
-    """Returns whether a clause of an operator may begin after tokens: after its brace, or the end of another clause."""
+    """Returns whether a clause of an operator may begin after tokens: its brace, or another clause."""
     return "LBRACE" in kinds and kinds[-1] in {"LBRACE", "GLOBAL", *_ENDS_VALUE}
 
 

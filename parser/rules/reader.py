@@ -110,8 +110,8 @@ def _syntax_error(source: Source, tokens: Tokens, failed: int, parser: Parser) -
         return error_at(location, "this rule has no pattern", "a rule is: lhs => rhs where condition")
     if before == "FATARROW" and kind == "RBRACE":
         return error_at(location, "this rule has no replacement", "write what the pattern becomes: lhs => rhs")
-    if word == ">" and failed and tokens.texts[failed - 1] == "-":
-        return error_at(location, "unexpected '>'", "the sides of a rule are separated by '=>'")
+    if kind == "ARROW":
+        return error_at(location, "unexpected '->'", "the sides of a rule are separated by '=>'")
     if before == "BENEFIT":
         return error_at(location, f"unexpected '{word}'", "write benefit(2)")
     if before == "POWER":

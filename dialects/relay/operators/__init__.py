@@ -103,6 +103,10 @@ class Registry(Generic[T]):
         """Returns the entry of an operator if it is there already, importing nothing."""
         return self._entries.get(name)
 
+    def present(self) -> list[T]:
+        """Returns the entries that are there already, importing nothing."""
+        return list(self._entries.values())
+
     def all(self) -> Mapping[str, T]:
         """Returns all entries, every module imported."""
         self.find("")

@@ -1,4 +1,4 @@
-"""Applies the gradient of an operator that is written as a rule, `gradient multiply(%gradient, sigmoid(%x))`."""
+"""Applies gradients that are written as rules: `gradient multiply(%gradient, sigmoid(%x))`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ....support.diagnostics import Diagnostic, MirError, error_at
 
 
 def gradient_of_operator(operator: Operator) -> Gradient | None:
-    """Returns the gradient of an operator, by its rule or by the function that is registered; None for neither."""
+    """Returns the gradient of an operator: its rule, or the registered function; None for neither."""
     rule = operator.gradient_rule
     if rule is None:
         return gradient_of(operator)

@@ -73,3 +73,30 @@ def test_without_the_function(files: Path) -> None:
     assert "an operator of your own is a function of a .mir file that is given along: --custom ops.mir" in str(
         error.value
     )
+
+
+OPERATOR = """
+@T.prim_func
+def soften(x: T.handle, bias: T.Buffer((1,), "float32"), y: T.handle):
+    n = T.int32()
+    m = T.int32()
+    X = T.match_buffer(x, (n, m), "float32")
+    Y = T.match_buffer(y, (n, m), "float32")
+    for i, j in T.grid(n, m):
+        with T.block("Y"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            Y[vi, vj] = T.max(X[vi, vj], bias[0]) + bias[0]
+
+operator own.Soften(%x: Tensor, bias: floats) -> Tensor { compute @soften }
+"""
+
+
+def test_an_operator_of_ones_own_converts_a_node(files: Path) -> None:
+    (files / "ops.mir").write_text(OPERATOR)
+    for target in ("interp", "cpu"):
+        program = mirstack.compile(files / "m.onnx", target, custom=files / "ops.mir")
+        np.testing.assert_array_equal(program(X), np.maximum(X, 0.5) + 0.5)
+    assert "own.Soften(" in str(mirstack.from_onnx(files / "m.onnx", custom=files / "ops.mir"))
+    (files / "ops.mir").write_text(OPERATOR.replace("bias: floats", "bias: floats, slope: float"))
+    with pytest.raises(mirstack.MirError, match=r"own\.Soften needs the attribute 'slope'"):
+        mirstack.from_onnx(files / "m.onnx", custom=files / "ops.mir")

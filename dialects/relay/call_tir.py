@@ -40,7 +40,7 @@ def call_tir(op: CallTirOp, callee: Operation, args: Sequence[Any], module: Modu
 def run_function(
     op: Operation, name: str, callee: Operation, args: Sequence[Array], module: ModuleOp
 ) -> Array | tuple[Array, ...]:
-    """Returns the outputs of a TIR or TE function on arrays, for the use `op`. Raises MirError as `call_tir`."""
+    """Returns the outputs of a function on arrays, for the use `op`. Raises MirError as `call_tir`."""
     types = [TensorType(dtype_to_type(a.dtype.name), list(a.shape)) for a in args]
     result = function_type(op, name, callee, types)
     wanted = list(result.types.data) if isinstance(result, TupleType) else [result]

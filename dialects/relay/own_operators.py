@@ -1,6 +1,6 @@
 """Makes entries of the operator table from descriptions: operators of one's own.
 
-All that is not said follows from the compute: the type relation from the shapes that it gives, the meaning by interpreting it. A
+All that is not said follows from the compute: the type relation from the shapes of its results, the meaning by interpreting it. A
 compute is TE or TIR functions, of which the first is taken that the arguments fit, or a Python function that makes tensors.
 
     functions of scalars        applied to each element, with broadcasting
@@ -57,7 +57,7 @@ TENSOR = "Tensor"
 
 @dataclass(frozen=True)
 class Description:
-    """What is said of an operator: its name, its arguments with their types, its attributes, and what it computes."""
+    """Describes an operator: name, arguments with types, attributes, and what computes it."""
 
     name: str
     arguments: tuple[str, ...]
@@ -80,7 +80,7 @@ class Description:
 
 
 def make_operator(described: Description, gradient: Operation | None = None) -> Operator:
-    """Returns the entry of a description, with its gradient as a rule. Raises MirError for what is wrong in it."""
+    """Returns the entry of a description, with its gradient. Raises MirError for what is wrong in it."""
     d = described
     relation = _relation(d)
     if d.kind and d.kind not in KINDS:
@@ -160,7 +160,7 @@ class _Written:
         return _Written(tuple(dim.strip() for dim in found[1].split(",") if dim.strip()), found[2])
 
     def bind(self, rel: Relation, index: int, sizes: dict[str, int], dtypes: dict[str, str]) -> None:
-        """Compares an argument's type, and learns what names stand for."""
+        """Compares an argument's type, and learns the meanings of names."""
         type = relations.rank_must_be(rel, index, len(self.dims))
         dtype = type_to_dtype(type.element_type)
         known = dtypes.setdefault(self.dtype, self.dtype if _is_dtype(self.dtype) else dtype)
@@ -180,7 +180,7 @@ class _Written:
         return rel.fail(f"{rel.operator.name}: argument '{name}' must have {what}", argument=index)
 
     def type(self, sizes: Mapping[str, int], dtypes: Mapping[str, str]) -> TensorType[Attribute]:
-        """Returns the type with what names stand for."""
+        """Returns the type with the meanings of names."""
         shape = [DYNAMIC_INDEX if dim == "?" else int(dim) if dim.isdigit() else sizes[dim] for dim in self.dims]
         return relations.tensor_type(shape, dtypes.get(self.dtype, self.dtype))
 
@@ -472,7 +472,7 @@ def _element(x: Tensor, dims: Sequence[Any], indices: Sequence[Any]) -> Any:
 
 
 def _constant(name: str, label: str, value: Any, type: TensorType[Attribute]) -> Tensor:
-    """Returns an attribute as a tensor of a function's parameter. Raises MirError where it is none of the type."""
+    """Returns an attribute as a function's tensor. Raises MirError where it is none of the type."""
     import numpy as np
 
     from ..te import builder as te
@@ -521,7 +521,7 @@ def _type_of_array(array: Any) -> TensorType[Attribute]:
 def callee_of(
     name: str, callees: Sequence[Callee], attrs: Attrs, types: Sequence[TensorType[Attribute]]
 ) -> tuple[Callee, list[Any]]:
-    """Returns the function that takes arguments of these types, and the arrays of its attributes."""
+    """Returns the function that takes such arguments, and the arrays of its attributes."""
     import numpy as np
 
     callee, _ = _fitting(name, callees, types)

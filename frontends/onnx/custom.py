@@ -30,7 +30,7 @@ def functions_of(module: ModuleOp) -> dict[str, Operation]:
 
 
 def operators_of(module: ModuleOp | None) -> dict[str, Operator]:
-    """Returns the operators of one's own by the ONNX operator that each converts: a module's and extensions'."""
+    """Returns the operators of a module and of extensions by the ONNX operator that each converts."""
     from ...dialects.relay.operator import definitions_in, own_operators
 
     found = own_operators()

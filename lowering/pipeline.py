@@ -93,6 +93,8 @@ def graph_passes(options: Options) -> Iterator[ModulePass]:
         yield make("group-batch-matmul")
     # Group operators into kernels.
     yield make("fuse-ops", fuse_opt_level=2 if options.opt_level > 0 else 0)
+    # Written schedule rules are for kernels that their patterns match.
+    yield make("match-schedule-rules", cpu=options.cpu or "", threads=options.threads or 0, caches=options.caches)
     # Lower kernels to TE; the functions around them stay Relay until their kernels are LLVM functions.
     yield make("lower-relay-to-te", in_place=options.opt_level > 0)
 

@@ -144,6 +144,8 @@ KEYWORDS: dict[str, str] = {
     "operator": "definitions",
     "rewrite": "rules",
     "ruleset": "rules",
+    "rule": "schedule",
+    "optional": "schedule",
 }
 """Items with braces by first word. Text that begins with anything else is a Relay expression."""
 
@@ -186,7 +188,7 @@ _STRING = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+(?:"|(?=\\?\n|\\?\Z))'
 # What a scan over Relay text stops at: strings and comments (passed over), braces, a line that begins another item.
 _RELAY_STOP = re.compile(
     rf"{_STRING}|//[^\n]*|/\*|(?P<open>[{{\[(])|(?P<close>[}}\])])|(?P<end>;)"
-    r"|\n(?=(?P<item>@[ \t]*(?:T|I|te|tvm|tir|script|hybrid)\b|def[ \t]+@|#\[|type[ \t]|extern[ \t]+type\b|(?:fast[ \t]+)?rewrite[ \t]+@|ruleset\b|operator[ \t]+\w))"
+    r"|\n(?=(?P<item>@[ \t]*(?:T|I|te|tvm|tir|script|hybrid)\b|def[ \t]+@|#\[|type[ \t]|extern[ \t]+type\b|(?:fast[ \t]+)?rewrite[ \t]+@|ruleset\b|operator[ \t]+\w|(?:optional[ \t]+)?rule[ \t]+(?:for|benefit)\b))"
 )
 _PYTHON_STOP = re.compile(
     rf'"""(?:[^"\\]|\\.|"(?!""))*+"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*+\'\'\'|{_STRING}'
@@ -194,8 +196,14 @@ _PYTHON_STOP = re.compile(
     r"|#[^\n]*|(?P<open>[\[({])|(?P<close>[\])}])|\n(?=(?P<line>[^\s#]|\#\[))",
     re.DOTALL,
 )
+_SCHEDULE_RULE = re.compile(r"(?:optional[ \t]+)?rule[ \t]+(?:for|benefit)\b")
+_SCHEDULE = re.compile(r"^@[ \t]*T\.schedule\b", re.MULTILINE)
+_RELAY_STOP_ITEM = re.compile(
+    r"^(?:def[ \t]+@|@[ \t]*(?:T\.prim_func|I|te|tvm)\b|#\[|type[ \t]|(?:fast[ \t]+)?rewrite[ \t]+@|ruleset\b|operator[ \t]+\w|(?:optional[ \t]+)?rule[ \t]+for\b)",
+    re.MULTILINE,
+)
 _RESTART = re.compile(
-    r"\n(?=@|def[ \t]+@|#\[|type[ \t]|extern[ \t]+type\b|(?:fast[ \t]+)?rewrite[ \t]+@|ruleset\b|operator[ \t]+\w)"
+    r"\n(?=@|def[ \t]+@|#\[|type[ \t]|extern[ \t]+type\b|(?:fast[ \t]+)?rewrite[ \t]+@|ruleset\b|operator[ \t]+\w|(?:optional[ \t]+)?rule[ \t]+for\b)"
 )
 
 
@@ -283,7 +291,10 @@ class _Splitter:
                     f"this '{word[0]}' has no decorator, so its format is not known",
                     "write @T.prim_func (TVMScript), @I.ir_module (a class of them), @te.func or @te.schedule above it; a Relay function is 'def @name(…)'",
                 )
-            if word[0] in KEYWORDS:
+            if self.at_line_start(start) and (rule := _SCHEDULE_RULE.match(self.text, start)):
+                self.schedule_rule(start, rule.end())
+                return
+            if word[0] in KEYWORDS and KEYWORDS[word[0]] != "schedule":
                 self.braced_item(start, word[0], KEYWORDS[word[0]])
                 return
         self.braced_item(start, "expr", "relay")
@@ -338,6 +349,23 @@ class _Splitter:
                     self.add(DECORATORS[decorator], decorator, start, pos)
                     return
         self.add(DECORATORS[decorator], decorator, start, len(self.text))
+
+    def schedule_rule(self, start: int, pos: int) -> None:
+        """Adds a schedule rule: its pattern and conditions, then @T.schedule and its function."""
+        decorator = _SCHEDULE.search(self.text, pos)
+        other = _RELAY_STOP_ITEM.search(self.text, pos)
+        if decorator is None or (other is not None and other.start() < decorator.start()):
+            self.pos = pos
+            self.refuse(
+                start,
+                "this schedule rule has no schedule",
+                "write @T.schedule and def name(sch): … in the lines after its pattern and conditions",
+            )
+        line, line_start = self.line, self.line_start
+        self.advance(decorator.start())
+        self.python_item(decorator.start(), "T.schedule")
+        whole = self.text[start : self.pos]
+        self.items[-1] = Item("schedule", "rule", " " * (start - line_start) + whole, self.file, line)
 
     def continues(self, start: int, pos: int) -> bool:
         """Returns whether a line at `pos` belongs to the Python item before it, though it is not indented."""

@@ -141,6 +141,7 @@ _TABLE: dict[str, dict[str, str]] = {
         "apply-schedule": "the schedule scripts of the module to its prim_funcs",
     },
     "passes.autoschedule": {
+        "match-schedule-rules": "name the written schedule rules that are for a kernel",
         "default-schedule": "tile, vectorize, fuse and parallelize by rules on shape and target",
     },
     "passes.tir.loops": {

@@ -7,6 +7,7 @@ pattern op is the value that was matched there, the result of a build op is the 
 
 from xdsl.ir import Dialect
 
+from . import kernel_functions as kernel_functions
 from . import relay_functions as relay_functions
 from .definition import DefineOperatorOp
 from .functions import FUNCTIONS, RuleFunction, named_function

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         ComputeOp,
         ItemOp,
         PrimitiveOp,
+        RuleOp,
         ScriptOp,
         SliceOp,
         YieldOp,
@@ -51,13 +52,13 @@ def schedule_dialect() -> Dialect:
     """Returns the dialect with an op for every primitive; only MLIR's form needs it, not the text format."""
     from xdsl.ir import Dialect
 
-    from .ops import ComputeOp, ItemOp, ScriptOp, SliceOp, YieldOp, primitive_class
+    from .ops import ComputeOp, ItemOp, RuleOp, ScriptOp, SliceOp, YieldOp, primitive_class
     from .signature_table import signatures
     from .types import BlockType, ExprType, LambdaAttr, ListType, LoopType, OperandAttr, SplatAttr
 
     return Dialect(
         "schedule",
-        [ScriptOp, ItemOp, SliceOp, ComputeOp, YieldOp, *map(primitive_class, signatures())],
+        [ScriptOp, RuleOp, ItemOp, SliceOp, ComputeOp, YieldOp, *map(primitive_class, signatures())],
         [BlockType, LoopType, ExprType, ListType, OperandAttr, SplatAttr, LambdaAttr],
     )
 
@@ -80,6 +81,7 @@ __all__ = [
     "Parameter",
     "PrimitiveOp",
     "Ref",
+    "RuleOp",
     "ScriptOp",
     "Signature",
     "SignatureError",

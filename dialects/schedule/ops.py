@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, SymbolRefAttr, i64
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, SymbolRefAttr, UnitAttr, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
@@ -45,18 +45,26 @@ class ScriptOp(IRDLOperation):
     name = "schedule.script"
     sym_name = prop_def(StringAttr)
     target = opt_prop_def(SymbolRefAttr)
+    parameters = prop_def(ArrayAttr[StringAttr], default_value=ArrayAttr([]))
+    """Names of the numbers that a rule's script is given, its block's arguments."""
     body = region_def("single_block")
     traits = traits_def(IsolatedFromAbove(), NoTerminator(), SymbolOpInterface())
 
-    def __init__(self, name: str, body: Region, target: str | None = None):
-        properties: dict[str, Attribute] = {"sym_name": StringAttr(name)}
+    def __init__(self, name: str, body: Region, target: str | None = None, parameters: Sequence[str] = ()):
+        properties: dict[str, Attribute] = {
+            "sym_name": StringAttr(name),
+            "parameters": ArrayAttr([StringAttr(each) for each in parameters]),
+        }
         if target is not None:
             properties["target"] = SymbolRefAttr(target)
         super().__init__(properties=properties, regions=[body])
 
     def verify_(self) -> None:
-        if self.body.block.args:
+        args = self.body.block.args
+        if args and not isinstance(self.parent_op(), RuleOp):
             raise VerifyException("a schedule script has no block arguments: handles come from sch.get_block")
+        if len(args) != len(self.parameters) or any(not isinstance(arg.type, ExprType) for arg in args):
+            raise VerifyException("the script of a rule has one block argument, a schedule.expr, for each parameter")
         for op in self.body.block.ops:
             if not isinstance(op, PrimitiveOp | ItemOp | SliceOp | ComputeOp):
                 raise VerifyException(f"a schedule script holds schedule primitives, not '{op.name}'")
@@ -68,7 +76,10 @@ class ScriptOp(IRDLOperation):
         if parser.parse_optional_punctuation("(") is not None:
             target = parser.parse_symbol_name().data
             parser.parse_punctuation(")")
-        return cls(name, parser.parse_region(), target)
+        names: list[str] = []
+        if parser.parse_optional_keyword("takes") is not None:
+            names = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, parser.parse_str_literal)
+        return cls(name, parser.parse_region(), target, names)
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" ")
@@ -77,7 +88,66 @@ class ScriptOp(IRDLOperation):
             printer.print_string("(")
             printer.print_symbol_name(self.target.root_reference.data)
             printer.print_string(")")
+        if self.parameters.data:
+            printer.print_string(" takes [")
+            printer.print_list(self.parameters.data, lambda each: printer.print_string_literal(each.data))
+            printer.print_string("]")
         printer.print_string(" ")
+        printer.print_region(self.body)
+
+
+@irdl_op_definition
+class RuleOp(IRDLOperation):
+    """`rule for nn.dense(%x, %w) where $rows = 4` above `@T.schedule def dense_rows(sch, rows): …`.
+
+    The script schedules each kernel of Relay's operators that the pattern matches. An optional one may be refused by a
+    primitive: another rule then schedules the kernel.
+
+    schedule.rule @dense_rows optional { rule.rewrite @dense_rows { … }  schedule.script @dense_rows takes ["rows"] { … } }
+    """
+
+    name = "schedule.rule"
+    sym_name = prop_def(StringAttr)
+    optional = opt_prop_def(UnitAttr)
+    body = region_def("single_block")
+    traits = traits_def(IsolatedFromAbove(), NoTerminator(), SymbolOpInterface())
+
+    def __init__(self, name: str, body: Region, optional: bool = False):
+        properties: dict[str, Attribute] = {"sym_name": StringAttr(name)}
+        if optional:
+            properties["optional"] = UnitAttr()
+        super().__init__(properties=properties, regions=[body])
+
+    @property
+    def pattern(self) -> Operation:
+        """Returns the `rule.rewrite` whose left side and conditions a kernel must fit."""
+        first = self.body.block.first_op
+        assert first is not None
+        return first
+
+    @property
+    def script(self) -> ScriptOp:
+        """Returns the script."""
+        last = self.body.block.last_op
+        assert isinstance(last, ScriptOp)
+        return last
+
+    def verify_(self) -> None:
+        if [op.name for op in self.body.block.ops] != ["rule.rewrite", "schedule.script"]:
+            raise VerifyException("a schedule rule holds a rule.rewrite, its pattern, then a schedule.script")
+        if self.script.target is not None:
+            raise VerifyException("the script of a schedule rule has no target: it is of each kernel that matches")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> RuleOp:
+        name = parser.parse_symbol_name().data
+        optional = parser.parse_optional_keyword("optional") is not None
+        return cls(name, parser.parse_region(), optional)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_symbol_name(self.sym_name.data)
+        printer.print_string(" optional " if self.optional is not None else " ")
         printer.print_region(self.body)
 
 
@@ -411,6 +481,8 @@ def result_name(value: SSAValue) -> str:
         return owner.result_names.data[value.index].data  # type: ignore[attr-defined]
     if isinstance(owner, ItemOp | SliceOp):
         return owner.result_name.data
+    if isinstance(script := owner.parent_op() if isinstance(owner, Block) else None, ScriptOp):
+        return script.parameters.data[value.index].data  # type: ignore[attr-defined]
     return ""
 
 
@@ -420,6 +492,7 @@ __all__ = [
     "ItemOp",
     "Lambda",
     "PrimitiveOp",
+    "RuleOp",
     "ScriptOp",
     "SliceOp",
     "YieldOp",

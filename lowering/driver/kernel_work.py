@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 
 from ...dialects import te, tir
 from ...dialects.array_box import numpy_dtype
-from ...dialects.schedule import ScriptOp
+from ...dialects.schedule import RuleOp, ScriptOp
 from ...passes.autoschedule.default_schedule import rules_applied
 from ...passes.schedule.apply_schedule import is_scheduled
 from ...passes.tir.estimate_flops import Accesses, Terms, estimate_flops
@@ -33,7 +33,7 @@ from .profile_facts import KernelWork
 WRITTEN = "written schedule"
 """The rule of a kernel that the program schedules itself."""
 
-_KERNELS = te.FuncOp | tir.PrimFuncOp | te.ScheduleOp | ScriptOp
+_KERNELS = te.FuncOp | tir.PrimFuncOp | te.ScheduleOp | ScriptOp | RuleOp
 
 
 def work_of_kernels(module: ModuleOp, options: Options) -> dict[str, KernelWork]:

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 from ...dialects import te, tir
 from ...dialects.relay import ir as relay
 from ...support.edit import erase_op, insert_op_before
+from ...support.extensions import loaded
 from ...support.graph import DisjointSets
 from ...support.walk import walk_ops
 from ..mangle_symbols import MangleSymbols
@@ -68,10 +69,13 @@ def split(module: ModuleOp) -> list[Unit] | None:
     """
     ops = list(module.ops)
     allowed = relay.FuncOp | relay.TypeDataOp | te.FuncOp | tir.PrimFuncOp
+    rules = [op for op in ops if op.name == "schedule.rule"]
+    ops = [op for op in ops if op not in rules]
     if not all(isinstance(op, allowed) for op in ops) or not any(isinstance(op, relay.FuncOp) for op in ops):
         return None
     MangleSymbols().apply(Context(), module)
     functions = {op.sym_name.data: op for op in ops if isinstance(op, te.FuncOp | tir.PrimFuncOp)}
+    _embed(rules, functions)
     calls = kernel_calls(module)
     units: list[Unit] = []
     for names in _components(functions):
@@ -80,6 +84,21 @@ def split(module: ModuleOp) -> list[Unit] | None:
         part = ModuleOp([functions[name] for name in names])
         units.append(Unit(part, {name: calls[name] for name in names if name in calls}))
     return units
+
+
+def _embed(rules: Sequence[Operation], functions: Mapping[str, te.FuncOp | tir.PrimFuncOp]) -> None:
+    """Takes the schedule rules out of the module, into the functions that they are for."""
+    if not rules and not loaded("schedule.rule"):
+        return
+    from ...dialects.schedule import RuleOp
+    from ...passes.autoschedule.written_rules import embed_rules
+
+    values = (*(each.value for each in loaded("schedule.rule")), *rules)
+    named = {rule.sym_name.data: rule for rule in values if isinstance(rule, RuleOp)}
+    for function in functions.values():
+        embed_rules(function, named)
+    for rule in rules:
+        rule.detach()
 
 
 def _components(functions: dict[str, te.FuncOp | tir.PrimFuncOp]) -> list[list[str]]:

@@ -24,12 +24,15 @@ class RulesFormat:
         from ..source import Source
         from .build import build_item
         from .reader import read_item
+        from .tree import Rewrite, Ruleset
 
         found: list[list[Operation]] = []
         for item in items:
             source = Source(item)
             try:
-                found.append([build_item(source, read_item(source))])
+                tree = read_item(source)
+                assert isinstance(tree, Rewrite | Ruleset)
+                found.append([build_item(source, tree)])
             except (MirError, VerifyException) as error:
                 context.report(error, item.location())
                 found.append([])

@@ -16,11 +16,16 @@ from xdsl.rewriter import InsertPoint
 from ...dialects import rule
 from ...dialects.relay.operator import AttrValue, to_attribute
 from ...dialects.rule.functions import FUNCTIONS, LAZY
+from ...dialects.rule.kernel_functions import KERNEL_FUNCTIONS
 from ...dialects.rule.levels import LEVELS, Level, level_of, named_level
 from ...support.diagnostics import MirError, error_at
 from ...support.text import nearest
 from ..source import Source
 from . import tree
+from .reader import KERNEL_FORM
+
+KERNEL = "kernel"
+"""The name of a schedule rule's root, where it has none."""
 
 _BY_NAME = "an op's attributes are given by name: axis=1"
 _MEMBERS = ("shape", "dtype", "rank", "size", "type")
@@ -44,11 +49,25 @@ def build_item(source: Source, item: tree.Rewrite | tree.Ruleset) -> Operation:
     return ruleset
 
 
+def build_kernel_rule(source: Source, item: tree.KernelRule, name: str) -> rule.RewriteOp:
+    """The rule that leaves what it matches as it is: the pattern and the conditions of a schedule rule."""
+    if len(item.patterns) != 1:
+        raise error_at(
+            source.location(item.at), "a kernel has one result: a schedule rule has one pattern", KERNEL_FORM
+        )
+    (root,) = item.patterns
+    if not isinstance(root, tree.Named):
+        root = tree.Named(root.at, KERNEL, root)
+    same = tree.Local(root.at, root.name)
+    rewrite = tree.Rewrite(item.at, name, tree.Header(item.benefit), [root], [same], item.where)
+    return RuleBuilder(source, rewrite, "relay", of_kernels=True).build()
+
+
 class RuleBuilder:
     """One rule while it is built."""
 
-    def __init__(self, source: Source, item: tree.Rewrite, level: str):
-        self.source, self.item = source, item
+    def __init__(self, source: Source, item: tree.Rewrite, level: str, of_kernels: bool = False):
+        self.source, self.item, self.of_kernels = source, item, of_kernels
         if level not in LEVELS:
             raise error_at(
                 source.location(item.at),
@@ -64,7 +83,7 @@ class RuleBuilder:
         self.rests: dict[str, SSAValue] = {}
         self.operations: dict[str, tuple[SSAValue, Sequence[str]]] = {}
 
-    def build(self) -> Operation:
+    def build(self) -> rule.RewriteOp:
         item = self.item
         roots = [self.pattern(side) for side in item.lhs]
         for condition in item.where:
@@ -381,6 +400,12 @@ class RuleBuilder:
                 node.at,
                 f"there is no function '{name}'",
                 f"did you mean '{near}'?" if near else f"there are: {', '.join(sorted(FUNCTIONS))}",
+            )
+        if name in KERNEL_FUNCTIONS and not self.of_kernels:
+            raise self.error(
+                node.at,
+                f"{name} is known of kernels only, when they are scheduled",
+                "it belongs to the conditions of a schedule rule: rule for nn.dense(%x, %w) where …",
             )
         return self.compute(name, [self.expression(arg) for arg in node.args], node.at)
 

@@ -86,6 +86,8 @@ def tokenize(text: str) -> Tokens:
                 kind = "NAME"  # Relay's operator.
             if kind == "REWRITE" and texts and texts[-1] == "fast":
                 kinds[-1] = "FAST"  # A keyword nowhere else.
+            if word == "rule" and texts in ([], ["optional"]):
+                kinds[:], kind = ["OPTIONAL"] * len(kinds), "RULE"
         elif kind == "PUNCTUATION":
             kind = _PUNCTUATION[word]
         kinds.append(kind)

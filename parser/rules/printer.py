@@ -53,6 +53,12 @@ def gradient_text(op: rule.RewriteOp) -> str:
     return ", ".join(printer.value(value) for value in made.owner.args)
 
 
+def print_kernel_rule(op: Operation) -> str:
+    """The pattern and conditions of a schedule rule: `rule for nn.dense(%x, %w) where $rows = 4`."""
+    assert isinstance(op, rule.RewriteOp)
+    return _Printer(op).kernel_text()
+
+
 class _Printer:
     def __init__(self, op: rule.RewriteOp):
         self.op = op
@@ -110,6 +116,24 @@ class _Printer:
         else:
             lines += ["    where", *(f"      {condition}," for condition in conditions[:-1]), f"      {conditions[-1]}"]
         return "\n".join([f"{head} {{", *lines, "}"])
+
+    def kernel_text(self) -> str:
+        last = self.op.body.block.last_op
+        assert isinstance(last, rule.ReplaceOp)
+        (root,) = last.roots
+        uses = [use.operation for use in root.uses if not isinstance(use.operation, rule.ReplaceOp)]
+        if not uses:
+            # Nothing speaks of the kernel by its name.
+            self.names.pop(root, None)
+        benefit = self.op.benefit.value.data
+        head = "rule for" if benefit == 1 else f"rule benefit({benefit}) for"
+        pattern, conditions = self.value(root), list(self.conditions())
+        where = f" where {', '.join(conditions)}" if conditions else ""
+        if len(head) + len(pattern) + len(where) + 1 <= _WIDTH:
+            return f"{head} {pattern}{where}"
+        return "\n".join(
+            [f"{head} {pattern} where", *(f"  {each}," for each in conditions[:-1]), f"  {conditions[-1]}"]
+        )
 
     def conditions(self) -> Iterator[str]:
         """The where clause: conditions, and what is given a name, in order."""

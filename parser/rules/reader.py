@@ -35,8 +35,8 @@ def _table() -> ParsingTable:
     return load_table(_GRAMMAR)
 
 
-def read_item(source: Source) -> tree.Rewrite | tree.Ruleset | tree.Operator:
-    """The tree of an item. Raises MirError for a syntax error."""
+def read_item(source: Source) -> tree.Rewrite | tree.Ruleset | tree.Operator | tree.KernelRule:
+    """The tree of an item, or of the first lines of a schedule rule. Raises MirError for a syntax error."""
     try:
         tokens = tokenize(source.item.text)
     except LexError as error:
@@ -49,10 +49,11 @@ def read_item(source: Source) -> tree.Rewrite | tree.Ruleset | tree.Operator:
     if not parser.finish():
         raise _early_end(source, tokens)
     result = parser.result
-    assert isinstance(result, tree.Rewrite | tree.Ruleset | tree.Operator)
+    assert isinstance(result, tree.Rewrite | tree.Ruleset | tree.Operator | tree.KernelRule)
     return result
 
 
+KERNEL_FORM = "a schedule rule is: rule for nn.dense(%x, %w) where condition, above @T.schedule"
 _SPOKEN = {
     "LBRACE": "'{'", "RBRACE": "'}'", "FATARROW": "'=>'", "RPAR": "')'", "RSQB": "']'", "COMMA": "','", "EQUAL": "'='",
     "GLOBAL": "a name such as @simplify", "NAME": "a name", "LOCAL": "a value such as %x", "NUMBER": "a number",
@@ -72,7 +73,8 @@ def _early_end(source: Source, tokens: Tokens) -> MirError:
         return error_at(
             source.location(max(len(source.item.text.rstrip()) - 1, 0)), "the operator ends too early", _OPERATOR_FORM
         )
-    form = "a rule is: rewrite @name { lhs => rhs where condition }"
+    is_kernels = bool({"RULE", "OPTIONAL"} & set(tokens.kinds[:1]))
+    form = KERNEL_FORM if is_kernels else "a rule is: rewrite @name { lhs => rhs where condition }"
     stack = open_brackets(tokens.kinds, len(tokens.kinds))
     if stack and "//" not in source.item.text:
         start = tokens.starts[stack[-1]]
@@ -120,6 +122,8 @@ def _syntax_error(source: Source, tokens: Tokens, failed: int, parser: Parser) -
         )
     if "ELSE" in expected and "IF" not in expected:
         return error_at(location, "a choice of two has no second", "write what it is otherwise: a if condition else b")
+    if kind == "FATARROW" and tokens.kinds[0] in ("RULE", "OPTIONAL"):
+        return error_at(location, "a schedule rule replaces nothing: it has no '=>'", KERNEL_FORM)
     if kind == "FATARROW":
         return error_at(location, "a rule has one '=>'", "begin the next rule with rewrite @name { … }")
     if word == "fast":
@@ -222,6 +226,9 @@ class _Builder:
     # Items
     def on_rewrite(self, keyword: int, name: int, header: tree.Header, _1: int, lhs: Any, _2: int, rhs: Any, where: Any, _3: int) -> tree.Rewrite: return tree.Rewrite(self._at(keyword), self._name(name), header, lhs, rhs, where)
     def on_fast_rewrite(self, fast: int, _: int, name: int, header: tree.Header, *rest: Any) -> tree.Rewrite: return self.on_rewrite(fast, name, replace(header, fast=True), *rest)
+    def on_kernel_header_plain(self, _: int) -> int: return 1
+    def on_kernel_rule(self, keyword: int, benefit: int, patterns: Any, where: Any) -> tree.KernelRule: return tree.KernelRule(self._at(keyword), benefit, patterns, where)
+    def on_optional_rule(self, keyword: int, _: int, *rest: Any) -> tree.KernelRule: return replace(self.on_kernel_rule(keyword, *rest), optional=True)
     def on_header_empty(self) -> tree.Header: return tree.Header()
     def on_header_level(self, header: tree.Header, word: int, name: int) -> tree.Header: return replace(header, level=self.texts[name])
     def on_bind_attr(self, name: int, _: int, value: tree.Node) -> tree.Bind: return tree.Bind(self._at(name), self._name(name), value)
@@ -291,6 +298,9 @@ class _Builder:
         rules = [m for m in members if isinstance(m, tree.Rewrite)]
         includes: list[tuple[int, str]] = [m for m in members if not isinstance(m, tree.Rewrite)]
         return tree.Ruleset(self._at(keyword), self._name(name), header, includes, rules)
+
+    def on_kernel_header_benefit(self, word: int, _1: int, number: int, _2: int, _3: int) -> int:
+        return self.on_header_benefit(tree.Header(), word, _1, number, _2).benefit or 0
 
     def on_header_benefit(self, header: tree.Header, word: int, _1: int, number: int, _2: int) -> tree.Header:
         value = self._number(number)

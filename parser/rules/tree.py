@@ -141,6 +141,17 @@ class Rewrite:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelRule:
+    """`optional rule for nn.dense(%x, %w) where $rows = 4`: the kernels that a schedule is for."""
+
+    at: int
+    benefit: int
+    patterns: Sequence[Node]
+    where: Sequence[Node | Bind]
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Ruleset:
     """A set: its own rules, and the names of the sets that it includes."""
 

@@ -27,21 +27,24 @@ class ScheduleFormat:
         from .reader import SCHEDULE, ScriptReader
 
         try:
+            if item.kind == "rule":
+                from .rule_reader import read_rule
+
+                return [read_rule(item, context)]
             return [ScriptReader(item, context).script(parse_tree(item, SCHEDULE))]
         except (MirError, VerifyException) as error:
             context.report(error, item.location())
             return []
 
     def owns(self, op: Operation) -> bool:
-        """Returns whether an op of a module is a script."""
-        return op.name == "schedule.script"
+        """Returns whether an op of a module is a script, or a rule that has one."""
+        return op.name in ("schedule.script", "schedule.rule")
 
     def print(self, groups: Sequence[Sequence[Operation]], module: ModuleOp) -> list[str]:
         """Returns each run of scripts as text."""
-        from ...dialects.schedule import ScriptOp
-        from .printer import print_script
+        from .printer import print_schedule
 
-        return ["\n\n\n".join(print_script(op) for op in group if isinstance(op, ScriptOp)) for group in groups]
+        return ["\n\n\n".join(map(print_schedule, group)) for group in groups]
 
 
 FORMAT = ScheduleFormat()

@@ -14,6 +14,7 @@ from ...dialects.schedule import (
     ListType,
     PrimitiveOp,
     Ref,
+    RuleOp,
     ScriptOp,
     SliceOp,
     Splat,
@@ -29,6 +30,17 @@ _TAB = "    "
 _TIGHT = ("*", "//", "%")
 
 
+def print_schedule(op: Operation) -> str:
+    """Prints a script, or a rule: its pattern and conditions above the script."""
+    if not isinstance(op, RuleOp):
+        assert isinstance(op, ScriptOp)
+        return print_script(op)
+    from ..rules.printer import print_kernel_rule
+
+    head = print_kernel_rule(op.pattern)
+    return f"{'optional ' if op.optional is not None else ''}{head}\n{print_script(op.script)}"
+
+
 def print_script(script: ScriptOp) -> str:
     """Prints a script: `@T.schedule(target) def name(sch): …`."""
     return marked_script(script)[0]
@@ -39,7 +51,8 @@ def marked_script(script: ScriptOp) -> tuple[str, dict[Operation, int]]:
     target = "" if script.target is None else f"({script.target.root_reference.data})"
     printer = ScriptPrinter()
     lines = printer.lines(script)
-    head = [f"@T.schedule{target}", f"def {script.sym_name.data}(sch):"]
+    parameters = ["sch", *(printer.names.name(arg) for arg in script.body.block.args)]
+    head = [f"@T.schedule{target}", f"def {script.sym_name.data}({', '.join(parameters)}):"]
     lines_of: dict[Operation, int] = {op: line + len(head) for op, line in printer.lines_of.items()}
     return "\n".join([*head, *(_TAB + line for line in lines)]), {script: 1, **lines_of}
 
@@ -60,6 +73,8 @@ class ScriptPrinter:
 
     def lines(self, script: ScriptOp) -> list[str]:
         """Returns the statements of the body; `pass` where there is none."""
+        for arg in script.body.block.args:
+            self.names.define(arg, result_name(arg))
         for op in script.body.block.ops:
             match op:
                 case PrimitiveOp():

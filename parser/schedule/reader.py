@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ...dialects.schedule import (
     ARITHMETIC,
+    EXPR,
     Argument,
     ComputeOp,
     ExprType,
@@ -85,7 +86,8 @@ class Target:
 class ScriptReader:
     """Reads one script."""
 
-    def __init__(self, item: Item, context: ParseContext):
+    def __init__(self, item: Item, context: ParseContext, of_rule: bool = False):
+        self.of_rule = of_rule
         self.lambdas = Reader(item, context, FileNames())
         self.context = context
         self.schedule = "sch"
@@ -108,7 +110,10 @@ class ScriptReader:
             self.fail(tree.name, "a schedule is a function", "write def name(sch): … under @T.schedule")
         self.lambdas.location = self.at(tree.name)
         target = self.target(tree)
-        if len(tree.parameters) != 1:
+        block, given = Block(), [str(each.name) for each in tree.parameters[1:]] if self.of_rule else []
+        for name in given:
+            self.define(name, Ref(block.insert_arg(EXPR, len(block.args))))
+        if len(tree.parameters) != 1 + len(given):
             self.fail(
                 tree.name,
                 f"a schedule has one parameter, the schedule that it works on, not {len(tree.parameters)}",
@@ -120,9 +125,8 @@ class ScriptReader:
                 self.statement(statement)
             except (MirError, VerifyException) as error:
                 self.context.report(error, self.at(first_token(statement)))
-        block = Block()
         block.add_ops(self.ops)
-        op = ScriptOp(str(tree.name), Region(block), target)
+        op = ScriptOp(str(tree.name), Region(block), target, given)
         op.location = self.at(tree.name)
         return op
 

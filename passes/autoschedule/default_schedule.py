@@ -14,7 +14,6 @@ from xdsl.passes import ModulePass
 
 from ...dialects import tir
 from ...dialects.schedule import ScriptOp
-from ...support.edit import insert_op_before
 from ...support.target import Target, named
 from ...support.text import take_name
 from ..option_range import require_range
@@ -40,16 +39,19 @@ from .refusals import CURRENT_RULE, tolerating
 from .sliding_windows.sliding_windows import pays as windows_pay
 from .sliding_windows.sliding_windows import rows_of, schedule_windows
 from .sliding_windows.window_match import Window, match_window
+from .start_again import start_again
 from .strict_reduction import reduces_floats, schedule_in_order
 from .winograd import Stages, find_stages, schedule_winograd
+from .written_rules import apply_written_rules
 
 
 def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target, strict_math: bool = False) -> None:
     """Schedules one function of the schedule's module.
 
-    With `strict_math` sums of floats keep their order.
+    Written rules that the function's kernel matches (`match-schedule-rules`) come before those of this folder. With `strict_math` sums of floats keep their order.
     """
-    blocks = None if is_scheduled(function) else fresh_blocks(function)
+    function, done = apply_written_rules(sch, function)
+    blocks = None if done or is_scheduled(function) else fresh_blocks(function)
     if blocks is None:
         return
     packed = find_packed_products(blocks)
@@ -70,8 +72,8 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target, s
             schedule_attention(sch, attention, target)
             return
         # Half of that schedule is slower than none: the blocks are scheduled one by one.
-        blocks = _start_again(sch, function, spare, length)
-        function = spare
+        function = start_again(sch, function, spare, length)
+        blocks = child_blocks(function)
     for each in packed:
         with tolerating("products with packed weights", each.product):
             schedule_packed_product(sch, each, target)
@@ -107,15 +109,6 @@ def schedule_function(sch: Schedule, function: tir.PrimFuncOp, target: Target, s
         if block not in group:
             with tolerating("single blocks", block):
                 schedule_block(sch, sch.handle(block), target)
-
-
-def _start_again(sch: Schedule, function: tir.PrimFuncOp, spare: tir.PrimFuncOp, length: int) -> list[tir.BlockOp]:
-    """Restores a copy of the function, made when its trace was so long; returns its blocks."""
-    insert_op_before(spare, function)
-    function.detach()
-    while len(sch.trace) > length:
-        sch.trace.pop()
-    return child_blocks(spare)
 
 
 def _main_block(stages: Stages) -> tir.BlockOp | None:

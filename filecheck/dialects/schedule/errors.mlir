@@ -33,3 +33,29 @@ schedule.script @s {
 schedule.script @s {
   builtin.module {}
 }
+
+// -----
+"schedule.rule"() <{sym_name = "r"}> ({
+  // expected-error@+1 {{the script of a rule has one block argument, a schedule.expr, for each parameter}}
+  "schedule.script"() <{sym_name = "r", parameters = ["rows"]}> ({
+  }) : () -> ()
+}) : () -> ()
+
+// -----
+// expected-error@+1 {{a schedule rule holds a rule.rewrite, its pattern, then a schedule.script}}
+"schedule.rule"() <{sym_name = "r"}> ({
+  "schedule.script"() <{sym_name = "r"}> ({
+  }) : () -> ()
+}) : () -> ()
+
+// -----
+// expected-error@+1 {{the script of a schedule rule has no target: it is of each kernel that matches}}
+schedule.rule @r {
+  rule.rewrite @r {
+    %0 = rule.any "x" : !rule.value
+    %1 = rule.match ["relay.sin"](%0) : !rule.value -> !rule.value
+    rule.replace %1 with %1 : !rule.value with !rule.value
+  }
+  schedule.script @r(@f) {
+  }
+}

@@ -90,7 +90,7 @@ class ModuleWriter:
                     self.function(op, lines)
                 case llvm.GlobalOp():
                     lines.append(self.global_variable(op))
-                case _ if op.name.startswith("rule."):
+                case _ if op.name.startswith("rule.") or op.name == "schedule.rule":
                     pass  # Rules of the module were for its passes; they are no code.
                 case _:
                     raise error_at(

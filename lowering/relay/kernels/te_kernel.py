@@ -32,6 +32,7 @@ from ....dialects.te.builder import Tensor
 from ....dialects.tir.node import Const, Expr, ExprLike
 from ....dialects.tir.size_relations import SIZES
 from ....dialects.tir.types import dtype_to_type, type_to_dtype
+from ....passes.autoschedule.rule_names import RULE
 from ....passes.tir.buffers.param_strides import Strides, set_param_strides
 from ....support.diagnostics import MirError, error_at
 from ...tir.signature import SHAPE
@@ -76,6 +77,8 @@ def te_kernel(function: relay.FnOp, name: str, strides: Strides = (), alike: Seq
         result.append(shape)
     for each in result:
         each.location = function.location
+        if (rules := function.attrs.data.get(RULE)) is not None and each is not shape:
+            each.attrs = DictionaryAttr({**each.attrs.data, RULE: rules})
     is_view = _is_view(function)
     if kernel.sizes.are_open or numbers or is_view:
         shape_name = None if shape is None else shape.sym_name.data

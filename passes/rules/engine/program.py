@@ -52,6 +52,8 @@ class Program:
     results: tuple[int, ...]
     made: tuple[int, ...]
     """Slots of the values that are made, in order."""
+    slots: Mapping[SSAValue, int]
+    """The slot of each value of the rule."""
 
     def match(self, op: Operation) -> Match | None:
         """The match whose first root is `op`; None where the rule does not apply.
@@ -63,6 +65,11 @@ class Program:
         if not self.first(slots):
             return None
         return _found(slots, self.roots, self.matched)
+
+    def captures(self, match: Match) -> dict[str, Any]:
+        """Returns what the conditions of a match computed under names, `$n = …`."""
+        computed = (op for op in self.rule.body.block.ops if isinstance(op, ir.ComputeOp) and op.capture is not None)
+        return {op.capture.data: match.slots[self.slots[op.result]] for op in computed if op.capture is not None}
 
 
 def _found(slots: Slots, roots: Sequence[int], matched: Sequence[int]) -> Match:
@@ -168,6 +175,7 @@ class _Compiler:
             tuple(make for _, make in makers),
             tuple(self.slots[value] for value in last.values),
             tuple(self.slots[op.results[0]] for op, _ in makers),
+            self.slots,
         )
 
     def new_slot(self) -> int:

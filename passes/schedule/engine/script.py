@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any, cast
 
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, ModuleOp
@@ -31,13 +32,13 @@ from .random_variables import ComputedRV, Handle
 from .schedule import Schedule
 
 
-def run_script(script: ScriptOp, schedule: Schedule) -> None:
-    """Applies a script to the schedule's module.
+def run_script(script: ScriptOp, schedule: Schedule, given: Mapping[str, int] = MappingProxyType({})) -> None:
+    """Applies a script to the schedule's module; `given` are the numbers that a rule's takes, by name.
 
     Raises MirError at the line of the call that is refused, with what the primitive said, the program as it was then with
     a caret, and what would be legal. The calls before have been applied by then.
     """
-    _Runner(script, schedule).run()
+    _Runner(script, schedule, given).run()
 
 
 Watch = Callable[[PrimitiveOp, ModuleOp], None]
@@ -56,9 +57,10 @@ def watching_calls(watch: Watch) -> Generator[None]:
 
 
 class _Runner:
-    def __init__(self, script: ScriptOp, schedule: Schedule):
+    def __init__(self, script: ScriptOp, schedule: Schedule, given: Mapping[str, int]):
         self.script, self.schedule = script, schedule
-        self.values: dict[SSAValue, Any] = {}
+        named = zip(script.body.block.args, script.parameters.data, strict=True)
+        self.values: dict[SSAValue, Any] = {arg: given[name.data] for arg, name in named}
 
     def run(self) -> None:
         for op in self.script.body.block.ops:

@@ -1,0 +1,53 @@
+"""Schedule rules in programs that are compiled: kernels in modules of their own, in other processes, from the cache; loaded rules."""
+
+from __future__ import annotations
+
+import mirstack
+import numpy as np
+import pytest
+from mirstack.parser import parse_mir
+from mirstack.support import extensions
+from mirstack.support.diagnostics import MirError
+
+RULE = """rule for nn.dense(%x, %w) where $rows = 4
+@T.schedule
+def dense_rows(sch, rows):
+    i, j, k = sch.get_loops("T_matmul_NT")
+    sch.split(i, [None, rows])
+"""
+PROGRAM = """
+def @main(%x: Tensor[(8, 32), float32], %w: Tensor[(16, 32), float32]) { nn.relu(nn.dense(%x, %w)) }
+"""
+
+
+def run(text: str) -> None:
+    net = mirstack.compile(mirstack.parse(text))
+    x, w = (
+        np.random.default_rng(seed).standard_normal(shape, "float32") for seed, shape in enumerate([(8, 32), (16, 32)])
+    )
+    np.testing.assert_allclose(net(x, w), np.maximum(x @ w.T, 0), rtol=1e-4, atol=1e-4)
+
+
+def test_a_rule_schedules_kernels_of_a_program(kept_kernels: None):
+    run(RULE + PROGRAM)
+    # Another rule is another kernel, though the program is the same: its primitive is refused.
+    wrong = RULE.replace("T_matmul_NT", "nowhere")
+    for _ in range(2):
+        with pytest.raises(
+            MirError, match=r"the schedule rule 'dense_rows\(rows=4\)' stops at function '.*no block 'nowhere'"
+        ):
+            run(wrong + PROGRAM)
+    run("optional " + wrong + PROGRAM)
+
+
+def test_loaded_rules_are_for_every_program_after_its_own():
+    (rule,) = parse_mir(RULE.replace("T_matmul_NT", "nowhere")).ops
+    extensions.register("schedule.rule", "dense_rows", rule, origin="a test", text=RULE)
+    try:
+        with pytest.raises(MirError, match="has no block 'nowhere'"):
+            run(PROGRAM)
+        run(RULE + PROGRAM)
+        run(RULE.replace("dense_rows", "first") + PROGRAM)
+    finally:
+        extensions.forget("schedule.rule", "dense_rows")
+    run(PROGRAM)

@@ -35,18 +35,25 @@ schedule.script @s {
 }
 
 // -----
-"schedule.rule"() <{sym_name = "r"}> ({
+schedule.rule @r {
+  rule.rewrite @r {
+    %0 = rule.any "x" : !rule.value
+    %1 = rule.match ["relay.sin"](%0) : !rule.value -> !rule.value
+    rule.replace %1 with %1 : !rule.value with !rule.value
+  }
   // expected-error@+1 {{the script of a rule has one block argument, a schedule.expr, for each parameter}}
-  "schedule.script"() <{sym_name = "r", parameters = ["rows"]}> ({
-  }) : () -> ()
-}) : () -> ()
+  schedule.script @r takes ["rows"] {
+    %b = schedule.get_block("Y") : !schedule.block
+  }
+}
 
 // -----
 // expected-error@+1 {{a schedule rule holds a rule.rewrite, its pattern, then a schedule.script}}
-"schedule.rule"() <{sym_name = "r"}> ({
-  "schedule.script"() <{sym_name = "r"}> ({
-  }) : () -> ()
-}) : () -> ()
+schedule.rule @r {
+  schedule.script @r {
+    %b = schedule.get_block("Y") : !schedule.block
+  }
+}
 
 // -----
 // expected-error@+1 {{the script of a schedule rule has no target: it is of each kernel that matches}}
@@ -57,5 +64,6 @@ schedule.rule @r {
     rule.replace %1 with %1 : !rule.value with !rule.value
   }
   schedule.script @r(@f) {
+    %b = schedule.get_block("Y") : !schedule.block
   }
 }

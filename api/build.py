@@ -17,6 +17,7 @@ from ..lowering.driver.entry import functions_of
 from ..lowering.driver.loading.executable import Executable
 from ..support.arguments import integer
 from ..support.diagnostics import Diagnostic, MirError, MirValueError
+from ..support.short_tracebacks import short_traceback
 from .compile import compile
 from .device import Device
 from .ir.module import IRModule
@@ -209,6 +210,7 @@ class BenchmarkResult:
         return max(self.results)
 
 
+@short_traceback
 def build(
     inputs: IRModule | PrimFunc | Any,
     args: Sequence[Any] | str | Target | None = None,

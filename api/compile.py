@@ -6,15 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ..lowering.driver.preload import preload
 from ..lowering.driver.program import DYNAMIC
-from ..lowering.driver.source import ProgramSource, SourceText, TargetName, sources_of
+from ..lowering.driver.source import ProgramSource, SourceText, TargetName, is_program_text, sources_of
 from ..support.arguments import Files, check, files_of, integer, items
 from ..support.deep_stack import in_deep_stack
 from ..support.diagnostics import MirError, error_at, file_loc
 from ..support.garbage import no_collection
+from ..support.short_tracebacks import short_traceback
 from ..support.source_text import source_text, where_not_utf8
 from ..support.xdsl_patches import apply
 
@@ -22,13 +23,17 @@ if TYPE_CHECKING:
     # A program from the cache needs no xDSL, whose import takes longer than all else.
     from xdsl.dialects.builtin import ModuleOp
 
+    from ..dialects.te.tensor import Tensor
+    from ..dialects.tir.node import Var
     from ..lowering.pipeline import Observer
     from .executable import Executable
     from .ir.module import IRModule
+    from .program_kinds import Program
 
 __all__ = ["TargetName", "compile", "load", "parse", "preload"]
 
 
+@short_traceback
 def parse(text: str, name: str = "<string>", *, directory: str | PathLike[str] | None = None) -> ModuleOp:
     """Parses a `.mir` text to a module, typed and verified; an empty text is an empty module.
 
@@ -62,6 +67,7 @@ def parse_into(
     return SourceText(text, name, None if directory is None else Path(directory)).parse(init, nodes)
 
 
+@short_traceback
 def load(path: str | PathLike[str]) -> ModuleOp:
     """Returns the module in a `.mir`, `.onnx` or `.pt2` file. Raises MirError for a file that is wrong."""
     check(path, "path", "the path of a file", str, PathLike)
@@ -77,17 +83,33 @@ def _source(
     return model_file(path, shapes, files_of(custom)) or SourceText.of_file(path)
 
 
+def _read(source: object, args: Sequence[Any] | None, shapes: Mapping[str, Sequence[int]], custom: Files) -> Any:
+    """Returns what is compiled: the source of a path or a text, or a module."""
+    is_text = isinstance(source, str) and is_program_text(source)
+    if isinstance(source, str | PathLike) and not is_text and args is None:
+        return _source(cast("str", source), shapes, custom)
+    _no_custom(custom)
+    if is_text and args is None:
+        return SourceText(source_text(cast("str", source)), "<string>", None)
+    apply()
+    from .program_kinds import module_of
+
+    return module_of(source, args)
+
+
 def _no_custom(custom: Files) -> None:
     """Raises TypeError for functions of custom operators that nothing would call."""
     if files_of(custom):
         raise TypeError("custom holds operators of an ONNX file; other programs have their functions in themselves")
 
 
+@short_traceback
 @no_collection()
 def compile(
-    source: str | PathLike[str] | ModuleOp | IRModule,
+    source: str | PathLike[str] | Program,
     target: TargetName = "cpu",
     *,
+    args: Sequence[Tensor | Var] | None = None,
     entry: str | None = None,
     threads: int | None = None,
     opt_level: int = 3,
@@ -103,9 +125,10 @@ def compile(
     profile: bool = False,
     debug_info: bool = False,
 ) -> Executable:
-    """Compiles an entry of a file or a module to an executable.
+    """Compiles an entry of a program to an executable, called with arrays in order or by name.
 
-    `source` is a `.mir`, `.onnx` or `.pt2` file, or a module (xDSL's or an `IRModule`), which is not changed.
+    `source` is the path of a `.mir`, `.onnx` or `.pt2` file, the text of a program, or a program in memory: a module (xDSL's or an
+    `IRModule`), a function or expression of Relay, a `PrimFunc`, a schedule of TIR, a schedule of TE with its parameters as `args`. It is not changed.
     `target` is "cpu" for native code or "interp" for the interpreters. `entry` names the function; by default the only
     one, otherwise `main`. `threads` bounds the threads of parallel loops (all cores by default), `opt_level` is 0 to 3, `cpu`
     LLVM's name of the processor (this one by default), `caches` the sizes of its data caches that schedules count on
@@ -151,11 +174,7 @@ def compile(
         profile=profile,
         debug_info=debug_info,
     )
-    if isinstance(source, str | PathLike):
-        read: ProgramSource | ModuleOp | IRModule = _source(source, fixed, custom)
-    else:
-        _no_custom(custom)
-        read = source
+    read: ProgramSource | ModuleOp | IRModule = _read(source, args, fixed, custom)
     if isinstance(read, ProgramSource) and not isinstance(read, SourceText):
         fixed = {}
 
@@ -218,12 +237,7 @@ def _copied(source: ModuleOp | IRModule) -> ModuleOp:
     if isinstance(source, ModuleOp):
         return source.clone()
     from ..passes.relay.functional.infer_type import ensure_types
-    from .ir.module import IRModule
 
-    if not isinstance(source, IRModule):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(
-            f"compile takes the path of a file or a module (of a schedule, its mod), not {type(source).__name__}"
-        )
     module = source.copy_op()
     ensure_types(module)
     return module

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
 from ..support.arguments import files_of
+from ..support.short_tracebacks import short_traceback
 from ..support.xdsl_patches import apply
 
 apply()
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from .ir.module import IRModule
 
 
+@short_traceback
 def from_onnx(
     model: str | PathLike[str] | Any,
     shapes: Shapes | None = None,
@@ -47,6 +49,7 @@ def from_onnx(
     return IRModule.of_op(in_deep_stack(lambda: import_model(model, "model.onnx", shapes, custom=functions)))
 
 
+@short_traceback
 def from_torch(
     model: Any,
     example_inputs: Sequence[Any] | None = None,
@@ -72,6 +75,7 @@ def from_torch(
     return IRModule.of_op(in_deep_stack(lambda: import_program(program, name)))
 
 
+@short_traceback
 def from_jax(function: Any, *args: Any, **kwargs: Any) -> IRModule:
     """Imports a function of JAX, or a `jax.export.Exported`, as the function `main`.
 

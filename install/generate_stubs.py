@@ -18,7 +18,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -150,6 +150,8 @@ class _Stub:
             node = _bound(self.module.__name__)[name]
             if not isinstance(node, ast.ImportFrom | ast.Import):
                 return self.module.__name__, name
+        if (imported := self._imported_from(name)) is not None and self.alias == "mirstack":
+            return imported
         original = inspect.unwrap(value) if callable(value) else value
         module, qualified = getattr(original, "__module__", None), getattr(original, "__qualname__", None)
         if isinstance(module, str) and isinstance(qualified, str):
@@ -160,6 +162,16 @@ class _Stub:
         node = _bound(self.module.__name__).get(name)
         is_own = node is not None and not (isinstance(node, ast.ImportFrom) and node.module in ("typing", "__future__"))
         return (self.module.__name__, name) if is_own else None
+
+    def _imported_from(self, name: str) -> tuple[str, str] | None:
+        """Returns the module that the source imports a name from, and its name there."""
+        node = _bound(self.module.__name__).get(name)
+        if not isinstance(node, ast.ImportFrom):
+            return None
+        package = self.module.__name__ if hasattr(self.module, "__path__") else self.module.__name__.rpartition(".")[0]
+        module = resolve_name("." * node.level + (node.module or ""), package)
+        original = next(each.name for each in node.names if (each.asname or each.name) == name)
+        return module, original
 
     def definition(self, name: str, signature: inspect.Signature, head: str = "") -> str:
         parameters: list[str] = []

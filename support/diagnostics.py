@@ -122,6 +122,11 @@ class MirValueError(MirError, ValueError):
     """A diagnostic of a value that is not among those that can be used: Python's ValueError besides."""
 
 
+# Tracebacks show the public names.
+MirError.__module__ = "mirstack"
+MirTypeError.__module__ = MirValueError.__module__ = "mirstack.error"
+
+
 def error_at(where: Operation | SSAValue | LocationAttr | None, message: str, *notes: str) -> MirError:
     """Returns a `MirError` at an op, a value (its defining op) or a location, for the caller to raise."""
     return MirError(diagnostic_at(where, message, *notes))

@@ -24,6 +24,7 @@ from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirValueError
 from ...support.garbage import no_collection
 from ...support.public_names import public_names
+from ...support.short_tracebacks import short_traceback
 from ...support.text import did_you_mean
 from ...support.trace import listening, to_stderr
 from ..relay.expr import Function
@@ -197,6 +198,7 @@ class Pass:
 
     info: PassInfo
 
+    @short_traceback
     def __call__(self, mod: IRModule) -> IRModule:
         if not isinstance(cast("object", mod), IRModule):
             raise TypeError(

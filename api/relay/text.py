@@ -10,6 +10,7 @@ from typing import cast
 from ...parser import parse_mir
 from ...support.arguments import check, items
 from ...support.diagnostics import Diagnostic, MirTypeError
+from ...support.short_tracebacks import short_traceback
 from ..compile import parse_into
 from ..ir.module import IRModule
 from ..nd import as_numpy
@@ -19,6 +20,7 @@ MetaTable = Mapping[str, Sequence[object]]
 """What a text calls `meta[KEY][i]`: constants and arrays under `relay.Constant`, dictionaries of attributes under other keys."""
 
 
+@short_traceback
 def parse(
     source: str,
     source_name: str = "from_string",
@@ -60,6 +62,7 @@ def _node(entry: object, place: str) -> object:
     raise MirTypeError(Diagnostic(f"{place} is a constant, an array or a dictionary of attributes, not {entry!r}"))
 
 
+@short_traceback
 def parse_expr(source: str) -> RelayExpr:
     """Parses an expression: `add(1f, 2f)`, `fn (%x: float32) { … }`, `free_var %x: float32; exp(%x)`.
 

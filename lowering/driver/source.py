@@ -59,10 +59,10 @@ class SourceText(ProgramSource):
         """Returns the text of a file. Raises MirError where it cannot be read."""
         if not str(path):
             raise MirError(Diagnostic("compile takes the path of a file, or a program, and this is the empty text"))
-        if any(sign in str(path) for sign in ("\n", "{", "def @")):
+        if isinstance(path, str) and is_program_text(path):
             raise MirError(
-                Diagnostic("compile takes the path of a file, and this is the text of a program").with_note(
-                    "parse it first: mirstack.compile(mirstack.parse(text))"
+                Diagnostic("this is the text of a program, and not the path of a file").with_note(
+                    "mirstack.parse(text) reads a text, mirstack.compile(text) compiles it"
                 )
             )
         file = Path(path)
@@ -120,6 +120,11 @@ class SourceText(ProgramSource):
                 return None
             listed.append(json.dumps([side, list(file.names())]))
         return "\n".join(["mir", self.name, *listed, self.text]), arrays
+
+
+def is_program_text(text: str) -> bool:
+    """Returns whether a text is a program's, and not the path of a file."""
+    return any(sign in text for sign in ("\n", "{", "def @"))
 
 
 _SIDE_FILE = re.compile(r'constants\s*=\s*"([^"\n]+)"')

@@ -25,19 +25,22 @@ from mirstack.api.build import build as build
 from mirstack.api.compile import compile as compile
 from mirstack.api.compile import load as load
 from mirstack.api.compile import parse as parse
-from mirstack.api.device import cl as _cl
+from mirstack.api.compile import preload as preload
 from mirstack.api.device import cl as cl
 from mirstack.api.device import cpu as cpu
-from mirstack.api.device import cuda as _cuda
 from mirstack.api.device import cuda as cuda
 from mirstack.api.device import device as device
 from mirstack.api.device import ext_dev as ext_dev
+from mirstack.api.device import gpu as gpu
 from mirstack.api.device import hexagon as hexagon
 from mirstack.api.device import metal as metal
+from mirstack.api.device import opencl as opencl
 from mirstack.api.device import rocm as rocm
 from mirstack.api.device import vpi as vpi
 from mirstack.api.device import vulkan as vulkan
 from mirstack.api.device import webgpu as webgpu
+from mirstack.api.error import TVMError as TVMError
+from mirstack.api.executable import Executable as Executable
 from mirstack.api.importers import from_jax as from_jax
 from mirstack.api.importers import from_onnx as from_onnx
 from mirstack.api.importers import from_torch as from_torch
@@ -45,14 +48,8 @@ from mirstack.api.ir.module import IRModule as IRModule
 from mirstack.api.lower import lower as lower
 from mirstack.api.quantize import quantize as quantize
 from mirstack.api.runtime.container import convert as convert
-from mirstack.lowering.driver.loading.executable import Executable as Executable
-from mirstack.lowering.driver.preload import preload as preload
 from mirstack.support.diagnostics import MirError as MirError
-from mirstack.support.diagnostics import MirError as _MirError
 from mirstack.support.stopwatch import timing as timing
 
-TVMError = _MirError
-gpu = _cuda
-opencl = _cl
 __version__: str
 IMPORTED_AT: int

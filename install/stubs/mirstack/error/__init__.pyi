@@ -8,12 +8,12 @@ Written by `python install/generate_stubs.py`, not by hand.
 
 from mirstack.api.error import DiagnosticError as DiagnosticError
 from mirstack.api.error import InternalError as InternalError
+from mirstack.api.error import MirError as MirError
+from mirstack.api.error import MirTypeError as MirTypeError
+from mirstack.api.error import MirValueError as MirValueError
 from mirstack.api.error import OpAttributeInvalid as OpAttributeInvalid
 from mirstack.api.error import OpAttributeRequired as OpAttributeRequired
 from mirstack.api.error import OpAttributeUnImplemented as OpAttributeUnImplemented
 from mirstack.api.error import OpError as OpError
 from mirstack.api.error import OpNotImplemented as OpNotImplemented
 from mirstack.api.error import TVMError as TVMError
-from mirstack.support.diagnostics import MirError as MirError
-from mirstack.support.diagnostics import MirTypeError as MirTypeError
-from mirstack.support.diagnostics import MirValueError as MirValueError

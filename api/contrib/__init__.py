@@ -1,4 +1,4 @@
-"""`mirstack.contrib`: `graph_executor`, by TVM's name."""
+"""`mirstack.contrib`: `graph_executor` and `pickle_memoize`, by TVM's names."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ from ...support.public_names import public_names
 
 if TYPE_CHECKING:
     from . import graph_executor as graph_executor
+    from . import pickle_memoize as pickle_memoize
 
-__all__ = ["graph_executor"]
+__all__ = ["graph_executor", "pickle_memoize"]
 
 
 def __getattr__(name: str) -> object:
     # `graph_runtime` is what TVM called it before.
     if name in ("graph_executor", "graph_runtime"):
         return import_module(f"{__name__}.graph_executor")
+    if name == "pickle_memoize":
+        return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module 'mirstack.contrib' has no attribute '{name}'")
 
 

@@ -107,9 +107,23 @@ def AutoInlineInjective(sch: Schedule) -> None:
 
 
 def _inline(sch: Schedule, is_meant: Callable[[ComputeOp], bool]) -> None:
+    # What statements read must be in memory.
+    operations = [stage.data.op for stage in sch.stages]
+    stored = {
+        id(tensor.op)
+        for op in operations
+        if op is not None and not isinstance(op, ComputeOp)
+        for tensor in inputs_of(op)
+    }
     for stage in sch.stages:
         op = stage.data.op
-        if isinstance(op, ComputeOp) and not stage.is_output and stage.attach_type == 1 and is_meant(op):
+        if (
+            isinstance(op, ComputeOp)
+            and id(op) not in stored
+            and not stage.is_output
+            and stage.attach_type == 1
+            and is_meant(op)
+        ):
             stage.compute_inline()
 
 

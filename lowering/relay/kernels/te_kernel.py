@@ -151,6 +151,8 @@ class _Kernel:
         alike: Sequence[int] = (),
     ):
         self.use_large = large
+        # The dimensions of results are then expressions of those of the tensors given.
+        self._is_given = given is not None
         self._alike, self._size_of = iter(alike), dict[int, Expr]()
         self.large: _Large | None = None
         self.values: dict[SSAValue, Sequence[Tensor]] = {}
@@ -225,7 +227,8 @@ class _Kernel:
                 for tensor in values[op.value]:
                     known = isinstance(tensor, NumberTensor) or any(tensor is other for other in self.params)
                     self.results.append(te.compute(tensor.shape, tensor, name="identity") if known else tensor)
-                self.sizes.name_results(self.results)
+                if not self._is_given:
+                    self.sizes.name_results(self.results)
 
     def _computed(self, op: OperatorOp, compute: Compute, arguments: Sequence[Tensor]) -> Sequence[Tensor]:
         """Returns the operator's tensor expression; an error about integers names the operator, not TE."""

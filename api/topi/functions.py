@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..dialects.relay.operators.indexing.te_select import te_argwhere_of, te_unique_of
-from ..dialects.te.tensor import Tensor
-from .relay.expr import RelayExpr, Tuple, Var, const
-from .relay.op import find
-from .relay.ty import TensorType
+from ..relay.expr import RelayExpr, Tuple, const
+from ..relay.op import find
+from .convolution import CONVOLUTIONS
+from .padding import shape_of, type_of
+from .pooling import POOLS
 
 _RESIZED = (
     "data, roi!, size, layout, method, coordinate_transformation_mode, rounding_method, bicubic_alpha@cubic_alpha, "
@@ -21,37 +21,59 @@ _RESIZED = (
 )
 _REDUCED = "data, axis, keepdims"
 
+_UNARY = (
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "exp", "fast_erf", "fast_exp",
+    "fast_tanh", "floor", "isfinite", "isinf", "isnan", "log", "log10", "log2", "negative", "nn.relu", "round", "rsqrt",
+    "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
+)  # fmt: skip
+"""Operators of one argument, which TOPI names `x`."""
+
 SIGNATURES: dict[str, str] = {
+    **{name: "x@data" for name in _UNARY},
     **dict.fromkeys(("all", "any", "max", "min", "prod", "sum"), _REDUCED),
     **dict.fromkeys(("argmax", "argmin"), f"{_REDUCED}, select_last_index"),
     **{f"image.resize{rank}d": _RESIZED for rank in (1, 2, 3)},
+    "cast": "x@data, dtype",
+    "clip": "x@data, a_min, a_max",
     "concatenate": "a_tuple@data, axis=0",
+    "expand_dims": "a@data, axis, num_newaxis=1",
+    "fixed_point_multiply": "x@data, multiplier, shift",
     "flip": "reverse: a@data, axis=0",
+    "gather_nd": "a@data, indices, batch_dims",
+    "identity": "copy: x@data",
+    "layout_transform": "array@data, src_layout, dst_layout",
+    "matmul": "nn.matmul: a@tensor_a, b@tensor_b, trans_a@transpose_a=False, trans_b@transpose_b=False",
+    "meshgrid": "a_tuple@data, indexing",
+    "ndarray_size": "array@data, dtype='int32'",
+    "repeat": "a@data, repeats, axis",
+    "reshape": "a@data, newshape",
+    "reverse_sequence": "a@data, seq_lengths, seq_axis=1, batch_axis=0",
     "searchsorted": "sorted_sequence, values, right, out_dtype@dtype='int64'",
     "shape": "shape_of: array@data, dtype='int32'",
     "sort": "data, axis, is_ascend",
-    "stack": "tensors@data, axis=0",
+    "split": "ary@data, indices_or_sections, axis=0",
+    "squeeze": "a@data, axis",
+    "stack": "a@data, axis",
+    "strided_set": "a@data, v, begin, end, strides",
+    "strided_slice": "a@data, begin, end, strides, axes, slice_mode",
+    "take": "a@data, indices, axis, batch_dims, mode",
+    "tile": "a@data, reps",
     "topk": "data, k=1, axis, ret_type, is_ascend, dtype='int64'",
+    "transpose": "a@data, axes",
+    "nn.fast_softmax": "x@data, axis",
     "nn.flatten": "nn.batch_flatten: data",
+    "nn.leaky_relu": "x@data, alpha!",
+    "nn.log_softmax": "x@data, axis",
     "nn.lrn": "data, size!, axis=1, alpha=0.0001, beta=0.75, bias=2.0",
+    "nn.prelu": "x@data, slope@alpha, axis=1",
+    "nn.softmax": "x@data, axis",
+    "nn.strided_slice": "strided_slice: a@data, begin, end, strides, axes, slice_mode",
     "random.normal": "gen@key, mean, scale, out_shape, out_dtype",
     "random.uniform": "gen@key, low, high, out_shape, out_dtype",
     "vision.reorg": "vision.yolo_reorg: data, stride!",
+    "vision.multibox_prior": "data, sizes, ratios, steps, offsets, clip",
 }
 """By TOPI's names."""
-
-
-def _type(data: RelayExpr) -> TensorType:
-    """Returns the type of a variable that represents a tensor."""
-    type = data.type_annotation if isinstance(data, Var) else None
-    if not isinstance(type, TensorType):
-        raise TypeError(f"a tensor is wanted, not {data}")
-    return type
-
-
-def _shape(data: RelayExpr) -> tuple[int, ...]:
-    """Returns the shape of a tensor. Raises TypeError if it is not known when the program is made."""
-    return _type(data).concrete_shape
 
 
 def _only(name: str, **given: Any) -> None:
@@ -81,7 +103,7 @@ def _full(shape: Any, dtype: str, fill_value: Any) -> RelayExpr:
 
 
 def _full_like(x: RelayExpr, fill_value: Any) -> RelayExpr:
-    value = fill_value if isinstance(fill_value, RelayExpr) else const(fill_value, _type(x).dtype)
+    value = fill_value if isinstance(fill_value, RelayExpr) else const(fill_value, type_of(x).dtype)
     return find("full_like")(x, value)
 
 
@@ -144,64 +166,15 @@ def _batch_matmul(
     return find("nn.batch_matmul")(tensor_a, tensor_b, out_dtype, transpose_a, transpose_b)
 
 
-def _conv1d(
-    data: RelayExpr,
-    kernel: RelayExpr,
-    strides: Any = 1,
-    padding: Any = "VALID",
-    dilation: Any = 1,
-    groups: int = 1,
-    data_layout: str = "NCW",
-    kernel_layout: str = "",
-    out_dtype: str | None = None,
-) -> RelayExpr:
-    of = kernel_layout or {"NCW": "OIW", "NWC": "WIO"}[data_layout]
-    padding = _padding(padding, [_shape(kernel)[of.index("W")]], strides, dilation)
-    return find("nn.conv1d")(
-        data, kernel, strides, padding, dilation, groups, data_layout=data_layout, kernel_layout=of, out_dtype=out_dtype
-    )
-
-
-def _conv2d(
-    input: RelayExpr,
-    filter: RelayExpr,
-    strides: Any,
-    padding: Any,
-    dilation: Any,
-    data_layout: str = "NCHW",
-    kernel_layout: str = "",
-    out_dtype: str | None = None,
-) -> RelayExpr:
-    of = kernel_layout or {"NCHW": "OIHW", "NHWC": "HWIO", "HWCN": "HWIO"}[data_layout]
-    shape = _shape(filter)
-    padding = _padding(padding, [shape[of.index(axis)] for axis in "HW"], strides, dilation)
-    return find("nn.conv2d")(
-        input, filter, strides, padding, dilation, data_layout=data_layout, kernel_layout=of, out_dtype=out_dtype
-    )
-
-
-def _padding(padding: Any, kernel: Sequence[int], strides: Any, dilation: Any) -> Any:
-    """Padding in numbers: none for VALID, for SAME what keeps the size where the stride is 1."""
-    if not isinstance(padding, str):
-        return padding
-    if padding == "VALID":
-        return (0,) * len(kernel)
-    if padding != "SAME":
-        raise TypeError(f"padding is numbers, 'VALID' or 'SAME', not {padding!r}")
-    along: list[int] = [dilation] * len(kernel) if isinstance(dilation, int) else list(dilation)
-    sums = [(size - 1) * step for size, step in zip(kernel, along, strict=True)]
-    return (*((total + 1) // 2 for total in sums), *(total // 2 for total in sums))
-
-
 def _layer_norm(data: RelayExpr, gamma: RelayExpr, beta: RelayExpr, axis: Any, epsilon: float = 1e-5) -> RelayExpr:
     axes = [axis] if isinstance(axis, int) else list(axis)
     if len(axes) == 1:
         return find("nn.layer_norm")(data, gamma, beta, axes[0], epsilon)
-    shape = _shape(data)
+    shape = shape_of(data)
     axes = [each % len(shape) for each in axes]
     kept = [size if place in axes else 1 for place, size in enumerate(shape)]
     both = find("mean_variance")(data, axes, True)
-    scale = find("rsqrt")(both[1] + const(epsilon, _type(data).dtype))
+    scale = find("rsqrt")(both[1] + const(epsilon, type_of(data).dtype))
     gamma, beta = (find("reshape")(each, kept) for each in (gamma, beta))
     return (data - both[0]) * scale * gamma + beta
 
@@ -228,22 +201,137 @@ def _group_norm(
 
 def _all_but(data: RelayExpr, name: str, axes: Sequence[int], kept: set[int]) -> None:
     """Raises TypeError for other axes than all but some, which is all that the operator does."""
-    rank = len(_shape(data))
+    rank = len(shape_of(data))
     if {axis % rank for axis in axes} != set(range(rank)) - {axis % rank for axis in kept}:
         raise TypeError(f"topi.nn.{name} normalizes along all axes but the batch and the channels, not {tuple(axes)}")
 
 
+def _dilate(data: RelayExpr, strides: Any, dilation_value: float = 0.0, name: str = "DilatedInput") -> RelayExpr:
+    return find("nn.dilate")(data, strides, dilation_value)
+
+
+def _batch_norm(
+    data: RelayExpr,
+    gamma: RelayExpr,
+    beta: RelayExpr,
+    moving_mean: RelayExpr,
+    moving_var: RelayExpr,
+    axis: int | None = None,
+    epsilon: float | None = None,
+    center: bool | None = None,
+    scale: bool | None = None,
+    training: bool | None = None,
+    momentum: float | None = None,
+) -> Any:
+    axis, epsilon = 1 if axis is None else axis, 1e-5 if epsilon is None else epsilon
+    center, scale = center is not False, scale is not False
+    if not training:
+        return find("nn.batch_norm")(
+            data, gamma, beta, moving_mean, moving_var, axis, epsilon, center, scale
+        ).tuple_value
+    shape = shape_of(data)
+    axis %= len(shape)
+    others = [each for each in range(len(shape)) if each != axis]
+    kept = [size if place == axis else 1 for place, size in enumerate(shape)]
+    step = 0.1 if momentum is None else momentum
+    dtype = type_of(data).dtype
+    mean, variance = find("mean")(data, others), find("variance")(data, others)
+    result = (data - find("reshape")(mean, kept)) * find("rsqrt")(
+        find("reshape")(variance, kept) + const(epsilon, dtype)
+    )
+    result = result * find("reshape")(gamma, kept) if scale else result
+    result = result + find("reshape")(beta, kept) if center else result
+    rest, new = const(1 - step, dtype), const(step, dtype)
+    return Tuple([result, rest * moving_mean + new * mean, rest * moving_var + new * variance])
+
+
+def _sparse_dense_sp_rhs(
+    data: RelayExpr, weight_data: RelayExpr, weight_indices: RelayExpr, weight_indptr: RelayExpr
+) -> RelayExpr:
+    return find("nn.sparse_dense")(data, weight_data, weight_indices, weight_indptr)
+
+
+def _sparse_dense_sp_lhs(
+    data_data: RelayExpr, data_indices: RelayExpr, data_indptr: RelayExpr, weight: RelayExpr
+) -> RelayExpr:
+    return find("nn.sparse_dense")(weight, data_data, data_indices, data_indptr, sparse_lhs=True)
+
+
+def _upsampling(
+    data: RelayExpr,
+    scale_h: float,
+    scale_w: float,
+    layout: str = "NCHW",
+    method: str = "nearest_neighbor",
+    align_corners: bool = False,
+    output_shape: Any = None,
+) -> RelayExpr:
+    _only("nn.upsampling", output_shape=output_shape)
+    return find("nn.upsampling")(data, scale_h, scale_w, layout, method, align_corners)
+
+
+def _upsampling3d(
+    data: RelayExpr,
+    scale_d: float,
+    scale_h: float,
+    scale_w: float,
+    layout: str = "NCDHW",
+    method: str = "nearest_neighbor",
+    coordinate_transformation_mode: str = "half_pixel",
+    output_shape: Any = None,
+) -> RelayExpr:
+    _only("nn.upsampling3d", output_shape=output_shape)
+    return find("nn.upsampling3d")(data, scale_d, scale_h, scale_w, layout, method, coordinate_transformation_mode)
+
+
+def _stft(
+    data: RelayExpr,
+    n_fft: int,
+    hop_length: int,
+    win_length: int,
+    window: RelayExpr,
+    normalized: bool,
+    onesided: bool,
+    output_shape: Any = None,
+) -> RelayExpr:
+    return find("stft")(data, n_fft, hop_length, win_length, window, normalized, onesided)
+
+
+def _roi_align(layout: str) -> Callable[..., RelayExpr]:
+    def function(
+        data: RelayExpr,
+        rois: RelayExpr,
+        pooled_size: Any,
+        spatial_scale: float,
+        mode: str | bytes,
+        sample_ratio: int = -1,
+        aligned: bool = False,
+    ) -> RelayExpr:
+        kind = mode.decode() if isinstance(mode, bytes) else mode
+        size = (pooled_size, pooled_size) if hasattr(pooled_size, "__index__") else pooled_size
+        return find("vision.roi_align")(data, rois, size, spatial_scale, sample_ratio, layout, kind, aligned)
+
+    return function
+
+
+def _roi_pool_nchw(data: RelayExpr, rois: RelayExpr, pooled_size: Any, spatial_scale: float) -> RelayExpr:
+    size = (pooled_size, pooled_size) if hasattr(pooled_size, "__index__") else pooled_size
+    return find("vision.roi_pool")(data, rois, size, spatial_scale)
+
+
 COMPOSITES: dict[str, Callable[..., Any]] = {
+    **CONVOLUTIONS,
+    **POOLS,
     "adv_index": _adv_index,
     "argsort": _argsort,
     "einsum": _einsum,
     "full": _full,
     "full_like": _full_like,
     "nn.batch_matmul": _batch_matmul,
+    "nn.batch_norm": _batch_norm,
     "nn.batch_to_space_nd": _batch_to_space_nd,
-    "nn.conv1d": _conv1d,
-    "nn.conv2d": _conv2d,
     "nn.dense": _dense,
+    "nn.dilate": _dilate,
     "nn.group_norm": _group_norm,
     "nn.instance_norm": _instance_norm,
     "nn.layer_norm": _layer_norm,
@@ -251,19 +339,13 @@ COMPOSITES: dict[str, Callable[..., Any]] = {
     "nn.mirror_pad": _mirror_pad,
     "nn.pad": _pad,
     "nn.space_to_batch_nd": _space_to_batch_nd,
+    "nn.sparse_dense_sp_lhs": _sparse_dense_sp_lhs,
+    "nn.sparse_dense_sp_rhs": _sparse_dense_sp_rhs,
+    "nn.upsampling": _upsampling,
+    "nn.upsampling3d": _upsampling3d,
+    "stft": _stft,
+    "vision.roi_align_nchw": _roi_align("NCHW"),
+    "vision.roi_align_nhwc": _roi_align("NHWC"),
+    "vision.roi_pool_nchw": _roi_pool_nchw,
 }
 """Functions of Relay expressions, by TOPI's names."""
-
-
-def _argwhere(output_shape: Tensor, condition: Tensor) -> Tensor:
-    """The places of elements that are true, as many as `output_shape`, a tensor, has rows."""
-    return te_argwhere_of(condition, output_shape.shape)
-
-
-def _unique(data: Tensor, is_sorted: bool = True, return_counts: bool = False) -> list[Tensor]:
-    """Returns the unique elements and their places, as long as `data`; the fourth result is their number."""
-    return te_unique_of(data, data.shape[0], bool(is_sorted), 5 if return_counts else 4)
-
-
-COMPUTES: dict[str, Callable[..., Any]] = {"argwhere": _argwhere, "unique": _unique}
-"""Functions of TE tensors whose sizes TOPI chooses otherwise than Relay, by TOPI's names."""

@@ -1,0 +1,24 @@
+"""`contrib.pickle_memoize`: results of functions, kept while the program runs, not on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def memoize(key: str, save_at_exit: bool = False) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Returns a decorator that calls a function once for the same arguments.
+
+    `key` names the file of TVM's cache and is ignored here, as is `save_at_exit`.
+    """
+
+    def decorate(function: Callable[..., T]) -> Callable[..., T]:
+        return cache(function)
+
+    return decorate
+
+
+__all__ = ["memoize"]

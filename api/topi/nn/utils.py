@@ -1,0 +1,5 @@
+"""`topi.nn.utils`: padding as numbers."""
+
+from ..padding import get_pad_tuple, get_pad_tuple1d, get_pad_tuple3d, get_pad_tuple_generic
+
+__all__ = ["get_pad_tuple", "get_pad_tuple1d", "get_pad_tuple3d", "get_pad_tuple_generic"]

@@ -226,6 +226,7 @@ _TYPES = {
     "Mapping": "collections.abc",
     "Numbers": "mirstack.api.relay.op.make",
     "RelayExpr": "mirstack.api.relay.expr",
+    "Schedule": "mirstack.lowering.te.schedule.frontend",
     "Sequence": "collections.abc",
     "Tensor": "mirstack.dialects.te.tensor",
     "TupleWrapper": "mirstack.api.relay.expr",

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import TypeVar
 
+from ...support.public_names import public_names
+
 T = TypeVar("T")
 
 
@@ -22,3 +24,5 @@ def memoize(key: str, save_at_exit: bool = False) -> Callable[[Callable[..., T]]
 
 
 __all__ = ["memoize"]
+
+__dir__ = public_names(__name__)

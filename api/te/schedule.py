@@ -22,6 +22,7 @@ from ...lowering.te.schedule.operation_graph import inputs_of, post_order
 from ...lowering.te.schedule.stage import Fuse, Rebase, ScheduleData, Singleton, Split
 from ...passes.schedule.engine.errors import ScheduleError
 from ...support.deep_stack import in_deep_stack
+from ...support.public_names import public_names
 from ..ir.container import Map
 from ..ir.prim_func import CLASS, CLASS_NAME, PrimFunc
 
@@ -185,3 +186,5 @@ __all__ = [
     "Fuse", "InferBound", "PostDFSOrder", "Rebase", "ScanGetBody", "Schedule", "ScheduleError", "ScheduleOps",
     "SchedulePostProcToPrimFunc", "Singleton", "Split", "Stage", "at_caller", "caller", "create_schedule", "located",
 ]  # fmt: skip
+
+__dir__ = public_names(__name__)

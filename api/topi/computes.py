@@ -86,7 +86,11 @@ def _collapse_sum(data: Tensor, target_shape: Sequence[Any]) -> Tensor:
 
 def _elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
     """Returns the sum of tensors of one shape."""
-    return compute(xs[0].shape, lambda *i: reduce(ex.add, [x(*i) for x in xs]), name="T_elemwise_sum", tag="elemwise")
+
+    def element(*index: Expr) -> Expr:
+        return reduce(ex.add, [x(*index) for x in xs])
+
+    return compute(xs[0].shape, element, name="T_elemwise_sum", tag="elemwise")
 
 
 def _rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> Tensor:

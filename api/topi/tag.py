@@ -1,5 +1,11 @@
 """`topi.tag`: what kind of operator a compute is, as its `tag` says."""
 
+from ...support.public_names import public_names
+
+__all__ = [
+    "BROADCAST", "COMM_REDUCE", "COMM_REDUCE_IDX", "CONV2D_NCHW", "ELEMWISE", "INJECTIVE", "is_broadcast", "is_injective",
+]  # fmt: skip
+
 ELEMWISE = "elemwise"
 BROADCAST = "broadcast"
 INJECTIVE = "injective"
@@ -16,3 +22,6 @@ def is_broadcast(tag: str) -> bool:
 def is_injective(tag: str) -> bool:
     """Returns whether each element depends on one of each input."""
     return is_broadcast(tag) or tag.startswith(INJECTIVE)
+
+
+__dir__ = public_names(__name__)

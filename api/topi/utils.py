@@ -8,6 +8,7 @@ from typing import Any
 from ...dialects.te.tensor import Operation
 from ...dialects.tir import node as ex
 from ...dialects.tir.node import Const, Expr, Var, fail
+from ...support.public_names import public_names
 from .padding import get_pad_tuple
 
 __all__ = [
@@ -115,3 +116,6 @@ def traverse_inline(s: Any, final_op: Operation, callback: Callable[[Operation],
             s[op].compute_inline()
         pending += [tensor.op for tensor in op.input_tensors if tensor.op.input_tensors]
         callback(op)
+
+
+__dir__ = public_names(__name__)

@@ -21,4 +21,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     nn = import_module(".nn", __package__)
-    return sorted(name for name in {*dir(generic), *dir(nn)} if name.startswith(("schedule_", "conv", "dense", "softmax")))
+    return sorted(
+        name for name in {*dir(generic), *dir(nn)} if name.startswith(("schedule_", "conv", "dense", "softmax"))
+    )

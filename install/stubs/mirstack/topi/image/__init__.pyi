@@ -1,4 +1,4 @@
-"""The operators `image.…` on TE tensors.
+"""`topi.image`: the operators of images on TE tensors.
 
 Written by `python install/generate_stubs.py`, not by hand.
 """
@@ -6,6 +6,7 @@ Written by `python install/generate_stubs.py`, not by hand.
 from mirstack.api.relay.op.make import Ints as _Ints
 from mirstack.api.relay.op.make import Numbers as _Numbers
 from mirstack.dialects.te.tensor import Tensor as _Tensor
+from typing import Any as _Any
 
 def affine_grid(data: _Tensor, target_shape: _Ints) -> _Tensor: ...
 def crop_and_resize(
@@ -27,6 +28,12 @@ def dilation2d(
     data_layout: str = "NCHW",
     kernel_layout: str = "IHW",
     out_dtype: str | None = None,
+) -> _Tensor: ...
+def dilation2d_nchw(
+    input: _Tensor, filter: _Tensor, stride: _Any, padding: _Any, dilations: _Any, out_dtype: str | None = None
+) -> _Tensor: ...
+def dilation2d_nhwc(
+    input: _Tensor, filter: _Tensor, stride: _Any, padding: _Any, dilations: _Any, out_dtype: str | None = None
 ) -> _Tensor: ...
 def grid_sample(
     data: _Tensor,

@@ -1,4 +1,4 @@
-"""The operators `vision.…` on TE tensors.
+"""`topi.vision`: the operators of detection on TE tensors.
 
 Written by `python install/generate_stubs.py`, not by hand.
 """
@@ -6,6 +6,9 @@ Written by `python install/generate_stubs.py`, not by hand.
 from mirstack.api.relay.op.make import Ints as _Ints
 from mirstack.api.relay.op.make import Numbers as _Numbers
 from mirstack.dialects.te.tensor import Tensor as _Tensor
+from mirstack.topi.vision import rcnn as rcnn
+from mirstack.topi.vision import ssd as ssd
+from typing import Any as _Any
 from typing import Literal as _Literal
 from typing import overload as _overload
 
@@ -117,7 +120,26 @@ def roi_align(
     mode: str = "avg",
     aligned: bool = False,
 ) -> _Tensor: ...
+def roi_align_nchw(
+    data: _Tensor,
+    rois: _Tensor,
+    pooled_size: _Any,
+    spatial_scale: float,
+    mode: str | bytes,
+    sample_ratio: int = -1,
+    aligned: bool = False,
+) -> _Tensor: ...
+def roi_align_nhwc(
+    data: _Tensor,
+    rois: _Tensor,
+    pooled_size: _Any,
+    spatial_scale: float,
+    mode: str | bytes,
+    sample_ratio: int = -1,
+    aligned: bool = False,
+) -> _Tensor: ...
 def roi_pool(
     data: _Tensor, rois: _Tensor, pooled_size: _Ints, spatial_scale: float, layout: str = "NCHW"
 ) -> _Tensor: ...
+def roi_pool_nchw(data: _Tensor, rois: _Tensor, pooled_size: _Any, spatial_scale: float) -> _Tensor: ...
 def yolo_reorg(data: _Tensor, stride: int) -> _Tensor: ...

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .api.device import cl, cpu, cuda, device, ext_dev, gpu, hexagon, metal, opencl, rocm, vpi, vulkan, webgpu
     from .api.error import TVMError
     from .api.executable import Executable
+    from .api.extend import Extension, ItemFormat, load_extension, register_operator
     from .api.importers import from_jax, from_onnx, from_torch
     from .api.ir.module import IRModule
     from .api.lower import lower
@@ -67,6 +68,8 @@ _LAZY = (
 _PUBLIC = {
     **{name: f"api.{name}" for name in _MODULES},
     "Executable": "api.executable:Executable",
+    "Extension": "api.extend:Extension",
+    "ItemFormat": "api.extend:ItemFormat",
     "IRModule": "api.ir.module:IRModule",
     "MirError": "support.diagnostics:MirError",
     "TVMError": "api.error:TVMError",
@@ -77,18 +80,21 @@ _PUBLIC = {
     "from_jax": "api.importers:from_jax",
     "from_torch": "api.importers:from_torch",
     "load": "api.compile:load",
+    "load_extension": "api.extend:load_extension",
     "convert": "api.runtime.container:convert",
     "lower": "api.lower:lower",
     "parse": "api.compile:parse",
     "preload": "api.compile:preload",
     "quantize": "api.quantize:quantize",
+    "register_operator": "api.extend:register_operator",
     "timing": "support.stopwatch:timing",
 }
 
 __all__ = [
-    "Executable", "IRModule", "MirError", "TVMError", "arith", "build", "cl", "compile", "contrib", "convert", "cpu", "cuda", "device", "error", "ext_dev", "from_jax", "from_onnx",
-    "from_torch", "gpu", "hexagon", "ir", "load", "lower", "metal", "nd", "onnx", "opencl", "parse", "preload", "quantize", "relay", "rocm", "rules",
-    "runtime", "script", "target", "te", "testing", "timing", "tir", "topi", "transform", "vpi", "vulkan", "webgpu",
+    "Executable", "Extension", "IRModule", "ItemFormat", "MirError", "TVMError", "arith", "build", "cl", "compile", "contrib",
+    "convert", "cpu", "cuda", "device", "error", "ext_dev", "from_jax", "from_onnx", "from_torch", "gpu", "hexagon", "ir", "load",
+    "load_extension", "lower", "metal", "nd", "onnx", "opencl", "parse", "preload", "quantize", "register_operator", "relay", "rocm",
+    "rules", "runtime", "script", "target", "te", "testing", "timing", "tir", "topi", "transform", "vpi", "vulkan", "webgpu",
 ]  # fmt: skip
 
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from typing import cast
 
 from xdsl.ir import Dialect
 from xdsl.universe import Universe
 
 from .passes.registry import universe_passes
+from .support import extensions
 
 # Each dialect's module and the name in it: a `Dialect`, or a function that makes it when it is needed.
 DIALECTS: dict[str, str] = {
@@ -39,6 +41,14 @@ def _factory(where: str) -> Callable[[], Dialect]:
 def dialect_factories() -> dict[str, Callable[[], Dialect]]:
     """mirstack's dialects by name; a dialect's module is imported when its factory is called."""
     return {name: _factory(where) for name, where in DIALECTS.items()}
+
+
+def every_dialect() -> dict[str, Callable[[], Dialect]]:
+    """The dialects of xDSL, of mirstack and of extensions by name."""
+    from xdsl.dialects import get_all_dialects
+
+    loaded = {each.name: cast("Callable[[], Dialect]", each.value) for each in extensions.loaded("dialect")}
+    return {**get_all_dialects(), **loaded, **dialect_factories()}
 
 
 UNIVERSE = Universe(all_dialects=dialect_factories(), all_passes=universe_passes())

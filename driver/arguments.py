@@ -114,6 +114,12 @@ def _add_input_and_output(parser: argparse.ArgumentParser, targets: list[str], d
 def _add_passes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-p", "--passes", default="", help="passes to run: first,second{option=value}")
     parser.add_argument("--list-passes", action="store_true", help="list the passes with options and exit")
+    add_load(parser)
+    parser.add_argument(
+        "--list-extensions",
+        action="store_true",
+        help="list what packages and --load define, with where it comes from, and exit",
+    )
     parser.add_argument("--disable-verify", action="store_true", help="do not verify, whatever was read")
     parser.add_argument(
         "--verify-each", action="store_true", help="verify after each pass, naming the one that broke it"
@@ -216,6 +222,17 @@ def add_custom(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="FILE.mir",
         help="TE and TIR functions that an ONNX model's operators of these names call; may be repeated",
+    )
+
+
+def add_load(parser: argparse.ArgumentParser) -> None:
+    """Declares `--load`."""
+    parser.add_argument(
+        "--load",
+        action="append",
+        default=[],
+        metavar="FILE.mir|FILE.py",
+        help="load operators, rules, passes, dialects of your own (docs/extend.md); may be repeated",
     )
 
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 
 from ..support.deep_stack import in_deep_stack
 from ..support.diagnostics import MirError, Sources, render_all
-from .arguments import add_debug, suggest_options
+from .arguments import add_debug, add_load, suggest_options
 from .errors import INVALID, guarded
+from .extending import load_all
 from .progress import add_verbose, logged
 
 
@@ -38,11 +39,13 @@ def run_command(
     def body() -> int:
         parser = argument_parser()
         add_debug(parser)
+        add_load(parser)
         add_verbose(parser)
         args = parser.parse_args(arguments)
         sources = Sources()
         with sources.reading(), logged(args.verbose):
             try:
+                load_all(args.load)
                 return run(args)
             except MirError as error:
                 print(render_all(error.diagnostics, sources), file=sys.stderr)

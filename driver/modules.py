@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from xdsl.context import Context
-from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import ModuleOp
 
 from ..frontends.model_file import MODEL_FORMATS, model_file
 from ..support.diagnostics import MirError, Sources
 from ..support.verify import verify
-from ..universe import dialect_factories
+from ..universe import every_dialect
 from .errors import UsageError
 from .mlir_frontend import parse_mlir
 from .sources import Chunk, Source, check_file, extension, read_source
@@ -29,9 +28,16 @@ FORMATS = ("mir", "mlir")
 
 
 def register_dialects(context: Context) -> None:
-    """Registers the dialects of xDSL and mirstack; each is imported when its first op or type is read."""
-    for name, factory in {**get_all_dialects(), **dialect_factories()}.items():
-        context.register_dialect(name, factory)
+    """Registers every dialect; each is imported when its first op or type is read."""
+    register_loaded(context)
+
+
+def register_loaded(context: Context) -> None:
+    """Registers the dialects that the context does not have yet: those that extensions have added."""
+    known = set(context.registered_dialect_names)
+    for name, factory in every_dialect().items():
+        if name not in known:
+            context.register_dialect(name, factory)
 
 
 def format_of(path: str | None, told: str | None) -> str:

@@ -21,6 +21,7 @@ from ..passes.changes import telling_changes
 from ..passes.instruments import Instrument, run_watched
 from ..passes.pass_info import camel_case, pass_info
 from ..passes.registry import pass_options
+from ..support import extensions
 from ..support.diagnostics import Diagnostic, MirError
 from ..support.stopwatch import timed
 from ..support.verify import find_errors
@@ -171,10 +172,18 @@ def _apply(module_pass: ModulePass, context: Context, module: ModuleOp) -> None:
         message = " ".join(str(error.__cause__ or error).split())
         raise MirError(Diagnostic(f"pass '{module_pass}' failed: {message}")) from error
     except Exception as error:
-        if type(module_pass).__module__.partition(".")[0] == "xdsl":
-            message = f"xDSL's pass '{module_pass}' failed: {type(error).__name__}: {' '.join(str(error).split())}"
+        if (whose := _owner(module_pass)) is not None:
+            message = f"{whose} '{module_pass}' failed: {type(error).__name__}: {' '.join(str(error).split())}"
             raise MirError(Diagnostic(message)) from error
         raise InternalError(f"pass '{module_pass}'", error) from error
+
+
+def _owner(module_pass: ModulePass) -> str | None:
+    """Returns whose pass it is where it is not mirstack's: "xDSL's pass", "the pass of package my-passes"."""
+    found = extensions.find("pass", module_pass.name)
+    if found is not None:
+        return f"the pass of {found.origin}"
+    return "xDSL's pass" if type(module_pass).__module__.partition(".")[0] == "xdsl" else None
 
 
 def verify_result(module: ModuleOp, passes: Sequence[ModulePass]) -> None:

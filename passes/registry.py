@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import get_type_hints
+from typing import cast, get_type_hints
 
 from xdsl.passes import ModulePass
+
+from ..support import extensions
 
 _ROOT = __name__.partition(".")[0]
 
@@ -231,10 +233,15 @@ Factory = Callable[[], type[ModulePass]]
 
 
 def pass_factories() -> dict[str, Factory]:
-    """Returns every pass by name: mirstack's own, before xDSL's of the same name."""
+    """Returns every pass by name: mirstack's, then those of extensions, then xDSL's."""
     from xdsl.transforms import get_all_passes
 
-    return {**get_all_passes(), **{entry.name: entry.load for entry in PASSES}}
+    return {**get_all_passes(), **loaded_passes(), **{entry.name: entry.load for entry in PASSES}}
+
+
+def loaded_passes() -> dict[str, Factory]:
+    """Returns the passes that extensions have defined, by name."""
+    return {each.name: cast("Factory", each.value) for each in extensions.loaded("pass")}
 
 
 def universe_passes() -> dict[str, Factory]:
@@ -303,10 +310,24 @@ def list_passes() -> Iterator[str]:
     for entry in sorted(PASSES, key=lambda entry: entry.name):
         yield from _describe(entry.name, entry.load(), entry.doc)
     yield ""
+    own = extensions.loaded("pass")
+    if own:
+        yield "From extensions:"
+        for each in sorted(own, key=lambda each: each.name):
+            found = cast("Factory", each.value)()
+            yield from _describe(each.name, found, f"{_summary(found)} ({each.origin})")
+        yield ""
     yield "From xDSL (its other passes can be named as well, see xdsl-opt --help):"
     factories = pass_factories()
     for name, doc in sorted(XDSL_PASSES.items()):
         yield from _describe(name, factories[name](), doc)
+
+
+def _summary(pass_class: type[ModulePass]) -> str:
+    """Returns the first line of a pass's documentation."""
+    lines = (pass_class.__doc__ or "").strip().splitlines()
+    # A dataclass without documentation has its signature.
+    return lines[0] if lines and not lines[0].startswith(f"{pass_class.__name__}(") else pass_class.__name__
 
 
 def _describe(name: str, pass_class: type[ModulePass], doc: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -120,3 +120,25 @@ def _run(main: Callable[[list[str]], int], arguments: tuple[object, ...], capsys
         code = leaving.code if isinstance(leaving.code, int) else 1
     captured = capsys.readouterr()
     return Ran(code, captured.out, captured.err)
+
+
+@pytest.fixture
+def no_extensions(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Lets a test load extensions, which are forgotten after it."""
+    from mirstack.dialects.relay import operator
+    from mirstack.parser import items
+    from mirstack.passes.extensions import packages
+    from mirstack.support import extensions, external_names
+
+    monkeypatch.setattr(extensions, "_DEFINITIONS", {})
+    monkeypatch.setattr(external_names, "_NAMES", set())
+    monkeypatch.setattr(packages, "_LOADED", [])
+    monkeypatch.setattr(packages, "_LOOKED", [])
+    tables: list[dict[str, object]] = [operator._OPERATORS._entries, items.FORMATS, items.KEYWORDS, items.DECORATORS]  # type: ignore[list-item]
+    known = [set(table) for table in tables]
+    yield
+    for table, names in zip(tables, known, strict=True):
+        for name in table.keys() - names:
+            # Modules that were imported meanwhile have registered theirs for good.
+            if table is not tables[0] or getattr(table[name], "is_own", False):
+                del table[name]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 from xdsl.dialects.builtin import LocationAttr
 
 from ...dialects.relay.operator import Attrs, AttrValue, Operator, all_operators, get_operator
+from ...passes.extensions.packages import load_packages
 from ...support.arguments import check
 from ...support.diagnostics import Diagnostic, MirValueError, error_at
 from ...support.public_names import public_names
@@ -38,6 +39,8 @@ class Op(Node):
         if found is None:
             check(op_name, "op_name", "the name of an operator, such as 'nn.dense'", str)
             operator = get_operator(op_name)
+            if operator is None and load_packages():
+                operator = get_operator(op_name)
             if operator is None and op_name != CALL_TIR:
                 raise MirValueError(
                     Diagnostic(f"there is no operator '{op_name}'{did_you_mean(op_name, all_operators())}")

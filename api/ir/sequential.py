@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.passes import ModulePass as XdslPass
+
 from ...passes.instruments import Instrument
 from ...passes.pass_info import PassInfo
 from ...support.arguments import check, integer, items
 from .instrument import PassInstrument
 from .module import IRModule
 from .named_passes import make_pass
-from .transform import NamedPass, Pass, PassContext
+from .transform import NamedPass, Pass, PassContext, as_pass
 
 
 class Sequential(Pass):
-    """Passes one after the other, those that the context enables; what a pass requires runs before it."""
+    """Passes one after the other, those that the context enables; what a pass requires runs before it.
+
+    Passes of xDSL and of one's own, classes or objects, are taken as they are.
+    """
 
     def __init__(
         self,
-        passes: Sequence[Pass] | None = None,
+        passes: Sequence[Pass | XdslPass | type[XdslPass]] | None = None,
         opt_level: int = 0,
         name: str = "sequential",
         required: Sequence[str] | None = None,
         traceable: bool = False,
     ):
-        self.passes = items(passes, "a Sequential", "passes", Pass)
+        self.passes = [as_pass(each) for each in items(passes, "a Sequential", "passes", Pass, XdslPass, type)]
         check(name, "name", "the name of the Sequential", str)
         names = tuple(items(required, "required", "names of passes", str))
         self.info = PassInfo(integer(opt_level, "opt_level", 0), name, names)

@@ -16,7 +16,7 @@ from xdsl.passes import ModulePass as XdslPass
 
 from ...passes.changes import telling_changes
 from ...passes.instruments import Instrument
-from ...passes.pass_info import EXPLAINED, PassInfo, camel_case, explanation
+from ...passes.pass_info import EXPLAINED, PassInfo, camel_case, explanation, pass_info
 from ...passes.registry import PASSES
 from ...passes.relay.functional.infer_type import InferType, ensure_types
 from ...support.arguments import check, integer, items
@@ -27,6 +27,7 @@ from ...support.public_names import public_names
 from ...support.short_tracebacks import short_traceback
 from ...support.text import did_you_mean
 from ...support.trace import listening, to_stderr
+from ...universe import every_dialect
 from ..relay.expr import Function
 from .instrument import PassInstrument
 from .module import IRModule
@@ -259,15 +260,45 @@ class NamedPass(Pass):
             if self.info.name != "InferType":
                 ensure_types(op)
             with telling_changes(module_pass, op):
-                module_pass.apply(Context(), op)
+                module_pass.apply(self.context(), op)
 
         with no_collection(), listening(context.topics(), to_stderr):
             in_deep_stack(work)
         return IRModule.of_op(op, mod)
 
+    def context(self) -> Context:
+        """Returns what the pass finds dialects in: those of the registry need none."""
+        return Context()
+
     def configured(self, context: PassContext) -> XdslPass:
         """The pass with the settings of the context in place of what was not said when it was made."""
         return self.module_pass
+
+
+class ForeignPass(NamedPass):
+    """A pass of xDSL, or of one's own; it finds all dialects in its context."""
+
+    def context(self) -> Context:
+        context = Context()
+        for name, factory in every_dialect().items():
+            context.register_dialect(name, factory)
+        return context
+
+
+def as_pass(value: Pass | XdslPass | type[object]) -> Pass:
+    """Returns a pass of xDSL as one of ours. Raises TypeError for what is none."""
+    if isinstance(value, Pass):
+        return value
+    if isinstance(value, type):
+        if not issubclass(value, XdslPass):
+            raise TypeError(
+                f"a pass is one of mirstack.transform or a subclass of xDSL's ModulePass, not {value.__name__}"
+            )
+        try:
+            value = value()
+        except TypeError as error:
+            raise TypeError(f"the pass {value.__name__} has options that must be given: {error}") from None
+    return ForeignPass(value, pass_info(value.name, str(value)))
 
 
 class ModulePass(Pass):

@@ -34,6 +34,7 @@ from xdsl.irdl import irdl_op_definition, result_def, traits_def, var_operand_de
 from xdsl.traits import Commutative, OpTrait, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from ...support.diagnostics import Diagnostic, MirError
 from ...support.external_names import note_name
 from ...support.text import counted, nearest_or_all
 from ..assembly import FunctionalForm
@@ -594,8 +595,9 @@ def kinds_of_attributes() -> tuple[Kind, ...]:
 
 
 def define_outside(operator: Operator) -> Operator:
-    """Adds an entry that an extension defines. Raises ValueError where the name is taken."""
-    _OPERATORS.find(operator.name)
+    """Adds an entry that an extension defines. Raises MirError where the name is taken."""
+    if _OPERATORS.known(operator.name) is not None:
+        raise MirError(Diagnostic(f"operator {operator.name}: an extension that is loaded has defined it"))
     _OPERATORS.add(operator.name, operator)
     return operator
 

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ...passes.extensions.packages import load_packages
 from ...support.diagnostics import Sources
 from ...support.garbage import no_collection
 from ...support.stopwatch import current_span, timed
@@ -59,6 +60,8 @@ def compile_source(
 
     Raises MirError for what cannot be compiled, or would not run on this machine.
     """
+    # What they define is a part of the key.
+    load_packages()
     if options.caches:
         # Refused here, whether or not the program has a schedule that asks for the sizes.
         named(options.cpu or "", options.threads, options.caches)

@@ -83,6 +83,9 @@ class SourceText(ProgramSource):
         """
         apply()
         from ...parser import parse_mir
+        from ...passes.extensions.packages import load_packages
+
+        load_packages()
         from ...support.verify import verify
 
         sources = Sources()

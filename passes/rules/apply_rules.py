@@ -17,7 +17,7 @@ from ...dialects.rule import RewriteOp, RulesetOp
 from ...support.diagnostics import error_at
 from ...support.trace import tracer
 from ...support.walk import walk_ops
-from .engine.library import load_rules, select_rules
+from .engine.library import load_rules, select_rules, with_loaded
 from .engine.rewriter import RuleIndex, apply_rules
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class ApplyRules(ModulePass):
             raise error_at(None, "apply-rules: max-ops and max-rounds are 1 or more")
         if self.dump_egraph is not None and self.mode != "saturate":
             raise error_at(None, f"apply-rules: mode={self.mode} has no e-graph to dump", "add mode=saturate")
-        rules = select_rules(op if self.file is None else load_rules(self.file), self.set)
+        rules = select_rules(with_loaded(op) if self.file is None else load_rules(self.file), self.set)
         if any(name.startswith("relay.") for name in RuleIndex.of(rules).by_root):
             from ..relay.functional.infer_type import ensure_types
 

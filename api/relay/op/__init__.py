@@ -7,7 +7,8 @@ from functools import cache
 from types import ModuleType
 from typing import Any, ClassVar
 
-from ....dialects.relay.operator import all_operators, get_operator
+from ....dialects.relay.operator import all_operators, get_operator, own_operators
+from ....passes.extensions.packages import load_packages
 from ....support.text import did_you_mean
 from ...ir.op import Op, get
 
@@ -74,7 +75,7 @@ def find(name: str, *, relay: bool = False) -> Any:
 
     if name in FUNCTIONS:
         return FUNCTIONS[name]
-    if name in _namespaces():
+    if name in _namespaces() or any(own.name.startswith(f"{name}.") for own in own_operators()):
         prefix = f"{name}."
         namespace = OperatorNamespace(prefix)
         if relay and name == "qnn":
@@ -83,7 +84,8 @@ def find(name: str, *, relay: bool = False) -> Any:
         return namespace
     operator = get_operator(_ALIASES.get(name, name))
     if operator is None:
-        return None
+        # One of an extension, perhaps.
+        return find(name, relay=relay) if load_packages() else None
     from .make import make_function
 
     return make_function(operator)

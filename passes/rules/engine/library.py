@@ -5,15 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
-from ....dialects.rule import RewriteOp, rewrites_of
+from ....dialects.rule import RewriteOp, RulesetOp, rewrites_of
+from ....support import extensions
 from ....support.diagnostics import Sources, error_at
 from ....support.source_text import source_text
 from ....support.verify import verify
 
 
 def load_rules(path: str | Path) -> ModuleOp:
-    """Reads and verifies a file of rules.
+    """Reads and verifies a file of rules, and of other items.
 
     Raises MirError if it cannot be read, or for what is wrong in it.
     """
@@ -25,7 +27,7 @@ def load_rules(path: str | Path) -> ModuleOp:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise error_at(None, f"the rule file {path} cannot be read: {reason}") from error
     Sources.current().add(str(path), text)
-    module = parse_mir(text, str(path))
+    module = parse_mir(text, str(path), directory=str(Path(path).parent))
     verify(module)
     return module
 
@@ -39,3 +41,21 @@ def select_rules(module: ModuleOp, name: str | None = None) -> list[RewriteOp]:
     if not found:
         raise error_at(None, "there are no rules to apply", "a rule is: rewrite @name { lhs => rhs where condition }")
     return found
+
+
+def with_loaded(module: ModuleOp) -> ModuleOp:
+    """Returns the rules of a module and of extensions; those of the module hide others of the name."""
+    loaded = [each.value for each in extensions.loaded("rule.rewrite", "rule.set")]
+    if not loaded:
+        return module
+    own = [op for op in module.ops if isinstance(op, RewriteOp | RulesetOp)]
+    names = {op.sym_name.data for op in own}
+    others = [op for op in loaded if isinstance(op, RewriteOp | RulesetOp) and op.sym_name.data not in names]
+    return ModuleOp([_copy(op) for op in (*own, *others)])
+
+
+def _copy(op: RewriteOp | RulesetOp) -> Operation:
+    copy = op.clone()
+    for inner, original in zip(copy.walk(), op.walk(), strict=True):
+        inner.location = original.location
+    return copy

@@ -126,10 +126,9 @@ def __getattr__(name: str) -> object:
 
         return version(__name__)
     if name not in _PUBLIC:
-        from .support.text import did_you_mean
+        from .api.no_attribute import no_attribute
 
-        hint = "" if name.startswith("_") else did_you_mean(name, _PUBLIC)
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'{hint}")
+        raise no_attribute("", name, _PUBLIC)
     from .support.garbage import no_collection
 
     if name not in _LAZY:

@@ -18,6 +18,7 @@ from .ir.transform import (
     function_pass,
     module_pass,
 )
+from .no_attribute import no_attribute
 
 __all__ = [
     "FunctionPass", "ModulePass", "Pass", "PassContext", "PassInfo", "PrintIR", "Sequential", "function_pass",
@@ -28,7 +29,7 @@ __all__ = [
 def __getattr__(name: str) -> PassConstructor:
     found = pass_constructor(name)
     if found is None:
-        raise AttributeError(f"module 'mirstack.transform' has no pass '{name}'")
+        raise no_attribute("transform", name, pass_names(), "pass")
     globals()[name] = found
     return found
 

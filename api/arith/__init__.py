@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from ...support.text import did_you_mean
+from ..no_attribute import no_attribute
 
 if TYPE_CHECKING:
     from . import int_set as int_set
@@ -97,8 +97,7 @@ def __getattr__(name: str) -> object:
         return import_module(f"{__name__}.{name}")
     module = _PUBLIC.get(name)
     if module is None:
-        hint = "" if name.startswith("_") else did_you_mean(name, _PUBLIC)
-        raise AttributeError(f"module 'mirstack.arith' has no attribute '{name}'{hint}")
+        raise no_attribute("arith", name, _PUBLIC)
     found: object = getattr(import_module(f".{module}", __name__), name)
     globals()[name] = found
     return found

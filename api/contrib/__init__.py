@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ...support.public_names import public_names
+from ..no_attribute import no_attribute
 
 if TYPE_CHECKING:
     from . import graph_executor as graph_executor
@@ -20,7 +21,7 @@ def __getattr__(name: str) -> object:
         return import_module(f"{__name__}.graph_executor")
     if name == "pickle_memoize":
         return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module 'mirstack.contrib' has no attribute '{name}'")
+    raise no_attribute("contrib", name, ["graph_executor"])
 
 
 __dir__ = public_names(__name__)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ..no_attribute import no_attribute
+
 _MODULES = ("container", "instrument", "op", "transform")
 
 _PUBLIC: dict[str, str] = {
@@ -48,7 +50,7 @@ def __getattr__(name: str) -> Any:
         return import_module("...dialects.tir.node.expr", __name__).Expr
     module = _PUBLIC.get(name)
     if module is None:
-        raise AttributeError(f"module 'mirstack.ir' has no attribute '{name}'")
+        raise no_attribute("ir", name, _PUBLIC)
     where = module if module.startswith("..") else f".{module}"
     found: Any = getattr(import_module(where, __name__), name)
     globals()[name] = found

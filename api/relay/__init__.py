@@ -10,6 +10,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 from typing import Any as AnyValue  # `Any` is the dimension of that name here.
 
+from ..no_attribute import no_attribute
+
 if TYPE_CHECKING:
     from . import backend as backend
     from . import build_module as build_module
@@ -97,7 +99,7 @@ def __getattr__(name: str) -> AnyValue:
 
         found = find(name, relay=True)
         if found is None:
-            raise AttributeError(f"module 'mirstack.relay' has no attribute '{name}'")
+            raise no_attribute("relay", name)
     globals()[name] = found
     return found
 

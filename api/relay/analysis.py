@@ -14,6 +14,7 @@ from ..ir.module import IRModule
 from ..ir.node import Node
 from ..ir.op import Op
 from ..ir.structural import structural_equal
+from ..no_attribute import no_attribute
 from . import ty
 from .export import export_function
 from .expr import Call, Constant, Function, RelayExpr, Tuple, Var
@@ -262,6 +263,12 @@ __all__ = [
     "check_constant", "check_kind", "count_layers", "explain", "free_type_vars", "free_vars", "get_total_mac_number",
     "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit", "well_formed",
 ]  # fmt: skip
+
+
+if not TYPE_CHECKING:
+    # Checkers of types report such a name themselves.
+    def __getattr__(name: str) -> object:
+        raise no_attribute("relay.analysis", name, globals())
 
 
 __dir__ = public_names(__name__)

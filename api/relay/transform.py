@@ -15,6 +15,7 @@ from ..ir.node import Node
 from ..ir.op import Op
 from ..ir.sequential import Sequential
 from ..ir.transform import FunctionPass, ModulePass, Pass, PassContext, function_pass
+from ..no_attribute import no_attribute
 from .analysis import free_vars
 from .dataflow_pattern import DFPattern, partition
 from .export import node_types
@@ -273,7 +274,7 @@ __all__ = [
 def __getattr__(name: str) -> PassConstructor:
     found = pass_constructor(name) if name in pass_names(_FOLDERS) else None
     if found is None:
-        raise AttributeError(f"module 'mirstack.relay.transform' has no pass '{name}'")
+        raise no_attribute("relay.transform", name, pass_names(_FOLDERS), "pass")
     globals()[name] = found
     return found
 

@@ -13,6 +13,7 @@ from ...support.public_names import public_names
 from ..build import Module, PackedFunc
 from ..device import Device, cpu, cuda, device, gpu
 from ..nd import NDArray, array, empty
+from ..no_attribute import no_attribute
 from ..target.target import native_options
 from .container import ADT, String, convert, tuple_object
 
@@ -38,7 +39,7 @@ def __getattr__(name: str) -> object:
         module: ModuleType = import_module(_MODULES[name], __package__)
         return module
     if name not in _LAZY:
-        raise AttributeError(f"module 'mirstack.runtime' has no attribute '{name}'")
+        raise no_attribute("runtime", name, _LAZY)
     place, _, attribute = _LAZY[name].partition(":")
     found: object = getattr(import_module(place, __package__), attribute)
     globals()[name] = found

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ...support.public_names import public_names
+from ..no_attribute import no_attribute
 
 if TYPE_CHECKING:
     from . import ir as ir
@@ -25,7 +26,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.{name}")
     if name in ("from_source", "ir_module"):
         return getattr(import_module(f"{__name__}.source"), name)
-    raise AttributeError(f"module 'mirstack.script' has no attribute '{name}'")
+    raise no_attribute("script", name, __all__)
 
 
 __all__ = ["from_source", "ir", "ir_module", "tir"]

@@ -8,8 +8,10 @@ Only targets of this machine's processor can be compiled for; the others describ
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ...support.public_names import public_names
+from ..no_attribute import no_attribute
 from .tags import tags
 from .target import Target, TargetFeatures, TargetKind, TargetLike
 
@@ -115,6 +117,12 @@ def hexagon(cpu_ver: str = "v66", num_cores: int = 4, vtcm_capacity: int = 0, op
     )
     defaults = [f"-mcpu=hexagon{cpu_ver}", "-mtriple=hexagon", f"-num-cores={num_cores}", f"-vtcm-capacity={capacity}"]
     return _with("hexagon", defaults, options)
+
+
+if not TYPE_CHECKING:
+    # Checkers of types report such a name themselves.
+    def __getattr__(name: str) -> object:
+        raise no_attribute("target", name, globals())
 
 
 __dir__ = public_names(__name__)

@@ -15,8 +15,8 @@ from ...dialects.te.builder import *  # noqa: F403
 from ...dialects.te.tag_scope import tag_scope as tag_scope
 from ...dialects.te.tensor_intrin import TensorIntrin as TensorIntrin
 from ...dialects.te.tensor_intrin import decl_tensor_intrin as decl_tensor_intrin
-from ...support.text import did_you_mean as _did_you_mean
 from ...support.xdsl_patches import apply as _apply
+from ..no_attribute import no_attribute as _no_attribute
 from . import hybrid as hybrid
 from . import tensor as tensor
 from .prim_func import create_prim_func as create_prim_func
@@ -52,7 +52,7 @@ else:
             from ..tir import op
 
             return getattr(op, name)
-        raise AttributeError(f"module 'mirstack.te' has no attribute '{name}'{_did_you_mean(name, globals())}")
+        raise _no_attribute("te", name, globals())
 
     compute, extern, placeholder = map(_located, (_builder.compute, _builder.extern, _builder.placeholder))
     reduce_axis, scan, thread_axis = map(_located, (_builder.reduce_axis, _builder.scan, _thread_axis))

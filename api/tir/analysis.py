@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from ...dialects.tir.node.buffer import BufferField, BufferLoad, Let
 from ...dialects.tir.node.expr import Expr, Var
@@ -17,6 +18,7 @@ from ...support.public_names import public_names
 from ..ir.module import IRModule
 from ..ir.prim_func import PrimFunc
 from ..ir.structural import structural_equal
+from ..no_attribute import no_attribute
 
 
 def expr_deep_equal(lhs: Expr, rhs: Expr) -> bool:
@@ -89,6 +91,12 @@ def _functions(obj: PrimFunc | IRModule) -> list[PrimFuncOp]:
     if isinstance(obj, PrimFunc):
         return [obj.op]
     return [op for op in obj.op.ops if isinstance(op, PrimFuncOp)]
+
+
+if not TYPE_CHECKING:
+    # Checkers of types report such a name themselves.
+    def __getattr__(name: str) -> object:
+        raise no_attribute("tir.analysis", name, globals())
 
 
 __dir__ = public_names(__name__)

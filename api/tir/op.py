@@ -11,7 +11,7 @@ from ...dialects.tir.node import operators
 from ...dialects.tir.node.emit_expr import type_of
 from ...dialects.tir.node.expr import Call, Expr, StringImm, argument, call, convert, fail
 from ...dialects.tir.types import HandleType, StringType, type_to_dtype
-from ...support.text import did_you_mean
+from ..no_attribute import no_attribute
 
 _TENSORS = (
     "AxisReducer", "Buffer", "IRBuilder", "Operation", "Tensor", "compute", "current_location", "extern", "func",
@@ -89,8 +89,7 @@ def lookup(name: str) -> Any:
         return getattr(builder, found) if isinstance(found, str) else found
     if name in KNOWN:
         return _intrinsic(name)
-    near = "" if name.startswith("_") else did_you_mean(name, NAMES | KNOWN | _OTHER.keys())
-    raise AttributeError(f"module 'mirstack.tir' has no attribute '{name}'{near}")
+    raise no_attribute("tir", name, NAMES | KNOWN | _OTHER.keys())
 
 
 def __getattr__(name: str) -> Any:

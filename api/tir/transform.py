@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..ir.named_passes import PassConstructor, pass_constructor, pass_names
 from ..ir.sequential import Sequential
 from ..ir.transform import ModulePass, PassContext, module_pass
+from ..no_attribute import no_attribute
 
 _FOLDERS = ("passes.tir.", "passes.schedule.", "passes.common.", "lowering.tir.")
 
@@ -14,7 +15,7 @@ __all__ = ["ModulePass", "PassContext", "Sequential", "module_pass"]
 def __getattr__(name: str) -> PassConstructor:
     found = pass_constructor(name) if name in pass_names(_FOLDERS) else None
     if found is None:
-        raise AttributeError(f"module 'mirstack.tir.transform' has no pass '{name}'")
+        raise no_attribute("tir.transform", name, pass_names(_FOLDERS), "pass")
     globals()[name] = found
     return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ..no_attribute import no_attribute
 from .make import operator_names_of, topi_function
 
 _MODULES = ("generic", "image", "nn", "tag", "testing", "utils", "vision", "x86")
@@ -19,7 +20,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.{name}")
     found = None if name.startswith("__") else topi_function(name)
     if found is None:
-        raise AttributeError(f"module 'mirstack.topi' has no attribute '{name}'")
+        raise no_attribute("topi", name)
     globals()[name] = found
     return found
 

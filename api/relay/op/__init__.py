@@ -11,6 +11,7 @@ from ....dialects.relay.operator import all_operators, get_operator, own_operato
 from ....passes.extensions.packages import load_packages
 from ....support.text import did_you_mean
 from ...ir.op import Op, get
+from ...no_attribute import no_attribute
 
 __all__ = ["Op", "find", "get", "names"]
 
@@ -112,7 +113,7 @@ def names(prefix: str) -> list[str]:
 def __getattr__(name: str) -> Any:
     found = find(name)
     if found is None:
-        raise AttributeError(f"module 'mirstack.relay.op' has no attribute '{name}'")
+        raise no_attribute("relay.op", name)
     globals()[name] = found
     return found
 

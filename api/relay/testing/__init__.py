@@ -14,6 +14,7 @@ from ...ir.module import IRModule
 from ...ir.named_passes import make_pass
 from ...ir.transform import Pass
 from ...nd import NDArray, array
+from ...no_attribute import no_attribute
 from ...testing import assert_allclose, enabled_targets
 from ..executor import ExecutorKind, create_executor
 from ..expr import Function, RelayExpr
@@ -120,7 +121,7 @@ def __getattr__(name: str) -> Any:
     if name in ("init", "mlp", "nat"):
         return import_module(f"{__name__}.{name}")
     if name not in _NAT:
-        raise AttributeError(f"module 'mirstack.relay.testing' has no attribute '{name}'")
+        raise no_attribute("relay.testing", name, __all__)
     return getattr(import_module(f"{__name__}.nat"), name)
 
 

@@ -18,6 +18,7 @@ from ..support.garbage import no_collection
 from ..support.short_tracebacks import short_traceback
 from ..support.source_text import source_text, where_not_utf8
 from ..support.xdsl_patches import apply
+from .program_kinds import module_of
 
 if TYPE_CHECKING:
     # A program from the cache needs no xDSL, whose import takes longer than all else.
@@ -92,8 +93,6 @@ def _read(source: object, args: Sequence[Any] | None, shapes: Mapping[str, Seque
     if is_text and args is None:
         return SourceText(source_text(cast("str", source)), "<string>", None)
     apply()
-    from .program_kinds import module_of
-
     return module_of(source, args)
 
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from xdsl.dialects.builtin import ModuleOp
-
-from ..dialects.te.tensor import Tensor
-from ..lowering.te.schedule.frontend import Schedule as TeSchedule
 from ..support.diagnostics import Diagnostic, MirTypeError
-from .ir.module import IRModule
-from .ir.prim_func import PrimFunc
-from .relay.expr import RelayExpr
-from .tir.schedule import Schedule as TirSchedule
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from ..dialects.te.tensor import Tensor
     from ..dialects.tir.node import Var
+    from ..lowering.te.schedule.frontend import Schedule as TeSchedule
+    from .ir.module import IRModule
+    from .ir.prim_func import PrimFunc
+    from .relay.expr import RelayExpr
+    from .tir.schedule import Schedule as TirSchedule
 
 Program: TypeAlias = "ModuleOp | IRModule | PrimFunc | RelayExpr | TeSchedule | TirSchedule"
 """A program in memory: a module, a function of Relay or TIR, a schedule of TE or TIR."""
@@ -29,12 +30,33 @@ _FOREIGN = {
 _KINDS = "a path, a text, a module, a function of Relay or TIR, or a schedule"
 
 
-def module_of(program: Program | Any, args: Sequence[Tensor | Var] | None) -> ModuleOp | IRModule:
+_ROOT = __name__.partition(".api.")[0]
+_CLASSES = {
+    ("xdsl.dialects.builtin", "ModuleOp"): "module",
+    (f"{_ROOT}.api.ir.module", "IRModule"): "module",
+    (f"{_ROOT}.api.ir.prim_func", "PrimFunc"): "function",
+    (f"{_ROOT}.api.relay.expr", "RelayExpr"): "function",
+    (f"{_ROOT}.api.tir.schedule", "Schedule"): "tir schedule",
+    (f"{_ROOT}.lowering.te.schedule.frontend", "Schedule"): "te schedule",
+}
+"""What the objects of a class are. A class whose module nobody has imported has no objects, so that none is imported to ask."""
+
+
+def _kind_of(program: object) -> str | None:
+    for (module, name), kind in _CLASSES.items():
+        found = sys.modules.get(module)
+        if found is not None and isinstance(program, getattr(found, name)):
+            return kind
+    return None
+
+
+def module_of(program: Any, args: Sequence[Tensor | Var] | None) -> ModuleOp | IRModule:
     """Returns the module of a program, which is not changed. Raises MirTypeError for what is none.
 
     `args` are the parameters of a schedule of TE, and of nothing else.
     """
-    if isinstance(program, TeSchedule):
+    kind = _kind_of(program)
+    if kind == "te schedule":
         if args is None:
             raise MirTypeError(
                 Diagnostic("a schedule of te is compiled with its parameters").with_note(
@@ -46,12 +68,17 @@ def module_of(program: Program | Any, args: Sequence[Tensor | Var] | None) -> Mo
         return lower(program, args)
     if args is not None:
         raise MirTypeError(Diagnostic(f"args are the parameters of a schedule of te, not of {_named(program)}"))
-    if isinstance(program, ModuleOp | IRModule):
-        return program
-    if isinstance(program, PrimFunc | RelayExpr):
-        return IRModule.from_expr(program)
-    if isinstance(program, TirSchedule):
-        return program.mod
+    match kind:
+        case "module":
+            return program
+        case "function":
+            from .ir.module import IRModule
+
+            return IRModule.from_expr(program)
+        case "tir schedule":
+            return program.mod
+        case _:
+            pass
     problem = Diagnostic(f"compile takes {_KINDS}, not {_named(program)}")
     package = type(program).__module__.partition(".")[0]
     if package in _FOREIGN:

@@ -87,13 +87,8 @@ class MirOptMain(xDSLOptMain):
         self._check_topics()
 
     def _load_extensions(self) -> None:
-        """Loads packages and `--load`. Raises UsageError for what cannot be loaded."""
-        sources = Sources()
-        with sources.reading():
-            try:
-                load_all(self.args.load)
-            except MirError as error:
-                raise UsageError(f"--load: {render_all(error.diagnostics, sources)}") from error
+        """Loads packages and `--load`. Raises MirError for what cannot be loaded."""
+        load_all(self.args.load)
         self.register_all_passes()
         register_loaded(self.ctx)
 
@@ -406,7 +401,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.set_threshold(200_000, 20, 100)
 
     def compile_all() -> int:
-        driver = MirOptMain(args=arguments)
+        sources = Sources()
+        with sources.reading():
+            try:
+                driver = MirOptMain(args=arguments)
+            except MirError as error:
+                print(render_all(error.diagnostics, sources), file=sys.stderr)
+                return INVALID
         with timing_out(driver.args.timing_out, "mir-opt"):
             driver.run()
         return driver.exit_code

@@ -589,6 +589,12 @@ def own_operators() -> list[Operator]:
     return [operator for operator in _OPERATORS.present() if operator.is_own]
 
 
+def own_namespaces() -> set[str]:
+    """Returns the namespaces of operators that extensions define: of `my.nn.gelu` both `my` and `my.nn`."""
+    words = (operator.name.split(".") for operator in own_operators())
+    return {".".join(parts[:count]) for parts in words for count in range(1, len(parts))}
+
+
 def kinds_of_attributes() -> tuple[Kind, ...]:
     """Returns the kinds of attributes' values."""
     return tuple(_KINDS)

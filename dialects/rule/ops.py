@@ -39,7 +39,7 @@ from ...support.notebook import text_html
 from ...support.text import counted, nearest
 from ..relay.operator import from_attribute, operator_at
 from .functions import FUNCTIONS, LAZY
-from .levels import LEVELS, level_of
+from .levels import LEVELS, is_level, level_of
 from .numbers import check_number
 
 
@@ -444,7 +444,7 @@ def verify_rewrite(rule: RewriteOp) -> None:
     The pattern's roots must be ops, each connected to the first by a captured value; a pattern is made of patterns;
     ops and functions must exist and have their numbers of arguments; conditions use only captures of the pattern.
     """
-    if rule.level.data not in LEVELS:
+    if not is_level(rule.level.data):
         raise error_at(
             rule, f"there is no dialect '{rule.level.data}' to rewrite", f"a rule is for one of {', '.join(LEVELS)}"
         )

@@ -17,7 +17,7 @@ from ...dialects import rule
 from ...dialects.relay.operator import AttrValue, to_attribute
 from ...dialects.rule.functions import FUNCTIONS, LAZY
 from ...dialects.rule.kernel_functions import KERNEL_FUNCTIONS
-from ...dialects.rule.levels import LEVELS, Level, level_of, named_level
+from ...dialects.rule.levels import LEVELS, Level, is_level, level_of, named_level
 from ...support.diagnostics import MirError, error_at
 from ...support.text import nearest
 from ..source import Source
@@ -68,7 +68,7 @@ class RuleBuilder:
 
     def __init__(self, source: Source, item: tree.Rewrite, level: str, of_kernels: bool = False):
         self.source, self.item, self.of_kernels = source, item, of_kernels
-        if level not in LEVELS:
+        if not is_level(level):
             raise error_at(
                 source.location(item.at),
                 f"there is no dialect '{level}' to rewrite",
@@ -257,7 +257,7 @@ class RuleBuilder:
         found = level.resolve(name)
         if found is None:
             first = name.partition(".")[0]
-            if "." in name and first in LEVELS and first != level.name:
+            if "." in name and is_level(first) and first != level.name:
                 level = named_level(first)
                 found = level.resolve(name)
         if found is None and name == "const":

@@ -85,7 +85,8 @@ def load_packages() -> bool:
     if _LOOKED:
         return False
     _LOOKED.append(True)
-    for point in entry_points():
+    # Rules are of the dialects that xDSL's universes have.
+    for point in sorted(entry_points(), key=lambda point: point.group == GROUPS[0]):
         _LOADED.append(point)
         _load(point)
     return bool(_LOADED)

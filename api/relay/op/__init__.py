@@ -7,7 +7,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any, ClassVar
 
-from ....dialects.relay.operator import all_operators, get_operator, own_operators
+from ....dialects.relay.operator import all_operators, get_operator, own_namespaces
 from ....passes.extensions.packages import load_packages
 from ....support.text import did_you_mean
 from ...ir.op import Op, get
@@ -76,7 +76,7 @@ def find(name: str, *, relay: bool = False) -> Any:
 
     if name in FUNCTIONS:
         return FUNCTIONS[name]
-    if name in _namespaces() or any(own.name.startswith(f"{name}.") for own in own_operators()):
+    if name in _namespaces() or name in own_namespaces():
         prefix = f"{name}."
         namespace = OperatorNamespace(prefix)
         if relay and name == "qnn":

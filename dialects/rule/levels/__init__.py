@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
+from ....support import extensions
 from ..functions import NoMatch, named_function
 
 LEVELS = (
@@ -85,6 +86,11 @@ class Level(Protocol):
     def fold(self, op: Operation, args: Sequence[Any]) -> Any:
         """Returns an op's result on constants, as `constant` does. Raises NoMatch if it is not computed here."""
         ...
+
+
+def is_level(name: str) -> bool:
+    """Returns whether rules may be for a dialect: one of LEVELS, or an extension's."""
+    return name in LEVELS or extensions.find("dialect", name) is not None
 
 
 @cache

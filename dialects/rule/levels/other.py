@@ -5,7 +5,7 @@ TIR's is in `tir.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from typing import Any, cast
 
@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Dialect, Operation, SSAValue
 from xdsl.irdl import IRDLOperation, OperandDef, OptOperandDef, ResultDef, VarConstraint, VarOperandDef
 from xdsl.traits import Commutative, ConstantLike, SameOperandsAndResultType
 
+from ....support import extensions
 from ....support.diagnostics import error_at
 from ....support.text import nearest, nearest_or_all
 from ..functions import NoMatch, element_of
@@ -27,7 +28,8 @@ def _dialect(name: str) -> Dialect | None:
         return TE
     from xdsl.dialects import get_all_dialects
 
-    factory = get_all_dialects().get(name)
+    found = extensions.find("dialect", name)
+    factory = get_all_dialects().get(name) if found is None else cast("Callable[[], Dialect]", found.value)
     return None if factory is None else factory()
 
 

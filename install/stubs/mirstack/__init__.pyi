@@ -41,6 +41,10 @@ from mirstack.api.device import vulkan as vulkan
 from mirstack.api.device import webgpu as webgpu
 from mirstack.api.error import TVMError as TVMError
 from mirstack.api.executable import Executable as Executable
+from mirstack.api.extend import Extension as Extension
+from mirstack.api.extend import ItemFormat as ItemFormat
+from mirstack.api.extend import load_extension as load_extension
+from mirstack.api.extend import register_operator as register_operator
 from mirstack.api.importers import from_jax as from_jax
 from mirstack.api.importers import from_onnx as from_onnx
 from mirstack.api.importers import from_torch as from_torch

@@ -19,7 +19,7 @@ from ....dialects.relay.operator import from_attribute
 from ....dialects.rule.dtypes import dtype_source
 from ....dialects.rule.functions import FUNCTIONS, NoMatch, element_of, has_floats
 from ....dialects.rule.knowledge import QUESTIONS, ask
-from ....dialects.rule.levels import Level, level_of
+from ....dialects.rule.levels import LEVELS, Level, level_of
 from ....dialects.rule.numbers import check_number
 from ....support.diagnostics import Diagnostic, MirError, error_at
 from . import steps
@@ -342,6 +342,12 @@ class _Compiler:
         A constant has the dtype of `typed_by`, otherwise that of the replaced value.
         """
         slot = self.slots[op.result]
+
+        def level_at(like: SSAValue) -> Level:
+            """Returns the level of new constants: of an extension's ops, which has none, the rule's."""
+            name = _owner_name(like)
+            return level_of(name if name.partition(".")[0] in LEVELS else f"{self.rule.level.data}.const")
+
         match op:
             case ir.ConstantOp():
                 value, dtype = self.reader(op.value), None if op.dtype is None else self.reader(op.dtype)
@@ -349,7 +355,7 @@ class _Compiler:
                 beside = None if typed_by is None else self.slots[typed_by]
 
                 def constant(slots: Slots, like: SSAValue) -> Operation:
-                    level = level_of(_owner_name(like))
+                    level = level_at(like)
                     number = plain(value(slots), False)
                     name = None if dtype is None else dtype(slots)
                     type = like.type if beside is None else slots[beside].type
@@ -367,7 +373,7 @@ class _Compiler:
 
                 def fold(slots: Slots, like: SSAValue) -> Operation | None:
                     value = slots[source]
-                    level = level_of(_owner_name(like))
+                    level = level_at(like)
                     folded = evaluate(value)
                     made = level.make_constant(folded, None, value.type)
                     slots[slot] = made.results[0]

@@ -153,7 +153,7 @@ def test_what_is_wrong_is_said(folder: Path, file: str, text: str | None, messag
     if text is not None:
         (folder / file).write_text(text)
     result = mir_opt("net.mir", "--load", file)
-    assert result.code == 2 and message in result.err and "Traceback" not in result.err
+    assert result.code == 1 and message in result.err and "Traceback" not in result.err
 
 
 def test_a_sequential_takes_passes_of_xdsl() -> None:

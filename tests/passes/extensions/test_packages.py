@@ -84,7 +84,8 @@ def test_commands_and_python_find_a_package(
     result = mir_opt(net, "-p", "do-nothing")
     assert result.code == 0 and "pack.halved(%x)" in result.out
     listed = mir_opt("--list-extensions").out
-    assert "package mirstack-pack:\n  TE function   halved\n  operator      pack.halved\n" in listed
+    assert "package mirstack-pack:\n  dialect       pack\n  pass          do-nothing\n" in listed
+    assert "  TE function   halved\n  operator      pack.halved\n" in listed
     assert "Does nothing. (package mirstack-pack)" in mir_opt("--list-passes").out
     assert mirstack.relay.pack.halved is not None
     assert "mirstack-pack" in [point.package for point in loaded_packages()]

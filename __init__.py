@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .api.executable import Executable
     from .api.extend import Extension, ItemFormat, load_extension, register_operator
     from .api.importers import from_jax, from_onnx, from_torch
+    from .api.ir import instrument as instrument
     from .api.ir.module import IRModule
     from .api.lower import lower
     from .api.quantize import quantize
@@ -54,6 +55,9 @@ _MODULES = (
 # that are started in this folder.
 _COMMANDS = {"lit": "driver.lit.main"}
 
+# Modules inside of those of `api` that can be imported by a shorter name, too.
+_INSIDE = {"instrument": "api.ir.instrument"}
+
 # The devices that TVM knows; programs run on the first.
 _DEVICES = (
     "cpu", "cl", "cuda", "device", "ext_dev", "gpu", "hexagon", "metal", "opencl", "rocm", "vpi", "vulkan", "webgpu",
@@ -67,6 +71,7 @@ _LAZY = (
 # Where each public name lives: "module" for a module itself, "module:name" for something in it.
 _PUBLIC = {
     **{name: f"api.{name}" for name in _MODULES},
+    **_INSIDE,
     "Executable": "api.executable:Executable",
     "Extension": "api.extend:Extension",
     "ItemFormat": "api.extend:ItemFormat",
@@ -92,7 +97,7 @@ _PUBLIC = {
 
 __all__ = [
     "Executable", "Extension", "IRModule", "ItemFormat", "MirError", "TVMError", "arith", "build", "cl", "compile", "contrib",
-    "convert", "cpu", "cuda", "device", "error", "ext_dev", "from_jax", "from_onnx", "from_torch", "gpu", "hexagon", "ir", "load",
+    "convert", "cpu", "cuda", "device", "error", "ext_dev", "from_jax", "from_onnx", "from_torch", "gpu", "hexagon", "instrument", "ir", "load",
     "load_extension", "lower", "metal", "nd", "onnx", "opencl", "parse", "preload", "quantize", "register_operator", "relay", "rocm",
     "rules", "runtime", "script", "target", "te", "testing", "timing", "tir", "topi", "transform", "vpi", "vulkan", "webgpu",
 ]  # fmt: skip
@@ -109,11 +114,13 @@ class _Finder:
     @staticmethod
     def find_spec(fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         root, _, name = fullname.partition(".")
-        if root != __name__ or (name not in _COMMANDS and name.partition(".")[0] not in _MODULES):
+        if root != __name__ or (
+            name not in _COMMANDS and name not in _INSIDE and name.partition(".")[0] not in _MODULES
+        ):
             return None
         from .api.aliases import alias_spec
 
-        return alias_spec(fullname, f"{__name__}.{_COMMANDS.get(name, f'api.{name}')}")
+        return alias_spec(fullname, f"{__name__}.{(_COMMANDS | _INSIDE).get(name, f'api.{name}')}")
 
 
 # First: the path of `mirstack.relay` is that of `mirstack.api.relay`, and what is in it would be found there a second time.

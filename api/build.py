@@ -98,8 +98,13 @@ class Module:
         return name in self._functions
 
     def export_library(self, file_name: str | PathLike[str], *, cpus: Sequence[str] = ()) -> list[Path]:
-        """Writes the module's main function to a file, as `Executable.export` does."""
-        return self.entry_func.executable.export(file_name, cpus=cpus)
+        """Writes the module's main function to a file, as `Executable.export_library` does."""
+        return self.entry_func.executable.export_library(file_name, cpus=cpus)
+
+    def save(self, file_name: str | PathLike[str], fmt: str = "") -> None:
+        """Writes the module's main function to a file, by `fmt` or the file's ending: `.o`, `.ll`, `.s` and those of `export_library`."""
+        path = Path(file_name)
+        self.export_library(path.with_suffix(f".{fmt}") if fmt else path)
 
     def _known(self) -> str:
         return f"it has {', '.join(self._functions)}"

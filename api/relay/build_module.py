@@ -57,8 +57,8 @@ class GraphLibrary:
     get_function = __getitem__
 
     def export_library(self, file_name: str | PathLike[str], *, cpus: Sequence[str] = ()) -> list[Path]:
-        """Writes the program to a file, as `Executable.export` does."""
-        return self.executable.export(file_name, cpus=cpus)
+        """Writes the program to a file, as `Executable.export_library` does."""
+        return self.executable.export_library(file_name, cpus=cpus)
 
     save = export_library
 
@@ -115,7 +115,7 @@ class GraphExecutorFactoryModule:
         return self.lib[item]
 
     def export_library(self, file_name: str | PathLike[str], *, cpus: Sequence[str] = ()) -> list[Path]:
-        """Writes the program to a file: `runtime.load_module` reads a .mirpkg."""
+        """Writes the program to a file: `runtime.load_module` reads a .mirpkg or a .so."""
         return self.lib.export_library(file_name, cpus=cpus)
 
     def __iter__(self) -> Iterator[Any]:

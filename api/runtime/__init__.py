@@ -71,7 +71,7 @@ class LoadedModule(Module):
 
 
 def load_module(path: str | PathLike[str], *, threads: int | None = None) -> Module:
-    """Returns the module in a package that `Module.export_library` or `mir-build` wrote.
+    """Returns the module in a package (.mirpkg), or in a library (.so) that `export_library` wrote.
 
     Raises MirError for a file that is not a whole package, and where none of its code runs on this machine.
     """

@@ -40,7 +40,7 @@ class Executable:
         return [variable.name_hint for variable in self.mod.relay_functions]
 
     def export_library(self, file_name: str | PathLike[str], *, cpus: Sequence[str] = ()) -> list[Path]:
-        """Writes `main` to a file, which `runtime.load_module` reads if it is a .mirpkg.
+        """Writes `main` to a file, which `runtime.load_module` reads if it is a .mirpkg or a .so.
 
         Raises MirValueError for a `main` that takes or returns other values than tensors.
         """
@@ -51,7 +51,7 @@ class Executable:
                     "main takes or returns other values than tensors, so that it has no code of its own"
                 ).with_note("export a function of tensors")
             )
-        return found.export(file_name, cpus=cpus)
+        return found.export_library(file_name, cpus=cpus)
 
     def __repr__(self) -> str:
         return f"Executable({self.mod!r})"

@@ -8,6 +8,7 @@ Written by `python install/generate_stubs.py`, not by hand.
 from mirstack import arith as arith
 from mirstack import contrib as contrib
 from mirstack import error as error
+from mirstack import instrument as instrument
 from mirstack import ir as ir
 from mirstack import nd as nd
 from mirstack import onnx as onnx

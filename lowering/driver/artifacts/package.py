@@ -20,7 +20,7 @@ import os
 import struct
 import sys
 import tempfile
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +42,9 @@ MAGIC = b"MIRPKG\r\n"
 FORMAT = 2
 """The version of the format, and of how machine code is called: one that is newer than this is refused."""
 START = struct.Struct("<8sII32s")
+END = struct.Struct("<8sQ")
+END_MAGIC = b"MIRPKGAT"
+"""The end of a file that holds a package after something else, such as a shared library: and then where the package starts."""
 MOST_HEADER = 1 << 28
 
 
@@ -122,6 +125,19 @@ def write_package(path: Path, levels: Sequence[Level], threads: int | None, vers
     _write(path, (start, text, *code.parts, data))
 
 
+def append_package(path: Path, write: Callable[[Path], object]) -> None:
+    """Appends the package that `write` writes to a file, such as a shared library, from which `read_package` then reads it.
+
+    Raises MirError for a file that cannot be written.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        package = Path(folder, f"program{ENDING}")
+        write(package)
+        first, second = path.read_bytes(), package.read_bytes()
+    padding = bytes(-len(first) % PAGE)
+    _write(path, (first, padding, second, END.pack(END_MAGIC, len(first) + len(padding))))
+
+
 def _write(path: Path, parts: Sequence[bytes | bytearray | memoryview]) -> None:
     """Writes a file beside its place and renames it: who has mapped the one that was there keeps it."""
     try:
@@ -163,6 +179,8 @@ def read_package(path: Path) -> Package:
 
 
 def _read(path: Path, file: BinaryIO) -> Package:
+    base, end = _place(file)
+    file.seek(base)
     start = file.read(START.size)
     if len(start) < START.size or start[: len(MAGIC)] != MAGIC:
         raise refused(path, "is not a package of mirstack", "mir-build FILE -o net.mirpkg writes one")
@@ -179,8 +197,8 @@ def _read(path: Path, file: BinaryIO) -> Package:
     try:
         header: dict[str, Any] = json.loads(text)
         of_code, of_weights = header["bytes"]
-        begin = START.size + length
-        whole = os.fstat(file.fileno()).st_size == begin + of_code + of_weights
+        begin = base + START.size + length
+        whole = end == begin + of_code + of_weights
         code = memoryview(file.read(of_code) if whole else b"")
         whole = whole and _is_whole(header, code)
     except (KeyError, TypeError, ValueError, RecursionError, OverflowError):
@@ -191,8 +209,19 @@ def _read(path: Path, file: BinaryIO) -> Package:
     if of_weights:
         # With all its pages in the table at once: else each is found missing, which takes longer than to check it.
         flags = mmap.MAP_PRIVATE | getattr(mmap, "MAP_POPULATE", 0)
-        weights = memoryview(mmap.mmap(file.fileno(), 0, flags, mmap.PROT_READ))[begin + of_code :]
+        weights = memoryview(mmap.mmap(file.fileno(), 0, flags, mmap.PROT_READ))[begin + of_code : end]
     return Package(path, header, code, weights)
+
+
+def _place(file: BinaryIO) -> tuple[int, int]:
+    """Returns where the package of a file starts and ends: all of the file, or what was appended to it."""
+    size = os.fstat(file.fileno()).st_size
+    if file.read(len(MAGIC)) != MAGIC and size > END.size:
+        file.seek(size - END.size)
+        magic, start = END.unpack(file.read(END.size))
+        if magic == END_MAGIC and start < size:
+            return start, size - END.size
+    return 0, size
 
 
 def _is_whole(header: Mapping[str, Any], code: memoryview) -> bool:

@@ -118,11 +118,22 @@ class Executable(ABC):
             )
         return self.exporter(Path(path), tuple(cpus), None if weights is None else Path(weights))
 
+    def export_library(self, path: str | PathLike[str], *, cpus: Sequence[str] = ()) -> list[Path]:
+        """Exports the program; a shared library (.so) ends in a package, so that `load` reads it, too.
+
+        It then holds code and weights twice. Raises MirError as `export` does.
+        """
+        written = self.export(path, cpus=cpus)
+        if Path(path).suffix == ".so":
+            package = import_module("...artifacts.package", __name__)
+            package.append_package(Path(path), lambda file: self.export(file, cpus=cpus))
+        return written
+
     @staticmethod
     def load(path: str | PathLike[str], *, threads: int | None = None) -> Executable:
-        """Returns the program of a package, with the best of its code that runs here; nothing is compiled.
+        """Returns the program of a package, or of a library of `export_library`, with the best of its code that runs here.
 
-        `threads` bounds those of parallel loops. A package holds machine code: load what you trust (docs/security.md). Raises MirError for
+        Nothing is compiled. `threads` bounds those of parallel loops. A package holds machine code: load what you trust (docs/security.md). Raises MirError for
         a file that is not a whole package, and where none of its code runs on this machine.
         """
         # By name: what reads packages makes executables of them, and so imports this module.

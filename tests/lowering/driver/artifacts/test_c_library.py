@@ -466,3 +466,12 @@ def test_another_kind_of_processor_computes_the_same(tmp_path: Path):
     np.testing.assert_allclose(numbers(found), exe(x, w).ravel(), rtol=1e-6)
     # It has neither dot products nor arithmetic on float16.
     assert run("-cpu", "cortex-a57")[0] == str(Status.PROCESSOR.value)
+
+
+def test_a_library_by_tvms_names_is_loaded_again(tmp_path: Path) -> None:
+    built = mirstack.build(mirstack.IRModule.of_op(mirstack.parse(NET)))
+    assert built.export_library(tmp_path / "net.so") == [tmp_path / "net.so", tmp_path / "net.h"]
+    loaded = mirstack.runtime.load_module(tmp_path / "net.so")
+    x, w = np.ones((2, 16), np.float32), np.eye(8, 16, dtype=np.float32)
+    np.testing.assert_array_equal(loaded(x, w).numpy(), built(x, w).numpy())
+    assert callable(ctypes.CDLL(str(tmp_path / "net.so")).net_run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import shutil
 import sys
 from pathlib import Path
 
@@ -12,7 +13,15 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack import relay
-from mirstack.lowering.driver.artifacts.package import ENDING, FORMAT, MAGIC, START, describe, read_package
+from mirstack.lowering.driver.artifacts.package import (
+    ENDING,
+    FORMAT,
+    MAGIC,
+    START,
+    append_package,
+    describe,
+    read_package,
+)
 from mirstack.lowering.driver.loading import relay_executable
 from mirstack.support import target as target_module
 from mirstack.support.target import named
@@ -245,6 +254,20 @@ def test_modules_are_exported_and_loaded_by_tvms_names(tmp_path: Path):
     built.export_library(tmp_path / "relu.mirpkg")
     loaded = mirstack.runtime.load_module(tmp_path / "relu.mirpkg")
     np.testing.assert_array_equal(loaded["main"](np.array([-1, 2, -3, 4], np.float32)).numpy(), [0, 2, 0, 4])
+
+
+def test_a_package_after_something_else(tmp_path: Path, package: Path):
+    path = tmp_path / "net.so"
+    path.write_bytes(b"\x7fELF" + bytes(5000))
+    append_package(path, lambda file: shutil.copy(package, file))
+    x = np.ones((3, 8), np.float32)
+    np.testing.assert_array_equal(mirstack.Executable.load(path)(x), mirstack.Executable.load(package)(x))
+    whole = path.read_bytes()
+    assert whole.startswith(b"\x7fELF")
+    for damaged in (whole[:-1], whole[:5001] + whole[5002:], whole[:-40] + b"x" + whole[-39:]):
+        path.write_bytes(damaged)
+        with pytest.raises(mirstack.MirError, match=r"is damaged or incomplete|is not a package of mirstack"):
+            mirstack.Executable.load(path)
 
 
 def test_the_machine_decides_where_code_runs(monkeypatch: pytest.MonkeyPatch):

@@ -20,7 +20,7 @@ DIALECTS: dict[str, str] = {
     "relay": "dialects.relay:relay_dialect",
     "te": "dialects.te:TE",
     "tir": "dialects.tir:TIR",
-    "mirstack": "dialects.array:MIRSTACK",
+    "mirstack": "dialects.target:mirstack_dialect",
     "rule": "dialects.rule:RULE",
     "schedule": "dialects.schedule:schedule_dialect",
     "llvm_ext": "dialects.llvm_ext:LLVMExt",

@@ -183,11 +183,12 @@ class MirOptMain(xDSLOptMain):
     def _options(self, module: ModuleOp) -> Options:
         """Returns the options with which `mirstack.compile` would lower the module."""
         from ..lowering.driver.entry import default_entry, functions_of
+        from ..lowering.driver.processor import with_processor
         from ..lowering.externs import names_of
         from ..lowering.pipeline import Options
 
         args = self.args
-        return Options(
+        options = Options(
             entry=default_entry(functions_of(module)),
             opt_level=args.opt_level,
             cpu=args.mcpu,
@@ -195,6 +196,7 @@ class MirOptMain(xDSLOptMain):
             allow_extern=names_of(args.allow_extern),
             strict_math=args.strict_math,
         )
+        return with_processor(options, module)
 
     def _style(self) -> MlirStyle:
         return MlirStyle(
@@ -358,7 +360,8 @@ class MirOptMain(xDSLOptMain):
         if self.args.target in NATIVE:
             from ..lowering.pipeline import lowering_passes
 
-            yield from lowering_passes(self._options(ModuleOp([])))
+            # The processor may be one that the program describes.
+            yield from lowering_passes(replace(self._options(ModuleOp([])), cpu=None))
 
     def _check_topics(self) -> None:
         """Refuses topics of `--trace` and `--explain` that are not passes, have no output, or are not in `-p`."""

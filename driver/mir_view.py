@@ -83,6 +83,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"{path}: cannot be written: Is a directory")
     if not path.parent.is_dir():
         raise UsageError(f"{path}: cannot be written: No such file or directory")
+    from ..lowering.driver.processor import with_processor
     from ..lowering.externs import names_of
     from ..lowering.pipeline import Options
     from ..support.target import named
@@ -97,13 +98,14 @@ def run(args: argparse.Namespace) -> int:
         allow_extern=names_of(args.allow_extern),
         strict_math=args.strict_math,
     )
-    named(args.mcpu or "", args.threads, args.caches)
     text_format = format_of(args.file, args.frontend)
     shapes: dict[str, tuple[int, ...]] = args.shape
     if text_format in MODEL_FORMATS:
         module, shapes = model_source(args.file, text_format, shapes, args.custom).parse(), {}
     else:
         module = read_module(args.file, args.frontend)
+    options = with_processor(options, module)
+    named(options.cpu or "", args.threads, args.caches)
     if args.size and args.run is None:
         raise UsageError("--size: sizes are those of the arguments that --run N draws")
     profile = None if args.run is None else _profile(args, module.clone(), options, shapes)

@@ -66,7 +66,7 @@ def print_mlir(module: ModuleOp, style: MlirStyle = MlirStyle()) -> str:
 
 
 # The dialects of the top-level ops that `.mir` has a text for; MLIR's own dialects are written in MLIR's form.
-MIR_DIALECTS = frozenset({"relay", "te", "tir", "schedule", "rule", "builtin"})
+MIR_DIALECTS = frozenset({"relay", "te", "tir", "schedule", "rule", "mirstack", "builtin"})
 
 
 def has_mir_text(module: ModuleOp) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..support.target import foreign_triple, whole_triple
+from ..support.target import foreign_triple, llvm_name, whole_triple
 
 if TYPE_CHECKING:
     from .llvm.jit.load import Target
@@ -42,4 +42,4 @@ def target_of(options: Options) -> Target:
     from .llvm.jit.load import Target
 
     triple = whole_triple(options.triple) if options.triple else foreign_triple(options.cpu)
-    return Target(triple=triple, cpu=options.cpu, opt_level=options.opt_level)
+    return Target(triple=triple, cpu=llvm_name(options.cpu), opt_level=options.opt_level)

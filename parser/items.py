@@ -123,6 +123,7 @@ FORMATS: dict[str, tuple[str, str]] = {
     "relay": (".relay", "FORMAT"),
     "rules": (".rules", "FORMAT"),
     "schedule": (".schedule", "FORMAT"),
+    "target": (".target", "FORMAT"),
 }
 """Format name → the module of this package and the name of the `Format` in it. Order: formats before may be referred to."""
 
@@ -188,7 +189,7 @@ _STRING = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+(?:"|(?=\\?\n|\\?\Z))'
 # What a scan over Relay text stops at: strings and comments (passed over), braces, a line that begins another item.
 _RELAY_STOP = re.compile(
     rf"{_STRING}|//[^\n]*|/\*|(?P<open>[{{\[(])|(?P<close>[}}\])])|(?P<end>;)"
-    r"|\n(?=(?P<item>@[ \t]*(?:T|I|te|tvm|tir|script|hybrid)\b|def[ \t]+@|#\[|type[ \t]|extern[ \t]+type\b|(?:fast[ \t]+)?rewrite[ \t]+@|ruleset\b|operator[ \t]+\w|(?:optional[ \t]+)?rule[ \t]+(?:for|benefit)\b))"
+    r"|\n(?=(?P<item>@[ \t]*(?:T|I|te|tvm|tir|script|hybrid)\b|def[ \t]+@|#\[|type[ \t]|extern[ \t]+type\b|(?:fast[ \t]+)?rewrite[ \t]+@|ruleset\b|operator[ \t]+\w|target[ \t]+\"|(?:optional[ \t]+)?rule[ \t]+(?:for|benefit)\b))"
 )
 _PYTHON_STOP = re.compile(
     rf'"""(?:[^"\\]|\\.|"(?!""))*+"""|\'\'\'(?:[^\'\\]|\\.|\'(?!\'\'))*+\'\'\'|{_STRING}'
@@ -196,6 +197,7 @@ _PYTHON_STOP = re.compile(
     r"|#[^\n]*|(?P<open>[\[({])|(?P<close>[\])}])|\n(?=(?P<line>[^\s#]|\#\[))",
     re.DOTALL,
 )
+_TARGET = re.compile(r'target[ \t]+"')
 _SCHEDULE_RULE = re.compile(r"(?:optional[ \t]+)?rule[ \t]+(?:for|benefit)\b")
 _SCHEDULE = re.compile(r"^@[ \t]*T\.schedule\b", re.MULTILINE)
 _RELAY_STOP_ITEM = re.compile(
@@ -203,7 +205,7 @@ _RELAY_STOP_ITEM = re.compile(
     re.MULTILINE,
 )
 _RESTART = re.compile(
-    r"\n(?=@|def[ \t]+@|#\[|type[ \t]|extern[ \t]+type\b|(?:fast[ \t]+)?rewrite[ \t]+@|ruleset\b|operator[ \t]+\w|(?:optional[ \t]+)?rule[ \t]+for\b)"
+    r"\n(?=@|def[ \t]+@|#\[|type[ \t]|extern[ \t]+type\b|(?:fast[ \t]+)?rewrite[ \t]+@|ruleset\b|operator[ \t]+\w|target[ \t]+\"|(?:optional[ \t]+)?rule[ \t]+for\b)"
 )
 
 
@@ -293,6 +295,9 @@ class _Splitter:
                 )
             if self.at_line_start(start) and (rule := _SCHEDULE_RULE.match(self.text, start)):
                 self.schedule_rule(start, rule.end())
+                return
+            if _TARGET.match(self.text, start):
+                self.braced_item(start, "target", "target")
                 return
             if word[0] in KEYWORDS and KEYWORDS[word[0]] != "schedule":
                 self.braced_item(start, word[0], KEYWORDS[word[0]])

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from .diagnostics import Diagnostic, MirError
-from .text import counted
+from .target_description import Description, DescriptionError
+from .text import counted, did_you_mean
 
 Arch = Literal["x86_64", "aarch64", "arm", "riscv64", "wasm32"]
 
@@ -185,14 +186,88 @@ class Target:
 
 
 def named(cpu: str, cores: int | None = None, caches: str = "") -> Target:
-    """Returns the target that LLVM calls `cpu`; "" or "native" is this machine.
+    """Returns the target that LLVM or a description calls `cpu`; "" or "native" is this machine.
 
     `caches` says otherwise of its data caches, first, second and third level: `32K,1M,16M`, a level left empty being what
     is known. Raises MirError for a name of which nothing is known, and for sizes that are none.
     """
     count = cores or processors()
-    target = host(count) if cpu in ("", "native") else _known(cpu, count)
+    described = description_of(cpu)
+    if described is not None:
+        try:
+            target = with_description(described, cores)
+        except DescriptionError as error:
+            raise MirError(
+                Diagnostic(f"the target '{described.name}': {error.message}").with_note(error.note)
+            ) from None
+    else:
+        target = host(count) if cpu in ("", "native") else _known(cpu, count)
     return _with_caches(target, caches) if caches else target
+
+
+@cache
+def _described(cpu: str) -> Description | None:
+    """Returns the description that a processor's text is, or that is loaded under that name."""
+    try:
+        return Description.read(cpu)
+    except DescriptionError as error:
+        raise MirError(Diagnostic(f"the processor '{cpu}': {error.message}").with_note(error.note)) from None
+
+
+def description_of(cpu: str | None) -> Description | None:
+    """Returns the description of a processor: its text, or one that is loaded under that name."""
+    if not cpu:
+        return None
+    found = _described(cpu)
+    from .extensions import find
+
+    if found is None and (loaded := find(DESCRIPTION, cpu)) is not None:
+        found = getattr(loaded.value, "description", None)
+    return found if isinstance(found, Description) else None
+
+
+DESCRIPTION = "mirstack.target"
+"""The name of the op that describes a target, whose property `description` holds what it says."""
+
+
+def llvm_name(cpu: str | None) -> str | None:
+    """Returns LLVM's name of a processor that may be described."""
+    described = description_of(cpu)
+    return cpu if described is None else described.cpu
+
+
+def with_description(description: Description, cores: int | None = None) -> Target:
+    """Returns the target that a description is of. Raises DescriptionError for what its processor has not."""
+    fields = description.fields
+    try:
+        base = _known(description.cpu, cores or processors())
+    except MirError as error:
+        raise DescriptionError("cpu", error.diagnostics[0].message, error.diagnostics[0].notes[0].message) from None
+    values: dict[str, object] = {"name": description.name}
+    lanes = fields.get("lanes")
+    if isinstance(lanes, int):
+        if lanes > base.lanes(4) or lanes & (lanes - 1):
+            raise DescriptionError(
+                "lanes",
+                f"'lanes' is a power of two up to {base.lanes(4)}, as {description.cpu} has, not {lanes}",
+                "code is made for the processor that cpu names",
+            )
+        width = 4 * lanes
+        values |= {"vector_bytes": width, "has_masks": base.has_masks and width >= 32}
+    features = fields.get("features")
+    if isinstance(features, tuple):
+        missing = [each for each in features if each not in base.features]
+        if missing:
+            raise DescriptionError(
+                "features",
+                f"{description.cpu} has no '{missing[0]}'{did_you_mean(missing[0], base.features)}",
+                f"it has {', '.join(sorted(base.features)) or 'none'}; name another cpu for more",
+            )
+        values["features"] = frozenset(features)
+    values |= {name: fields[name] for name in ("vector_registers", "l1", "l2", "l3") if name in fields}
+    if cores is None and "cores" in fields:
+        values["cores"] = fields["cores"]
+    return replace(base, **values)  # type: ignore[arg-type]
 
 
 def _known(cpu: str, cores: int) -> Target:
@@ -200,7 +275,8 @@ def _known(cpu: str, cores: int) -> Target:
     if family is None:
         raise MirError(
             Diagnostic(f"nothing is known of a processor '{cpu}'").with_note(
-                "use a name of LLVM's such as x86-64-v3, haswell, znver4, skylake-avx512, neoverse-n1, apple-m1, cortex-a7 or rv64gcv"
+                "use a name of LLVM's such as x86-64-v3, haswell, znver4, skylake-avx512, neoverse-n1, apple-m1, cortex-a7 or rv64gcv, "
+                f'or describe it: target "{cpu[:40]}" {{ cpu = "haswell", … }}'
             )
         )
     width = family.vector_bytes
@@ -308,12 +384,17 @@ def foreign_triple(cpu: str | None) -> str | None:
         return "wasm32-unknown-unknown"
     if target.arch == "arm":
         return "armv7-unknown-linux-gnueabihf"
-    return f"{target.arch}-apple-macosx" if (cpu or "").startswith("apple-") else f"{target.arch}-unknown-linux-gnu"
+    return (
+        f"{target.arch}-apple-macosx"
+        if (llvm_name(cpu) or "").startswith("apple-")
+        else f"{target.arch}-unknown-linux-gnu"
+    )
 
 
 def require_host(cpu: str | None) -> None:
     """Raises MirError unless this machine runs code made for `cpu`, which would end the process otherwise."""
-    _runnable(named(cpu or ""), named(""))
+    # Code may use all that the processor has, whatever a description leaves to schedules.
+    _runnable(named(llvm_name(cpu) or ""), named(""))
 
 
 def _runnable(target: Target, machine: Target) -> Target:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ...support.extensions import loaded
+from ...support.target import DESCRIPTION
+
 Config = Mapping[str, object]
 
 _NVIDIA: Mapping[str, str] = {
@@ -102,6 +105,8 @@ _BOARDS: Mapping[str, Config] = {
 def tags() -> Mapping[str, Config]:
     """Returns the configuration of each tag."""
     found: dict[str, Config] = dict(_BOARDS)
+    # Processors that loaded extensions describe.
+    found |= {each.name: {"kind": "llvm", "mcpu": each.name} for each in loaded(DESCRIPTION)}
     for name, arch in _NVIDIA.items():
         config: dict[str, object] = {
             "kind": "cuda",

@@ -62,6 +62,10 @@ def compile_source(
     """
     # What they define is a part of the key.
     load_packages()
+    if options.cpu:
+        from .processor import with_processor
+
+        options = with_processor(options, source)
     if options.caches:
         # Refused here, whether or not the program has a schedule that asks for the sizes.
         named(options.cpu or "", options.threads, options.caches)

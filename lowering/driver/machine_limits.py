@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from time import perf_counter
 
-from ...support.target import assumed_cpu, named
+from ...support.target import assumed_cpu, llvm_name, named
 
 CHAINS = 12
 """Independent chains of multiply-adds: more than latency times units, fewer than registers."""
@@ -98,7 +98,7 @@ def multiply_adds_kernel(cpu: str) -> PeakKernel:
     from ..llvm.jit.load import Target, emit_object, link_objects
 
     lanes = named(cpu).lanes(4)
-    code = link_objects([emit_object(_peak_text(lanes), Target(cpu=cpu or assumed_cpu(), opt_level=2))])
+    code = link_objects([emit_object(_peak_text(lanes), Target(cpu=llvm_name(cpu) or assumed_cpu(), opt_level=2))])
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(code.address("peak"))
 
     def run() -> None:

@@ -69,7 +69,7 @@ def split(module: ModuleOp) -> list[Unit] | None:
     """
     ops = list(module.ops)
     allowed = relay.FuncOp | relay.TypeDataOp | te.FuncOp | tir.PrimFuncOp
-    rules = [op for op in ops if op.name == "schedule.rule"]
+    rules = [op for op in ops if op.name in ("schedule.rule", "mirstack.target")]
     ops = [op for op in ops if op not in rules]
     if not all(isinstance(op, allowed) for op in ops) or not any(isinstance(op, relay.FuncOp) for op in ops):
         return None
@@ -87,7 +87,7 @@ def split(module: ModuleOp) -> list[Unit] | None:
 
 
 def _embed(rules: Sequence[Operation], functions: Mapping[str, te.FuncOp | tir.PrimFuncOp]) -> None:
-    """Takes the schedule rules out of the module, into the functions that they are for."""
+    """Takes descriptions and schedule rules out of the module; rules go into the functions they are for."""
     if not rules and not loaded("schedule.rule"):
         return
     from ...dialects.schedule import RuleOp

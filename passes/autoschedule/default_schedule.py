@@ -16,6 +16,7 @@ from ...dialects import tir
 from ...dialects.schedule import ScriptOp
 from ...support.target import Target, named
 from ...support.text import take_name
+from ..common.described_cpu import described_cpu
 from ..option_range import require_range
 from ..schedule import BlockRV, Schedule
 from ..schedule.analysis.block_kind import axis_kinds
@@ -262,7 +263,7 @@ class DefaultSchedule(ModulePass):
         Raises MirError for fewer threads than none.
         """
         require_range(op, "threads", self.threads, 0)
-        target = named(self.cpu, self.threads or None, self.caches)
+        target = named(described_cpu(op.ops, self.cpu), self.threads or None, self.caches)
         if self.print:
             print_schedules(op, target, self.strict_math)
             return

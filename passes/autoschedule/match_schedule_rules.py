@@ -19,6 +19,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ...support.extensions import loaded
+from ..common.described_cpu import described_cpu
 from ..option_range import require_range
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class MatchScheduleRules(ModulePass):
         if rules:
             from ...support.target import named
 
-            _match(op, rules, named(self.cpu, self.threads or None, self.caches))  # type: ignore[arg-type]
+            _match(op, rules, named(described_cpu(op.ops, self.cpu), self.threads or None, self.caches))  # type: ignore[arg-type]
 
 
 def _name(rule: Operation) -> str:

@@ -45,6 +45,12 @@ def test_a_lowering_that_was_left_out_is_named(mir_opt: Callable[..., Ran], prog
     assert "note: operators are lowered by lower-relay-to-te, which comes before lower-relay-to-llvm" in ran.err
 
 
+def test_an_unknown_processor_is_named(mir_opt: Callable[..., Ran], program: Path) -> None:
+    ran = mir_opt(program, "--mcpu", "pentium9", "-t", "llvm")
+    assert ran.code == 1 and "error: nothing is known of a processor 'pentium9'\n" in ran.err
+    assert """or describe it: target "pentium9" { cpu = "haswell", … }""" in ran.err
+
+
 def test_a_comment_in_a_rule_is_told_of(mir_opt: Callable[..., Ran], tmp_path: Path) -> None:
     path = tmp_path / "r.mir"
     path.write_text("rewrite @a for tir { (%x * %y) // %y => %x }\n")

@@ -8,10 +8,18 @@ from pathlib import Path
 import mirstack
 import pytest
 from mirstack.driver.mir_run import main as mir_run
+from mirstack.lowering.driver.cache.keys import context_key
+from mirstack.lowering.driver.processor import with_processor
+from mirstack.lowering.driver.source import SourceText
 from mirstack.lowering.llvm.jit import load as jit
+from mirstack.lowering.options import Options, target_of
+from mirstack.parser import parse_mir
+from mirstack.passes.common.described_cpu import described_cpu
+from mirstack.support import extensions
 from mirstack.support import target as targets
 from mirstack.support.diagnostics import MirError
 from mirstack.support.target import AVX2, FAMILIES, ZEN4, Target, foreign_triple, named, require_host
+from mirstack.support.target_description import FIELDS
 
 RELU = """
 @T.prim_func
@@ -149,3 +157,52 @@ def test_caches_on_the_command_line(tmp_path: Path, capfd: pytest.CaptureFixture
     assert mir_run([str(file), "--target", "cpu", "--caches", "16K,64K,1M"]) == 0
     assert mir_run([str(file), "--caches", "much"]) == 1
     assert "error: 'much' does not say how large caches are" in capfd.readouterr().err
+
+
+SMALL = 'target "small" { cpu = "neoverse-n1", lanes = 2, l2 = 128K, cores = 3, features = [] }\n'
+
+
+def test_described_targets(monkeypatch: pytest.MonkeyPatch) -> None:
+    (op,) = parse_mir(SMALL).ops
+    text = described_cpu([op], "small")
+    assert text == "small=neoverse-n1:lanes=2:l2=131072:cores=3:features=" and described_cpu([op], "n1") == "n1"
+    small = named(text)
+    known = named("neoverse-n1")
+    assert small == replace(known, name="small", vector_bytes=8, l2=128 << 10, cores=3, features=frozenset())
+    assert named(text, 2, "8K,,").cores == 2 and named(text, 2, "8K,,").l1 == 8 << 10
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    assert foreign_triple(text) == "aarch64-unknown-linux-gnu"
+    with pytest.raises(MirError, match=r"the processor 'a=haswell:lane=8': a target has no field 'lane'"):
+        named("a=haswell:lane=8")
+    with pytest.raises(MirError, match=r"the target 'a': 'lanes' is a power of two up to 8, as haswell has, not 16"):
+        named("a=haswell:lanes=16")
+
+
+def test_described_targets_of_extensions() -> None:
+    (op,) = parse_mir(SMALL).ops
+    extensions.register("mirstack.target", "small", op, origin="a test", text=SMALL)
+    try:
+        assert named("small").vector_bytes == 8
+        assert str(mirstack.target.Target("small").mcpu) == "small"
+    finally:
+        extensions.forget("mirstack.target", "small")
+    with pytest.raises(MirError, match="nothing is known of a processor 'small'"):
+        named("small")
+
+
+def test_code_for_a_described_target_is_that_of_its_processor(tmp_path: Path) -> None:
+    file = tmp_path / "relu.mir"
+    file.write_text(SMALL + RELU)
+    options = Options(cpu="small")
+    text, module = (with_processor(options, each) for each in (SourceText.of_file(file), parse_mir(file.read_text())))
+    assert text == module != options
+    assert target_of(text).resolved()[:2] == ("aarch64-unknown-linux-gnu", "neoverse-n1")
+    # Another description is another key.
+    file.write_text(SMALL.replace("128K", "256K") + RELU)
+    other = with_processor(options, SourceText.of_file(file))
+    assert other != text and context_key(other) != context_key(text)
+
+
+def test_every_field_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs/targets.md").read_text()
+    assert [name for name, field in FIELDS.items() if f"| `{name}` | {field.doc} |" not in page] == []

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from ....support.diagnostics import Diagnostic, MirError
 from ....support.garbage import no_collection
-from ....support.target import Target, missing_here, named
+from ....support.target import Target, llvm_name, missing_here, named
 from ....support.xdsl_patches import apply
 from ...options import Options, target_of
+from ..processor import with_processor
 from ..program import KernelProgram, Program, RelayProgram
 from ..source import ProgramSource
 from .kernel_library import as_level
@@ -41,9 +42,12 @@ class Wanted:
     def each(self) -> list[tuple[Options, Target]]:
         """Returns the options and the description of each processor, that with the most first."""
         found: list[tuple[Options, Target]] = []
-        for cpu in self.cpus:
-            target = named(cpu or "", self.options.threads, self.options.caches)
-            known = target_of(replace(self.options, cpu=cpu)).resolved()[1] if cpu is None else cpu
+        for wanted in self.cpus:
+            cpu = with_processor(replace(self.options, cpu=wanted), self.source).cpu
+            described = named(cpu or "", self.options.threads, self.options.caches)
+            # What the code needs is what the processor has, whatever a description leaves to schedules.
+            target = named(llvm_name(cpu) or "", self.options.threads, self.options.caches)
+            known = target_of(replace(self.options, cpu=cpu)).resolved()[1] if cpu is None else described.name
             found.append((replace(self.options, cpu=cpu), replace(target, name=known)))
         kinds = {target.arch for _, target in found}
         if len(kinds) > 1:

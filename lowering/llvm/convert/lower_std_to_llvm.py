@@ -9,6 +9,7 @@ from xdsl.dialects import func, memref
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from ....passes.common.described_cpu import described_cpu
 from ....support.garbage import no_collection
 from . import (
     arith_to_llvm,
@@ -86,4 +87,4 @@ class LowerStdToLLVM(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Converts the module in place."""
-        lower_std_to_llvm(op, self.cpu, self.strict_math)
+        lower_std_to_llvm(op, described_cpu(op.ops, self.cpu), self.strict_math)

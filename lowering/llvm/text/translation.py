@@ -57,6 +57,10 @@ def _quoted(text: str) -> str:
     return escaped(text).replace("!", "\\21").replace("@", "\\40")
 
 
+NO_CODE = frozenset({"schedule.rule", "mirstack.target"})
+"""Ops of a module that say how its code is made."""
+
+
 @dataclass
 class ModuleWriter:
     """The text of one module."""
@@ -90,7 +94,7 @@ class ModuleWriter:
                     self.function(op, lines)
                 case llvm.GlobalOp():
                     lines.append(self.global_variable(op))
-                case _ if op.name.startswith("rule.") or op.name == "schedule.rule":
+                case _ if op.name.startswith("rule.") or op.name in NO_CODE:
                     pass  # Rules of the module were for its passes; they are no code.
                 case _:
                     raise error_at(

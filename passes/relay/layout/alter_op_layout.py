@@ -22,6 +22,7 @@ from xdsl.passes import ModulePass
 
 from ....dialects.relay.operator import OperatorOp
 from ....support.target import named
+from ...common.described_cpu import described_cpu
 from .convert_layout import is_depthwise
 from .layout_propagation import Change, LayoutRewriter
 
@@ -38,7 +39,7 @@ class AlterOpLayout(ModulePass):
     """LLVM's name of the processor; "" for this machine."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        _Alterer(named(self.cpu).lanes(FLOAT_BYTES)).run(op)
+        _Alterer(named(described_cpu(op.ops, self.cpu)).lanes(FLOAT_BYTES)).run(op)
 
 
 class _Alterer(LayoutRewriter):

@@ -31,6 +31,7 @@ from ....dialects.relay.operator import OperatorOp
 from ....dialects.tir.types import dtype_to_type
 from ....support.target import named
 from ....support.trace import Tracer, tracer
+from ...common.described_cpu import described_cpu
 from ..algebra.fold_constant import evaluate
 from ..common.function_attributes import open_ops
 from ..common.rewriting import erase_unused, replace
@@ -66,7 +67,7 @@ class NarrowWeights(ModulePass):
         if not products:
             return
         ensure_types(op)
-        target, trace = named(self.cpu, caches=self.caches), tracer(self.name)
+        target, trace = named(described_cpu(op.ops, self.cpu), caches=self.caches), tracer(self.name)
         if target.arch == "x86_64" and target.vector_bytes < WIDENING:
             return
         known: dict[SSAValue, Weights | None] = {}

@@ -14,7 +14,7 @@ from .array import ArrayValueAttr
 
 
 @irdl_op_definition
-class TargetOp(IRDLOperation):
+class DescribeTargetOp(IRDLOperation):
     """`target "my-cpu" { cpu = "haswell", lanes = 8 }`: a processor for schedules and code, by a name.
 
     "mirstack.target"() <{sym_name = "my-cpu", fields = {cpu = "haswell", lanes = 8 : i64}}> : () -> ()
@@ -65,4 +65,4 @@ def _value(attribute: Attribute) -> object:
 
 def mirstack_dialect() -> Dialect:
     """Returns the dialect of ops and attributes that belong to no one level of the IR."""
-    return Dialect("mirstack", [TargetOp], [ArrayValueAttr])
+    return Dialect("mirstack", [DescribeTargetOp], [ArrayValueAttr])

@@ -13,7 +13,7 @@ from typing import NoReturn
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ...dialects.target import TargetOp
+from ...dialects.target import DescribeTargetOp
 from ...support.diagnostics import MirError, error_at
 from ...support.target import DESCRIPTION, family_of, with_description
 from ...support.target_description import FIELDS, Description, DescriptionError, FieldValue
@@ -69,7 +69,7 @@ class _Reader:
         """Returns whether the token is this sign."""
         return self.match is not None and self.match["sign"] == sign
 
-    def target(self) -> TargetOp:
+    def target(self) -> DescribeTargetOp:
         """Returns the item's op."""
         begin = self.start
         self.take("word", "target")
@@ -100,7 +100,7 @@ class _Reader:
             with_description(description)
         except DescriptionError as error:
             self.fail(places.get(error.field or "", name_at), error.message, error.note)
-        op = TargetOp(description)
+        op = DescribeTargetOp(description)
         op.location = self.source.location(begin)
         return op
 
@@ -133,7 +133,7 @@ class _Reader:
         return tuple(found)
 
 
-def read_target(item: Item) -> TargetOp:
+def read_target(item: Item) -> DescribeTargetOp:
     """Returns the op of an item. Raises MirError at what is wrong in it."""
     return _Reader(item).target()
 
@@ -158,10 +158,10 @@ class TargetFormat:
 
     def print(self, groups: Sequence[Sequence[Operation]], module: ModuleOp) -> list[str]:
         """Returns each run of descriptions as text."""
-        return ["\n\n".join(print_target(op) for op in group if isinstance(op, TargetOp)) for group in groups]
+        return ["\n\n".join(print_target(op) for op in group if isinstance(op, DescribeTargetOp)) for group in groups]
 
 
-def print_target(op: TargetOp) -> str:
+def print_target(op: DescribeTargetOp) -> str:
     """Returns a description as an item, a field a line where there are many."""
     described = op.description
     fields = [f"{name} = {_shown(name, value)}" for name, value in described.fields.items()]

@@ -16,8 +16,8 @@ def described_cpu(ops: Iterable[Operation], cpu: str) -> str:
     """
     for op in ops if cpu else ():
         if op.name == DESCRIPTION:
-            from ...dialects.target import TargetOp
+            from ...dialects.target import DescribeTargetOp
 
-            if isinstance(op, TargetOp) and op.sym_name.data == cpu:
+            if isinstance(op, DescribeTargetOp) and op.sym_name.data == cpu:
                 return op.description.text
     return cpu

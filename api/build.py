@@ -102,7 +102,10 @@ class Module:
         return self.entry_func.executable.export_library(file_name, cpus=cpus)
 
     def save(self, file_name: str | PathLike[str], fmt: str = "") -> None:
-        """Writes the module's main function to a file, by `fmt` or the file's ending: `.o`, `.ll`, `.s` and those of `export_library`."""
+        """Writes the module's main function to a file, by `fmt` or the file's ending.
+
+        "o", "ll" and "s" are an object file, LLVM IR and assembly; others are those of `export_library`.
+        """
         path = Path(file_name)
         self.export_library(path.with_suffix(f".{fmt}") if fmt else path)
 

@@ -126,9 +126,9 @@ def write_package(path: Path, levels: Sequence[Level], threads: int | None, vers
 
 
 def append_package(path: Path, write: Callable[[Path], object]) -> None:
-    """Appends the package that `write` writes to a file, such as a shared library, from which `read_package` then reads it.
+    """Appends a package to a file, such as a shared library, from which `read_package` then reads it.
 
-    Raises MirError for a file that cannot be written.
+    `write` writes the package to the path that it gets. Raises MirError for a file that cannot be written.
     """
     with tempfile.TemporaryDirectory() as folder:
         package = Path(folder, f"program{ENDING}")

@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -126,14 +127,14 @@ class Executable(ABC):
         written = self.export(path, cpus=cpus)
         if Path(path).suffix == ".so":
             package = import_module("...artifacts.package", __name__)
-            package.append_package(Path(path), lambda file: self.export(file, cpus=cpus))
+            package.append_package(Path(path), partial(self.export, cpus=cpus))
         return written
 
     @staticmethod
     def load(path: str | PathLike[str], *, threads: int | None = None) -> Executable:
-        """Returns the program of a package, or of a library of `export_library`, with the best of its code that runs here.
+        """Returns the program of a package, or of a library of `export_library`.
 
-        Nothing is compiled. `threads` bounds those of parallel loops. A package holds machine code: load what you trust (docs/security.md). Raises MirError for
+        It has the best of the code that runs here; nothing is compiled. `threads` bounds those of parallel loops. A package holds machine code: load what you trust (docs/security.md). Raises MirError for
         a file that is not a whole package, and where none of its code runs on this machine.
         """
         # By name: what reads packages makes executables of them, and so imports this module.

@@ -134,7 +134,8 @@ class Executable(ABC):
     def load(path: str | PathLike[str], *, threads: int | None = None) -> Executable:
         """Returns the program of a package, or of a library of `export_library`.
 
-        It has the best of the code that runs here; nothing is compiled. `threads` bounds those of parallel loops. A package holds machine code: load what you trust (docs/security.md). Raises MirError for
+        It has the best of the code that runs here; nothing is compiled. `threads` bounds those of parallel loops. A package holds machine
+        code: load what you trust (docs/security.md). Raises MirError for
         a file that is not a whole package, and where none of its code runs on this machine.
         """
         # By name: what reads packages makes executables of them, and so imports this module.

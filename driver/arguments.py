@@ -26,10 +26,21 @@ class ShowVersion(argparse.Action):
         values: str | Sequence[object] | None,
         option_string: str | None = None,
     ) -> None:
-        from importlib.metadata import version
-
-        print(f"mir-opt of mirstack {version('mirstack')}, on xdsl {version('xdsl')}")
+        print(versions(parser.prog))
         parser.exit()
+
+
+def versions(command: str) -> str:
+    """Returns the line that `--version` prints."""
+    from importlib.metadata import version
+
+    own = f"mirstack {version('mirstack')}"
+    return f"{own if command == 'mirstack' else f'{command} of {own}'}, on xdsl {version('xdsl')}"
+
+
+def add_version(parser: argparse.ArgumentParser) -> None:
+    """Declares `--version`."""
+    parser.add_argument("--version", action=ShowVersion, nargs=0, help="show the versions and exit")
 
 
 def add_arguments(parser: argparse.ArgumentParser, targets: Iterable[str], default_target: str) -> None:

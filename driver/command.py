@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 from ..support.deep_stack import in_deep_stack
 from ..support.diagnostics import MirError, Sources, render_all
-from .arguments import add_debug, add_load, suggest_options
+from .arguments import add_debug, add_load, add_version, suggest_options
 from .errors import INVALID, guarded
 from .extending import load_all
 from .progress import add_verbose, logged
@@ -21,6 +21,7 @@ def command_parser(name: str, description: str, usage: str) -> argparse.Argument
     """
     parser = argparse.ArgumentParser(name, f"{name} {usage} [OPTION…] (--help shows all options)", description)
     suggest_options(parser)
+    add_version(parser)
     return parser
 
 

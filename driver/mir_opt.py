@@ -47,6 +47,13 @@ if TYPE_CHECKING:
 AS_INPUT = "as-input"
 
 
+def option_parser() -> argparse.ArgumentParser:
+    """Returns the options of `mir-opt`, for what shows or completes them."""
+    parser = argparse.ArgumentParser("mir-opt")
+    add_arguments(parser, [*get_all_targets(), *TARGETS, AS_INPUT], AS_INPUT)
+    return parser
+
+
 class MirOptMain(xDSLOptMain):
     """xDSL's driver, extended.
 

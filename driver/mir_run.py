@@ -109,8 +109,8 @@ def argument_parser() -> argparse.ArgumentParser:
         "--input",
         action="append",
         default=[],
-        metavar="NAME=FILE.npy | FILE.npz",
-        help="a parameter's value, or the values of several by name; may be repeated",
+        metavar="NAME=VALUE | NAME=FILE.npy | FILE.npz",
+        help="a parameter's value, such as 5 or [1,2.5], or in a file, or the values of several by name; may be repeated",
     )
     parser.add_argument(
         "--random",

@@ -1,13 +1,14 @@
-"""Makes the inputs of an entry for `mir-run`: arrays from files, random or zero, of given sizes."""
+"""Makes the inputs of an entry for `mir-run`: from files, written, random or zero, of given sizes."""
 
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -49,6 +50,8 @@ def describe(array: np.ndarray) -> str:
 def load_inputs(arguments: Iterable[str], parameters: Sequence[Parameter]) -> Arrays:
     """Loads the arrays of `--input`: `x=file.npy` for one parameter, `file.npz` for those in it.
 
+    `n=5` and `x=[1,2.5]` are numbers as they are written.
+
     Raises:
         UsageError: for a file that cannot be read, a name that no parameter has, and one that is given twice.
     """
@@ -62,11 +65,51 @@ def load_inputs(arguments: Iterable[str], parameters: Sequence[Parameter]) -> Ar
             continue
         if not path:
             raise UsageError(f"--input {argument}: a file is missing after '=': write {name}=FILE.npy")
-        _add(found, _known(name, names, f"--input {argument}: '{name}'"), _load_npy(path), argument)
+        value = _written(path)
+        if value is not None and name not in names and name in size_names(parameters):
+            raise UsageError(f"--input {argument}: {name} is a size: write --size {name}=NUMBER")
+        parameter = parameters[names.index(_known(name, names, f"--input {argument}: '{name}'"))]
+        array = _load_npy(path) if value is None else _as_array(value, parameter, argument)
+        _add(found, name, array, argument)
     for parameter in parameters:
         if parameter.name in found:
             found[parameter.name] = reinterpret(found[parameter.name], numpy_dtype(parameter.dtype))
     return found
+
+
+Written = int | float | bool | list["Written"]
+"""Numbers as `--input` writes them, in JSON."""
+
+
+def _written(text: str) -> Written | None:
+    """Returns the numbers that a text is, `5`, `[1, 2.5]`, `true`; None for the name of a file."""
+    if not text.startswith(("[", "-", "true", "false")) and not text[0].isdecimal():
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if _are_numbers(value) and not Path(text).exists() else None
+
+
+def _are_numbers(value: object) -> bool:
+    if isinstance(value, list):
+        return all(map(_are_numbers, cast("list[object]", value)))
+    return isinstance(value, int | float)
+
+
+def _as_array(value: Written, parameter: Parameter, argument: str) -> np.ndarray:
+    """Returns numbers as an array of the parameter's dtype. Raises UsageError where it holds them not."""
+    dtype = numpy_dtype(parameter.dtype)
+    try:
+        given = np.asarray(value)
+    except ValueError:
+        raise UsageError(f"--input {argument}: the lists are not of equal length") from None
+    converted = given.astype(dtype)
+    is_exact = given.dtype.kind in "biu" if dtype.kind in "iu" else given.dtype.kind == "b" or dtype.kind != "b"
+    if not is_exact or (dtype.kind in "iu" and not np.array_equal(converted, given)):
+        raise UsageError(f"--input {argument}: parameter {parameter.name} is {parameter.dtype}, which does not hold it")
+    return converted
 
 
 def _add(found: Arrays, name: str, array: np.ndarray, argument: str) -> None:

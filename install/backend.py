@@ -95,7 +95,7 @@ def make_links(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     code = [path.parent for path in ROOT.glob("*/__init__.py") if path.parent.name != "build"]
-    for path in [ROOT / "__init__.py", ROOT / "universe.py", ROOT / "py.typed", *code, *STUBS.iterdir()]:
+    for path in [*ROOT.glob("*.py"), ROOT / "py.typed", *code, *STUBS.iterdir()]:
         os.symlink(path, folder / path.name, target_is_directory=path.is_dir())
 
 

@@ -1,8 +1,10 @@
-"""Reports stages of long work while they run, to Python's `logging` and to a display of progress.
+"""Reports stages of long work, and decisions, to Python's `logging` and to a display of progress.
 
 Stages are what `stopwatch.timed` marks. Where its logger is on, each stage is reported when it has ended:
 
     logging.basicConfig(); logging.getLogger("mirstack").setLevel("INFO")      →      INFO:mirstack.stages:kernels: 61.2 ms
+
+`inform` and `detail` report what is compiled, found in the cache, or compiled beside calls, to the logger `mirstack.compile`.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ T = TypeVar("T")
 
 STAGES, PASSES = "mirstack.stages", "mirstack.passes"
 """The names of the loggers: of stages, at the level INFO, and of the passes and steps in them, at DEBUG."""
+COMPILE = "mirstack.compile"
+"""The logger of what is compiled and what is found in the cache, at INFO; of single kernels at DEBUG."""
 _INFO, _DEBUG = 20, 10
 
 
@@ -76,6 +80,21 @@ def stage(name: str, fine: bool) -> Generator[None]:
         _FINE.reset(fineness)
         if display is not None and not is_fine:
             display.stage(around)
+
+
+def inform(text: str, *parts: object) -> None:
+    """Logs a decision of the compiler at INFO, `text % parts`."""
+    _log(_INFO, text, parts)
+
+
+def detail(text: str, *parts: object) -> None:
+    """Logs a decision about a part of a program at DEBUG, `text % parts`."""
+    _log(_DEBUG, text, parts)
+
+
+def _log(level: int, text: str, parts: tuple[object, ...]) -> None:
+    if not _silent and _is_logged(COMPILE, level):
+        sys.modules["logging"].getLogger(COMPILE).log(level, text, *parts)
 
 
 def is_heard() -> bool:

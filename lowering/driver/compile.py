@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from ...passes.extensions.packages import load_packages
 from ...support.diagnostics import Sources
 from ...support.garbage import no_collection
+from ...support.stages import detail, inform
 from ...support.stopwatch import current_span, timed
 from ...support.target import named, require_host
 from ...support.xdsl_patches import apply
@@ -133,9 +134,12 @@ def _native(
         known = None if place is None else place.load()
     # A profile is that of one program, whose call sites are known.
     specialize = specialize and not observers and options.opt_level > 1 and not options.profile
+    name = source.name if isinstance(source, ProgramSource) else "a module"
     if known is not None:
+        inform("%s: found in the cache", name)
         return _specializing(load_program(known, options), source, entry, options, shapes, specialize, cache, place)
 
+    inform("%s: compiling for %s at opt_level %d", name, options.cpu or "this processor", options.opt_level)
     kept = source
     if specialize and not isinstance(source, ProgramSource) and _has_open_parameters(source, entry, shapes):
         # Compiling uses the module up. The arrays of the copy are those of the module.
@@ -170,6 +174,7 @@ def _native(
 
     # A program with warnings is not cached: it warns again the next time.
     if place is None or len(Sources.current().warnings) > warnings:
+        detail("%s: not kept in the cache", name)
         give_up_weights()
     else:
         place.save(program, executable, give_up_weights)

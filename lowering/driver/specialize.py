@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...support.settings import choice
+from ...support.stages import inform
 from ...support.stopwatch import current_span, timed
 from .workers import can_fork, forking
 
@@ -140,6 +141,9 @@ class Variants:
     def _shapes(self, sizes: Sizes) -> dict[str, tuple[int, ...]]:
         return {self.params[k].name: shape for k, shape in zip(self._open, sizes, strict=True)}
 
+    def _described(self, sizes: Sizes) -> str:
+        return " ".join(f"{name}={','.join(map(str, shape))}" for name, shape in self._shapes(sizes).items())
+
     def _begin(self, sizes: Sizes) -> None:
         """Starts a process that compiles for sizes, unless it is there in the cache, or too much was spent."""
         if self._spent > FREE_SECONDS + self._open_seconds or not can_fork():
@@ -159,6 +163,7 @@ class Variants:
         process = _forked(lambda: self.compile_for(shapes, place))
         if process is not None:
             self._work = _Work(process, sizes, place, folder)
+            inform("compiling for %s beside the calls", self._described(sizes))
 
     def _look(self, work: _Work) -> None:
         """Loads what a process made that has ended; ends one that takes too long."""
@@ -176,10 +181,11 @@ class Variants:
         loaded = self._load(work.sizes, work.place)
         if work.folder is not None:
             work.folder.cleanup()
+        described = self._described(work.sizes)
+        inform("code for %s is %s after %.1f s", described, "ready" if loaded else "not to be had", taken)
         span = current_span()
         if span is not None:
-            shapes = (f"{name}={','.join(map(str, shape))}" for name, shape in self._shapes(work.sizes).items())
-            beside = span.child(f"compile for {' '.join(shapes)}{'' if loaded else ' (failed)'}, beside")
+            beside = span.child(f"compile for {described}{'' if loaded else ' (failed)'}, beside")
             beside.background, beside.count, beside.seconds = True, 1, taken
         if not loaded:
             self._met[work.sizes] = [float("-inf"), float("-inf")]

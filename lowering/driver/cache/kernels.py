@@ -27,6 +27,7 @@ from ....dialects.relay import ir as relay
 from ....support.diagnostics import source_position
 from ....support.operands import operands_of
 from ....support.source_text import text_bytes
+from ....support.stages import detail
 from ....support.walk import walk_ops
 from ...relay.kernels.shape_function import names_function
 from ...tir.signature import SHAPE
@@ -135,9 +136,11 @@ class Candidate:
             own = messages_at(facts, self.places)
             if any(messages.get(code, text) != text for code, text in own.items()):
                 return None
-            return Known(declarations_of(facts), stub_of(facts), own, future)
+            known = Known(declarations_of(facts), stub_of(facts), own, future)
         except (KeyError, TypeError, ValueError, IndexError):
             return None
+        detail("kernel %s: found in the cache", self.symbol)
+        return known
 
     def _read(self) -> tuple[Facts, Future[bytes]] | None:
         store = self.cache.store

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from enum import IntEnum
+from enum import Flag, IntEnum
+from functools import reduce
 from typing import TypeAlias
 
 from ...dialects.arith import bounds
@@ -12,6 +13,7 @@ from ...dialects.arith.bounds import INF
 from ...dialects.arith.node_analyzer import NodeAnalyzer
 from ...dialects.tir import node as ex
 from ...dialects.tir.node import Expr, ExprLike, Range, Var, convert
+from ...passes.tir.scalars.simplify import MAX_PARTS, prove_transitively
 from ...support.arguments import check
 from ...support.public_names import public_names
 from .int_set import IntervalSet, evaluate
@@ -22,6 +24,21 @@ class ProofStrength(IntEnum):
 
     DEFAULT = 0
     SYMBOLIC_BOUND = 1
+
+
+class Extension(Flag):
+    """Names what an analyzer does only where it is asked to: `analyzer.enabled_extensions = Extension.…`.
+
+    Comparisons of products with sums, and parts of conditions under the others, are always simplified as far as here is known.
+    """
+
+    NoExtensions = 0
+    TransitivelyProveInequalities = 1
+    """`can_prove` adds up the inequalities that are known: from a < b and b < c, a < c."""
+    ConvertBooleanToAndOfOrs = 2
+    """`simplify` brings conditions into the form of an `and` of `or`s."""
+    ApplyConstraintsToBooleanBranches = 4
+    ComparisonOfProductAndSum = 8
 
 
 class ConstIntBound:
@@ -72,10 +89,21 @@ class Analyzer:
         self._analyzer = NodeAnalyzer()
         self._domain: dict[Var, IntervalSet] = {}
         self._updated: dict[tuple[int, type[Info]], tuple[Var, Info]] = {}
+        self._extensions = Extension.NoExtensions
 
     def __repr__(self) -> str:
         known = ", ".join(f"{variable} in {values}" for variable, values in self._domain.items())
         return f"Analyzer({known})"
+
+    @property
+    def enabled_extensions(self) -> Extension:
+        """Returns what the analyzer does beyond what it always does."""
+        return self._extensions
+
+    @enabled_extensions.setter
+    def enabled_extensions(self, flags: Extension | int) -> None:
+        check(flags, "flags", "an arith.Extension", Extension, int)
+        self._extensions = Extension(flags)
 
     # Questions -------------------------------------------------------------------------------------------------------
 
@@ -105,7 +133,10 @@ class Analyzer:
 
         The form is reached in one step: `steps` does not change it.
         """
-        return self._analyzer.simplify(convert(expr))
+        given = convert(expr)
+        if Extension.ConvertBooleanToAndOfOrs in self._extensions and isinstance(given, ex.And | ex.Or):
+            given = _and_of_ors(given)
+        return self._analyzer.simplify(given)
 
     def rewrite_simplify(self, expr: ExprLike) -> Expr:
         """Returns what `simplify` does."""
@@ -117,7 +148,10 @@ class Analyzer:
 
     def can_prove(self, expr: ExprLike, strength: ProofStrength = ProofStrength.DEFAULT) -> bool:
         """Returns whether the condition is proven to be true."""
-        return self._analyzer.prove(convert(expr))
+        condition = convert(expr)
+        if Extension.TransitivelyProveInequalities in self._extensions:
+            return prove_transitively(self._analyzer.analyzer, self._analyzer.analyzed(condition))
+        return self._analyzer.prove(condition)
 
     def can_prove_equal(self, lhs: ExprLike, rhs: ExprLike) -> bool:
         """Returns whether both are proven to be equal."""
@@ -176,6 +210,23 @@ class Analyzer:
 
     def _is_equal(self, var: Var) -> bool:
         return self._analyzer.equal_of(var) is not None
+
+
+def _and_of_ors(e: Expr) -> Expr:
+    clauses = _clauses(e)
+    if clauses is None:
+        return e
+    return reduce(ex.logical_and, [reduce(ex.logical_or, clause) for clause in clauses])
+
+
+def _clauses(e: Expr) -> list[list[Expr]] | None:
+    """Returns the alternatives of each part of a condition; None for too many."""
+    if not isinstance(e, ex.And | ex.Or):
+        return [[e]]
+    left, right = (_clauses(part) for part in e.args)
+    if left is None or right is None or len(left) * len(right) > MAX_PARTS:
+        return None
+    return [*left, *right] if isinstance(e, ex.And) else [[*a, *b] for a in left for b in right]
 
 
 __dir__ = public_names(__name__)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from functools import reduce
 
 from ...dialects.arith import expr as x
-from ...dialects.arith import iter_map
+from ...dialects.arith import iter_map, subspace
 from ...dialects.arith.iter_map import IterRange
 from ...dialects.arith.node_analyzer import NodeAnalyzer
 from ...dialects.tir import node as ex
@@ -141,6 +142,29 @@ class _Maps:
         """Returns an expression of the analyzer's as a node."""
         return self.nodes.node(e, self.dtype)
 
+    def condition(self, e: x.Expr, input_iters: Mapping[Var, Range]) -> Expr:
+        """Returns a condition without what the loops' ranges imply; an end from above is written `a < n`."""
+        known = NodeAnalyzer()
+        for variable, span in input_iters.items():
+            known.bind(variable, span.min, span.extent)
+        kept: list[Expr] = []
+        for part in x.conjuncts(e):
+            written = self.nodes.node(part, "bool")
+            atom = part.atom
+            if atom is not None and atom.kind is x.Kind.GE:
+                (operand,) = atom.operands
+                if operand.terms and all(factor < 0 for _, factor in operand.terms):
+                    end = operand.const + 1
+                    written = ex.LT(self.node(x.as_expr(operand.const) - operand), IntImm(self.dtype, end))
+            if not known.prove(written):
+                kept.append(written)
+        return reduce(ex.logical_and, kept) if kept else IntImm("bool", 1)
+
+    def whole(self, e: x.Expr) -> IterSumExpr:
+        """Returns an index that one nest contributes as a sum."""
+        found = iter_map.iter_sum(self.nodes.analyzer, e, self.inputs)
+        return IterSumExpr([], self.node(e)) if isinstance(found, str) else self.sum(found)
+
     def sum(self, total: iter_map.IterSumExpr) -> IterSumExpr:
         """Returns a sum of nodes."""
         return IterSumExpr([self._split(split) for split in total.args], self.node(total.base))
@@ -205,6 +229,48 @@ def detect_iter_map(
     maps = _Maps(input_iters)
     found = maps.detect(indices, predicate, check_level, simplify_trivial_iterators)
     return IterMapResult([maps.sum(total) for total in found.indices], found.errors)
+
+
+def subspace_divide(
+    bindings: Sequence[ExprLike],
+    input_iters: Mapping[Var, Range],
+    sub_iters: Sequence[Var],
+    predicate: ExprLike = True,
+    check_level: IterMapLevel | str = IterMapLevel.Surjective,
+    simplify_trivial_iterators: bool = True,
+) -> list[list[IterMark]]:
+    """Divides indices into the parts of outer loops and of inner ones, `sub_iters`.
+
+    The list is empty where an index is not such a sum. Each index is `outer * inner.extent + inner`; the marks of both are a pair of the result. The last pair has the conditions on
+    the outer and on the inner loops as its extents.
+    """
+    maps = _Maps(input_iters)
+    required = IterMapLevel.from_str(check_level) if isinstance(check_level, str) else IterMapLevel(check_level)
+    if required == IterMapLevel.Bijective and not maps.detect(bindings, predicate, required, True):
+        return []
+    given = [convert(index) for index in bindings]
+    maps.dtype = given[0].dtype if given else maps.dtype
+    inner = {maps.nodes.analyzer.variable(maps.nodes.variable(variable)) for variable in sub_iters}
+    found = subspace.subspace_divide(
+        maps.nodes.analyzer,
+        [maps.nodes.analyzed(index) for index in given],
+        maps.inputs,
+        inner,
+        maps.nodes.analyzed(convert(predicate)),
+        simplify_trivial_iterators,
+    )
+    if not found:
+        return []
+    divisions = [
+        [
+            IterMark(maps.whole(each.outer), maps.node(each.outer_extent)),
+            IterMark(maps.whole(each.inner + each.base), maps.node(each.inner_extent)),
+        ]
+        for each in found.indices
+    ]
+    conditions = (found.outer_predicate, found.inner_predicate)
+    zero = IntImm(maps.dtype, 0)
+    return [*divisions, [IterMark(zero, maps.condition(each, input_iters)) for each in conditions]]
 
 
 def normalize_to_iter_sum(index: ExprLike, input_iters: Mapping[Var, Range]) -> IterSumExpr:

@@ -5,5 +5,6 @@ Written by `python install/generate_stubs.py`, not by hand.
 
 from mirstack.api.arith.analyzer import Analyzer as Analyzer
 from mirstack.api.arith.analyzer import ConstIntBound as ConstIntBound
+from mirstack.api.arith.analyzer import Extension as Extension
 from mirstack.api.arith.analyzer import ModularSet as ModularSet
 from mirstack.api.arith.analyzer import ProofStrength as ProofStrength

@@ -14,3 +14,4 @@ from mirstack.api.arith.iter_affine_map import inverse_affine_iter_map as invers
 from mirstack.api.arith.iter_affine_map import iter_map_simplify as iter_map_simplify
 from mirstack.api.arith.iter_affine_map import normalize_iter_map_to_expr as normalize_iter_map_to_expr
 from mirstack.api.arith.iter_affine_map import normalize_to_iter_sum as normalize_to_iter_sum
+from mirstack.api.arith.iter_affine_map import subspace_divide as subspace_divide

@@ -33,13 +33,14 @@ if TYPE_CHECKING:
     from .api.device import cl, cpu, cuda, device, ext_dev, gpu, hexagon, metal, opencl, rocm, vpi, vulkan, webgpu
     from .api.error import TVMError
     from .api.executable import Executable
-    from .api.extend import Extension, ItemFormat, load_extension, register_operator
+    from .api.extend import load_extension, register_operator
     from .api.importers import from_jax, from_onnx, from_torch
     from .api.ir import instrument as instrument
     from .api.ir.module import IRModule
     from .api.lower import lower
     from .api.quantize import quantize
     from .api.runtime.container import convert
+    from .passes.extensions.extension import Extension, ItemFormat
     from .support.diagnostics import MirError
     from .support.stopwatch import timing
 
@@ -65,7 +66,7 @@ _DEVICES = (
 
 # Those whose own import does not import xDSL: what they hold does, and patches it then.
 _LAZY = (
-    *_DEVICES, "Executable", "TVMError", "arith", "compile", "contrib", "error", "ir", "load", "parse", "preload", "relay", "script", "target", "timing", "tir",
+    *_DEVICES, "Executable", "Extension", "ItemFormat", "TVMError", "arith", "compile", "contrib", "error", "ir", "load", "parse", "preload", "relay", "script", "target", "timing", "tir",
 )  # fmt: skip
 
 # Where each public name lives: "module" for a module itself, "module:name" for something in it.
@@ -73,8 +74,8 @@ _PUBLIC = {
     **{name: f"api.{name}" for name in _MODULES},
     **_INSIDE,
     "Executable": "api.executable:Executable",
-    "Extension": "api.extend:Extension",
-    "ItemFormat": "api.extend:ItemFormat",
+    "Extension": "passes.extensions.extension:Extension",
+    "ItemFormat": "passes.extensions.extension:ItemFormat",
     "IRModule": "api.ir.module:IRModule",
     "MirError": "support.diagnostics:MirError",
     "TVMError": "api.error:TVMError",

@@ -12,6 +12,7 @@ from typing import cast
 from xdsl.ir import Dialect
 from xdsl.universe import Universe
 
+from .passes.extensions.packages import load_packages
 from .passes.registry import universe_passes
 from .support import extensions
 
@@ -32,6 +33,9 @@ DIALECTS: dict[str, str] = {
 def _factory(where: str) -> Callable[[], Dialect]:
     def load() -> Dialect:
         module, _, name = where.partition(":")
+        if module == "dialects.relay":
+            # It has the operators of packages, too.
+            load_packages()
         found: Dialect | Callable[[], Dialect] = getattr(import_module(f"{__package__}.{module}"), name)
         return found if isinstance(found, Dialect) else found()
 

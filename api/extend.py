@@ -14,7 +14,6 @@ from ..dialects.relay.operators import NAMESPACES
 from ..dialects.relay.own_operators import Description, make_operator
 from ..dialects.te.tensor import Tensor
 from ..dialects.tir.node import Expr
-from ..passes.extensions.extension import Extension, ItemFormat
 from ..passes.extensions.load import load_extension as _load_extension
 from ..support import extensions
 from ..support.arguments import check, items
@@ -23,7 +22,7 @@ from ..support.external_names import note_name
 from .ir.prim_func import PrimFunc
 from .relay.expr import Call
 
-__all__ = ["Extension", "ItemFormat", "load_extension", "register_operator"]
+__all__ = ["load_extension", "register_operator"]
 
 
 def load_extension(path: str | PathLike[str]) -> None:

@@ -42,8 +42,6 @@ from mirstack.api.device import vulkan as vulkan
 from mirstack.api.device import webgpu as webgpu
 from mirstack.api.error import TVMError as TVMError
 from mirstack.api.executable import Executable as Executable
-from mirstack.api.extend import Extension as Extension
-from mirstack.api.extend import ItemFormat as ItemFormat
 from mirstack.api.extend import load_extension as load_extension
 from mirstack.api.extend import register_operator as register_operator
 from mirstack.api.importers import from_jax as from_jax
@@ -53,6 +51,8 @@ from mirstack.api.ir.module import IRModule as IRModule
 from mirstack.api.lower import lower as lower
 from mirstack.api.quantize import quantize as quantize
 from mirstack.api.runtime.container import convert as convert
+from mirstack.passes.extensions.extension import Extension as Extension
+from mirstack.passes.extensions.extension import ItemFormat as ItemFormat
 from mirstack.support.diagnostics import MirError as MirError
 from mirstack.support.stopwatch import timing as timing
 

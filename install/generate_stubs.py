@@ -228,6 +228,7 @@ _TYPES = {
     "RelayExpr": "mirstack.api.relay.expr",
     "Schedule": "mirstack.lowering.te.schedule.frontend",
     "Sequence": "collections.abc",
+    "SparseMatrix": "mirstack.api.relay.op.composite",
     "Tensor": "mirstack.dialects.te.tensor",
     "TupleWrapper": "mirstack.api.relay.expr",
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from ..tir.node import Buffer, Const, describe, fail
+from ..tir.node import Buffer, BufferField, Const, describe, fail
 from . import extern as ext
 from . import tensor as te
 
@@ -55,8 +55,9 @@ def decl_tensor_intrin(
         fcompute: takes the buffers of inputs and of results; returns statements or a call, or for a reduction three of them: for
             the whole, for setting the result to the reduction's first value, and for adding to it (None for missing ones).
         name: names it in messages.
-        binds, scalar_params, default_buffer_params: of TVM's signature. Buffers take whatever layout the tensors have; scalar
-            parameters are not supported.
+        binds: buffers by tensor. Those with strides make `strides` of the buffers that `fcompute` gets the strides that the tensor has
+            where it is tensorized; other properties have no effect, since buffers take whatever layout the tensors have.
+        scalar_params, default_buffer_params: of TVM's signature; scalar parameters are not supported.
     """
     if not isinstance(op, te.ComputeOp):
         raise fail(f"a tensor intrinsic is made of a te.compute, not of {describe(op)}")
@@ -73,8 +74,9 @@ def decl_tensor_intrin(
             raise fail(
                 f"tensor '{tensor.name}' of intrinsic '{name}' is computed", "an intrinsic reads te.placeholder tensors"
             )
-    ins = tuple(Buffer(t.name, t.dims, t.dtype) for t in inputs)
-    outs = tuple(Buffer(t.name, t.dims, t.dtype) for t in op.outputs)
+    bound = {id(tensor): buffer for tensor, buffer in dict(binds or {}).items()}
+    ins = tuple(_buffer(tensor, bound.get(id(tensor))) for tensor in inputs)
+    outs = tuple(_buffer(tensor, bound.get(id(tensor))) for tensor in op.outputs)
     given = fcompute(ins, outs)
     # A list is of statements; a tuple has the three stages of a reduction.
     stages: tuple[Any, ...] = (given,)
@@ -85,3 +87,11 @@ def decl_tensor_intrin(
     made = [None if part is None else ext.statements_of(part) for part in stages]
     made += [None] * (3 - len(made))
     return TensorIntrin(name, op, inputs, ins, outs, made[0], made[1], made[2])
+
+
+def _buffer(tensor: te.Tensor, bound: Buffer | None) -> Buffer:
+    """Returns the buffer of a tensor for an intrinsic's statements; with strides if the bound one has them."""
+    buffer = Buffer(tensor.name, tensor.dims, tensor.dtype)
+    if bound is not None and bound.strides:
+        buffer.strides = tuple(BufferField(buffer, "strides", "int32", dim) for dim in range(len(tensor.dims)))
+    return buffer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -196,6 +196,45 @@ def _simulated(kind: str, data: RelayExpr, dtype: Any, scale: RelayExpr, zero_po
     return _call(f"qnn.simulated_{kind}", data, dtype, scale, zero_point, axis=axis)
 
 
+class SparseMatrix(Protocol):
+    """A matrix in compressed rows: scipy's, or any object with these fields, expressions or arrays."""
+
+    @property
+    def data(self) -> Any:
+        """The values."""
+        ...
+
+    @property
+    def indices(self) -> Any:
+        """The column of each value."""
+        ...
+
+    @property
+    def indptr(self) -> Any:
+        """The index where each row begins."""
+        ...
+
+
+def sparse_dense(dense_mat: RelayExpr, sparse_mat: SparseMatrix, sparse_lhs: bool = False) -> Call:
+    """Multiplies a dense matrix by a sparse one's transpose; with `sparse_lhs` the other way round."""
+    return _call("nn.sparse_dense", dense_mat, *_parts(sparse_mat), sparse_lhs=sparse_lhs)
+
+
+def sparse_add(dense_mat: RelayExpr, sparse_mat: SparseMatrix) -> Call:
+    """Adds a sparse matrix to a dense one."""
+    return _call("nn.sparse_add", dense_mat, *_parts(sparse_mat))
+
+
+def sparse_transpose(x: SparseMatrix) -> TupleWrapper:
+    """Returns values, columns and beginnings of rows of the transpose of a square sparse matrix."""
+    return TupleWrapper(_call("nn.sparse_transpose", *_parts(x)), 3)
+
+
+def _parts(matrix: SparseMatrix) -> list[RelayExpr]:
+    parts = (matrix.data, matrix.indices, matrix.indptr)
+    return [part if isinstance(part, RelayExpr) else const(np.asarray(part)) for part in parts]
+
+
 FUNCTIONS: dict[str, Any] = {
     **{
         f.__name__: f
@@ -205,6 +244,9 @@ FUNCTIONS: dict[str, Any] = {
     },
     "nn.dropout": dropout,
     "nn.dropout_raw": dropout_raw,
+    "nn.sparse_add": sparse_add,
+    "nn.sparse_dense": sparse_dense,
+    "nn.sparse_transpose": sparse_transpose,
     "qnn.simulated_dequantize": simulated_dequantize,
     "qnn.simulated_quantize": simulated_quantize,
     "random.threefry_key": threefry_key,

@@ -186,6 +186,10 @@ class FunctionEmitter(ExprEmitter):
             elif isinstance(found, ex.Call) and any(isinstance(o, ex.Buffer) for o in found.operands):
                 operands = tuple(self._array(o) if isinstance(o, ex.Buffer) else o for o in found.operands)
                 found = ex.call(found.intrinsic, operands, found.dtype)
+            elif isinstance(found, ex.BufferField) and found.dim is not None and id(found.buffer) in self.aliases:
+                # The stride of an intrinsic's buffer, which has the last dimensions of the tensor.
+                memory = self.aliases[id(found.buffer)]
+                found = memory.stride(len(memory.shape) - len(found.buffer.dims) + found.dim)
             elif isinstance(found, ex.BufferField) and id(found.buffer) in self.aliases:
                 found = ex.BufferField(self.aliases[id(found.buffer)].flat, found.field, found.dtype)
             elif isinstance(found, IterVar) and found.thread_tag and id(found) not in self.values:

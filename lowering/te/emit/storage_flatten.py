@@ -75,6 +75,10 @@ class Memory:
             total = ex.add(ex.multiply(total, extent), place)
         return total
 
+    def stride(self, dim: int) -> Expr:
+        """Returns the distance of neighbours along a dimension, in elements of the flat buffer."""
+        return self.strides[dim] if self.strides else product(self.shape[dim + 1 :])
+
     @property
     def is_flat(self) -> bool:
         """Returns whether the parameter's buffer is as flat as it has to be."""

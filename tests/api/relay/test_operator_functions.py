@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import mirstack
 import numpy as np
@@ -166,3 +166,23 @@ def test_devices() -> None:
     assert R.device_copy(x, again.attrs["src_virtual_device"]).attrs["src_virtual_device"]["virtual_device_id"] == 1
     with pytest.raises(ValueError, match="there is no device 'bogus'; there are cpu, cuda"):
         R.on_device(x, "bogus")
+
+
+def test_sparse_matrices() -> None:
+    class Rows(NamedTuple):
+        data: Any
+        indices: Any
+        indptr: Any
+
+    matrix = np.array([[0, 2, 0], [1, 0, 0], [0, 0, 3]], np.float32)
+    sparse = Rows(np.array([2, 1, 3], np.float32), np.array([1, 0, 2], np.int32), np.array([0, 1, 2, 3], np.int32))
+    rows = Rows(R.const(sparse.data), R.const(sparse.indices), R.const(sparse.indptr))
+    x, a = R.var("x", shape=(3, 3)), np.arange(9, dtype=np.float32).reshape(3, 3)
+    for made, wanted in (
+        (R.nn.sparse_dense(x, sparse), a @ matrix.T),
+        (R.nn.sparse_dense(x, rows, sparse_lhs=True), matrix @ a.T),
+        (R.nn.sparse_add(x, sparse), a + matrix),
+    ):
+        module = mirstack.IRModule.from_expr(R.Function([x], made))
+        np.testing.assert_array_equal(mirstack.compile(module, target="interp")(a), wanted)
+    assert len(R.nn.sparse_transpose(sparse)) == 3

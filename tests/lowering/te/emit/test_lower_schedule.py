@@ -286,6 +286,25 @@ def test_tensorize_through_a_pointer():
     assert 'T.tvm_access_ptr(T.type_annotation("float32"), A.data, ' in text
 
 
+def test_strides_of_buffers_that_are_bound():
+    A = te.placeholder((4, 24), name="A")
+    B = te.compute((4, 24), lambda i, j: A[i, j] + 1.0, name="B")
+    a = te.placeholder((4, 8), name="a")
+    b = te.compute((4, 8), lambda i, j: a[i, j] + 1.0, name="b")
+    layout = tvm.tir.decl_buffer(a.shape, a.dtype, strides=[te.var("s"), 1])
+
+    def statements(ins, outs):
+        assert not outs[0].strides
+        return te.call_extern("int32", "add8", ins[0].access_ptr("r"), ins[0].strides[0], ins[0].strides[1])
+
+    s = te.create_schedule(B.op)
+    outer, inner = s[B].split(B.op.axis[1], 8)
+    s[B].reorder(outer, B.op.axis[0], inner)
+    s[B].tensorize(B.op.axis[0], te.decl_tensor_intrin(b.op, statements, binds={a: layout}))
+    text = tvm.lower(s, [A, B], simple_mode=True).script()
+    assert "j_outer * 8, 32, 1), 24, 1)" in text
+
+
 def test_what_a_loop_says_of_its_extent_ends_with_it():
     """Behind `for t in range(i - 1)` nothing is known of i; the check that i is not below 1 stays."""
     A = te.placeholder((4, 1), name="A")

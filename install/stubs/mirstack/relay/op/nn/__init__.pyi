@@ -8,6 +8,9 @@ from mirstack.api.relay.expr import RelayExpr as _RelayExpr
 from mirstack.api.relay.expr import TupleWrapper as _TupleWrapper
 from mirstack.api.relay.op.composite import dropout as dropout
 from mirstack.api.relay.op.composite import dropout_raw as dropout_raw
+from mirstack.api.relay.op.composite import sparse_add as sparse_add
+from mirstack.api.relay.op.composite import sparse_dense as sparse_dense
+from mirstack.api.relay.op.composite import sparse_transpose as sparse_transpose
 from mirstack.api.relay.op.make import Ints as _Ints
 from mirstack.api.relay.op.make import Numbers as _Numbers
 
@@ -484,9 +487,6 @@ def relu(data: _RelayExpr) -> _Call: ...
 def softmax(data: _RelayExpr, axis: int = -1) -> _Call: ...
 def space_to_batch_nd(data: _RelayExpr, block_shape: _Ints, paddings: _Ints, pad_value: float = 0.0) -> _Call: ...
 def space_to_depth(data: _RelayExpr, block_size: int, layout: str = "NCHW") -> _Call: ...
-def sparse_add(
-    dense_data: _RelayExpr, sparse_data: _RelayExpr, sparse_indices: _RelayExpr, sparse_indptr: _RelayExpr
-) -> _Call: ...
 def sparse_conv2d(
     dense_data: _RelayExpr,
     sparse_data: _RelayExpr,
@@ -495,14 +495,6 @@ def sparse_conv2d(
     layout: str = "NHWC",
     kernel_size: _Ints = (1, 1),
 ) -> _Call: ...
-def sparse_dense(
-    dense_data: _RelayExpr,
-    sparse_data: _RelayExpr,
-    sparse_indices: _RelayExpr,
-    sparse_indptr: _RelayExpr,
-    sparse_lhs: bool = False,
-) -> _Call: ...
-def sparse_transpose(sparse_data: _RelayExpr, sparse_indices: _RelayExpr, sparse_indptr: _RelayExpr) -> _Call: ...
 def upsampling(
     data: _RelayExpr,
     scale_h: float | _RelayExpr = 1.0,

@@ -90,7 +90,7 @@ def decl_tensor_intrin(
 
 
 def _buffer(tensor: te.Tensor, bound: Buffer | None) -> Buffer:
-    """Returns the buffer of a tensor for an intrinsic's statements; with strides if the bound one has them."""
+    """Returns the buffer of a tensor for the statements, with strides if the bound one has them."""
     buffer = Buffer(tensor.name, tensor.dims, tensor.dtype)
     if bound is not None and bound.strides:
         buffer.strides = tuple(BufferField(buffer, "strides", "int32", dim) for dim in range(len(tensor.dims)))

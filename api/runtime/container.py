@@ -47,17 +47,20 @@ def convert(value: Any, span: object = None) -> Any:
 
     Items of lists are converted likewise. Arrays of numpy become `nd.array`; functions and nodes stay. Raises TypeError for a value of another type.
     """
-    from ...dialects.tir.node.expr import FloatImm, IntImm
+    from ...dialects.tir.node.expr import Expr, FloatImm, IntImm, const
     from ..ir.node import Node
 
+    scalar: Any = value
     match value:
         case bool() | np.bool_():
             return IntImm("bool", int(value))
-        case int() | np.integer():
-            number = int(cast("int", value))
+        case np.integer() | np.floating():
+            return const(scalar)
+        case int():
+            number = int(value)
             return IntImm("int32" if -(2**31) <= number < 2**31 else "int64", number)
-        case float() | np.floating():
-            return FloatImm("float32", float(cast("float", value)))
+        case float():
+            return FloatImm("float32", float(value))
         case str():
             return String(value)
         case list() | tuple() if not isinstance(value, ADT):
@@ -67,7 +70,7 @@ def convert(value: Any, span: object = None) -> Any:
         case np.ndarray():
             return array(cast("object", value))
         case _:
-            if value is None or callable(value) or isinstance(value, Node | NDArray | ADT | IntImm | FloatImm):
+            if value is None or callable(value) or isinstance(value, Node | NDArray | ADT | Expr):
                 return value
             raise TypeError(f"{type(value).__name__} is not a value that TVM's objects hold")
 

@@ -150,7 +150,7 @@ class Lifted:
             None if op.condition is None else self.value(op.condition),
             tuple(self.value(v) for v in op.init),
         )
-        return tuple(te.Reduce(reduction, i) for i in range(len(op.sources)))
+        return tuple(te.Reduce.of(reduction, i) for i in range(len(op.sources)))
 
     # Externs ---------------------------------------------------------------------------------------------------------
 

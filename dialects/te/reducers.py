@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...support.diagnostics import MirValueError, diagnostic_at
 from ...support.text import counted
 from ..tir import node as ex
 from ..tir.node import Const, Expr, ExprLike, IterVar, Var, convert, current_location, describe, fail, items_of
@@ -31,7 +32,9 @@ class AxisReducer:
     def __repr__(self) -> str:
         return f"AxisReducer({self.name})"
 
-    def __call__(self, expr: Any, *args: Any, axis: Any = None, where: ExprLike | None = None, init: Any = None) -> Any:
+    def __call__(
+        self, expr: Any = None, *args: Any, axis: Any = None, where: ExprLike | None = None, init: Any = None
+    ) -> Any:
         """Returns the reduction of `expr`, a value or tuple: `te.sum(A[k], axis=k, where=c, init=0)`.
 
         `where` selects elements, `init` replaces the identity as the first value. All three may be passed by position, in that order.
@@ -52,6 +55,15 @@ class AxisReducer:
         if isinstance(second, IterVar) and self.kind in ("sum", "prod"):
             raise fail(f"'{second.name}' is not an axis to reduce over", "make one with k = te.reduce_axis((0, n))")
         values = [v for v in args if v is not None]
+        if expr is None:
+            text = f"te.{self.name} needs a value"
+            raise MirValueError(
+                diagnostic_at(
+                    current_location(),
+                    text,
+                    f"write te.{self.name}(a, b), or over axes te.{self.name}(A[i, k], axis=k)",
+                )
+            )
         if not values and self.kind in ("all", "any"):
             return ex.as_condition(expr, f"an operand of te.{self.name}")
         if not values:
@@ -97,7 +109,7 @@ class AxisReducer:
             )
         begin = tuple(ex.cast(s.dtype, convert(v)) for v, s in zip(inits, sources, strict=bool(inits)))
         reduction = Reduction(self._at(sources, several), sources, axes, condition, begin)
-        results = tuple(Reduce(reduction, i) for i in range(len(sources)))
+        results = tuple(Reduce.of(reduction, i) for i in range(len(sources)))
         return results[0] if len(results) == 1 else results
 
     def _at(self, sources: tuple[Expr, ...], several: bool) -> str | ReducerInstance:

@@ -278,10 +278,39 @@ class Reduce(Expr):
 
     __slots__ = ("reduction", "value_index")
 
-    def __init__(self, reduction: Reduction, value_index: int):
-        super().__init__(reduction.sources[value_index].dtype)
+    def __init__(
+        self,
+        combiner: ex.CommReducer | None,
+        src: Sequence[ExprLike],
+        rdom: Sequence[IterVar],
+        condition: ExprLike | None,
+        value_index: int,
+        init: Sequence[ExprLike] = (),
+        span: ex.Located | None = None,
+    ):
+        sources = tuple(map(convert, src))
+        parts = (
+            ((), (), (), ())
+            if combiner is None
+            else (combiner.lhs, combiner.rhs, combiner.result, combiner.identity_element)
+        )
+        reducer = ReducerInstance(
+            "reduce", (*parts[0], *parts[1]), tuple(parts[2]), tuple(parts[3]), current_location(), combiner
+        )
+        where = None if condition is None else convert(condition)
+        reduction = Reduction(reducer, sources, tuple(rdom), where, tuple(map(convert, init)))
+        super().__init__(sources[value_index].dtype, span=span)
         self.reduction = reduction
         self.value_index = value_index
+
+    @staticmethod
+    def of(reduction: Reduction, value_index: int) -> Reduce:
+        """Returns a value of a reduction."""
+        made = object.__new__(Reduce)
+        Expr.__init__(made, reduction.sources[value_index].dtype)
+        made.reduction = reduction
+        made.value_index = value_index
+        return made
 
     @property
     def source(self) -> list[Expr]:
@@ -304,10 +333,12 @@ class Reduce(Expr):
         return ex.const(True) if self.reduction.condition is None else self.reduction.condition
 
     @property
-    def combiner(self) -> ex.CommReducer:
-        """Returns how two values are combined, and where the reduction begins."""
+    def combiner(self) -> ex.CommReducer | None:
+        """Returns the function that combines two values, with the values that reductions begin with."""
         reducer = self.reduction.reducer
         if isinstance(reducer, ReducerInstance):
+            if reducer.combiner is not None or not reducer.parameters:
+                return reducer.combiner
             half = len(reducer.parameters) // 2
             return ex.CommReducer(
                 reducer.parameters[:half], reducer.parameters[half:], reducer.results, reducer.identities
@@ -326,6 +357,7 @@ class ReducerInstance:
     results: tuple[Expr, ...]
     identities: tuple[Expr, ...]
     location: Any
+    combiner: ex.CommReducer | None = None
 
 
 class PlaceholderOp(Operation):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -34,11 +33,11 @@ from ...dialects.tir.expr import (
     YieldOp,
 )
 from ...dialects.tir.intrinsics import DTYPE_FIRST, DTYPE_LAST, KNOWN, intrinsic_type
+from ...dialects.tir.literals import float_literal, integer_literal
 from ...dialects.tir.operators import as_const, fold, wrap
 from ...dialects.tir.scalar_ops import BINARY_ROWS, Precedence
 from ...dialects.tir.stmt import IterVarOp, TargetOp
 from ...dialects.tir.types import (
-    I1,
     I32,
     HandleType,
     MetadataAttr,
@@ -87,43 +86,14 @@ def annotation(type: Attribute) -> str:
     return f"T.{type_to_dtype(type)}"
 
 
-_SHORT_DIGITS = {"float32": ("f", 6), "float16": ("e", 3)}
-
-
 def float_text(value: float, type: Attribute) -> str:
-    """Prints a float constant, `T.float32(0.1)`: as a short decimal where that is the same float.
-
-    TVM keeps the decimal that was written.
-    """
-    name = type_to_dtype(type)
-    if value != value or value in (float("inf"), float("-inf")):
-        return f'T.{name}("{value}")'
-    if name in _SHORT_DIGITS:
-        code, digits = _SHORT_DIGITS[name]
-        short = float(f"{value:.{digits}g}")
-        try:
-            if struct.unpack(code, struct.pack(code, short))[0] == value:
-                value = short
-        except OverflowError:
-            pass
-    text = f"{value:.17g}"
-    # Python's -0 is the integer 0.
-    return f"T.{name}({'-0.0' if text == '-0' else text})"
-
-
-_LEAST_INT32 = -(1 << 31)
+    """Prints a float constant, `T.float32(0.1)`."""
+    return float_literal(value, type_to_dtype(type))
 
 
 def integer_text(value: int, type: Attribute) -> str:
-    """An integer constant: an int32 as it is, others with their dtype.
-
-    -2147483648 is read as the negation of an int64, so the int32 has its dtype, too.
-    """
-    if type == I32 and value != _LEAST_INT32:
-        return str(value)
-    if type == I1:
-        return f"T.bool({bool(value)})"
-    return f"T.{type_to_dtype(type)}({wrap(value, type)})"
+    """An integer constant: an int32 as it is, others with their dtype."""
+    return integer_literal(value if type == I32 else wrap(value, type), type_to_dtype(type))
 
 
 def attribute_text(attr: Attribute, where: Operation | None = None) -> str:

@@ -38,6 +38,9 @@ class Buffer:
 
     is_buffer = True
 
+    READ, WRITE = 1, 2
+    """What an address is for, of `access_ptr`; both for `READ | WRITE`."""
+
     __slots__ = (
         "__weakref__", "_data", "axis_separators", "buffer_type", "data_alignment", "dims", "dtype", "elem_offset", "location",
         "name", "offset_factor", "storage_scope", "strides",

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, TypeGuard
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Operation
 
-from ....support.diagnostics import MirError, error_at
+from ....support.diagnostics import MirError, MirValueError, diagnostic_at, error_at
 from ....support.source_text import characters
 from ... import tir
 from ..types import FLOAT_LIMITS
@@ -196,9 +196,12 @@ class Expr:
         return BUILD["bitwise_not"](self)
 
     def __bool__(self) -> bool:
-        raise fail(
-            "an expression has no truth value while the program is described",
-            "for `and`, `or`, `not`, `if` write te.all(a, b), te.any(a, b), te.logical_not(a), te.if_then_else(c, a, b)",
+        raise MirValueError(
+            diagnostic_at(
+                _location,
+                "an expression has no truth value while the program is described",
+                "for `and`, `or`, `not`, `if` write te.all(a, b), te.any(a, b), te.logical_not(a), te.if_then_else(c, a, b)",
+            )
         )
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
@@ -223,6 +226,10 @@ class Expr:
             "an expression is not a Python number while the program is described",
             "for math.exp(a) write te.exp(a), for float(a) te.Cast('float32', a)",
         )
+
+    def script(self) -> str:
+        """Returns the text of the expression, in TVMScript."""
+        return repr(self)
 
     def same_as(self, other: object) -> bool:
         """Returns whether the two are one object."""
@@ -266,9 +273,6 @@ class Const(Expr):
 
     def __float__(self) -> float:
         return float(self.value)
-
-    def __repr__(self) -> str:
-        return repr(self.value)
 
 
 class IntImm(Const):
@@ -566,6 +570,11 @@ class Choice(Expr):
         super().__init__(then_value.dtype, (condition,))
         self.then_value = then_value
         self.else_value = else_value
+
+    @property
+    def op(self) -> Intrinsic:
+        """Returns the operator that is called, by TVM's name."""
+        return Intrinsic.get("tir.if_then_else")
 
 
 class CommReducer:

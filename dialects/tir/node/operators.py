@@ -16,6 +16,7 @@ from typing import TypeAlias
 from ... import tir
 from ...arith.const_fold import NumberType, Operand, fold, fold_cast, takes_right
 from ..types import FLOAT_LIMITS
+from .buffer import Broadcast, element_dtype
 from .expr import (
     BUILD,
     INT_LIMITS,
@@ -33,6 +34,7 @@ from .expr import (
     convert,
     fail,
     is_float,
+    lanes_of,
 )
 
 
@@ -198,11 +200,21 @@ def if_then_else(condition: ExprLike, true_value: ExprLike, false_value: ExprLik
     return Choice(chosen, a, b)
 
 
+_PLAIN = {"int": "int32", "float": "float32", "uint": "uint32"}
+"""The dtypes of words without a width."""
+
+
 def cast(dtype: str, value: ExprLike) -> Expr:
     """Returns `value` converted to `dtype`; a float becomes the integer toward zero."""
-    expr = convert(value)
+    expr, dtype = convert(value), _PLAIN.get(dtype, dtype)
     if expr.dtype == dtype:
         return expr
+    if (lanes := lanes_of(dtype)) > 1 and element_dtype(dtype) in (*INT_LIMITS, *FLOAT_LIMITS):
+        if lanes_of(expr.dtype) == 1:
+            return Broadcast(cast(element_dtype(dtype), expr), lanes)
+        if lanes_of(expr.dtype) == lanes:
+            return apply(tir.CastOp, (expr,), dtype)
+        raise fail(f"a value of {expr.dtype} cannot be cast to {dtype}: the number of lanes differs")
     if dtype not in INT_LIMITS and dtype not in FLOAT_LIMITS:
         raise fail(f"no value can be cast to dtype '{dtype}'", "dtypes are written like float32, int64, uint8 or bool")
     if isinstance(expr, Const):

@@ -65,6 +65,14 @@ class Stmt:
         """Returns whether the two are one statement."""
         return self is other
 
+    def script(self) -> str:
+        """Returns the text of the statement, in TVMScript."""
+        return repr(self)
+
+    def show(self) -> None:
+        """Prints the statement, in TVMScript."""
+        print(self)
+
     def __repr__(self) -> str:
         # The printer needs the parser's tables, which import this package.
         text: str = import_module("....api.tir.script", __package__).script_of(self)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
 
 from ... import tir
+from ..intrinsics import DTYPE_FIRST, DTYPE_LAST
+from ..literals import float_literal, integer_literal
 from ..scalar_ops import OPERATORS, Precedence
 from .buffer import Broadcast, Let, Ramp, Shuffle
-from .expr import PRINT, Apply, Call, Choice, Const, Element, Expr, IterVar, StringImm, Var
+from .expr import PRINT, Apply, Call, Choice, Const, Element, Expr, IterVar, StringImm, Var, is_float
 
 MOST_TEXT = 200
 """How long a text in a message may be; the rest is left out."""
@@ -93,4 +94,53 @@ def _grouped(e: Expr, text: str, around: int) -> str:
     return f"({text})" if _precedence(e) < around else text
 
 
-PRINT.append(partial(text_of, most=10_000))
+class _ScriptWriter(_Writer):
+    """Writes expressions as TVM prints them, in TVMScript: `T.min(x, T.int64(4))`."""
+
+    def _text(self, e: Expr, depth: int) -> str:
+        match e:
+            case Const():
+                return _literal(e)
+            case Choice():
+                return f"T.{super()._text(e, depth)}"
+            case Call():
+                return self._call(e, depth)
+            case _:
+                return super()._text(e, depth)
+
+    def _call(self, e: Call, depth: int) -> str:
+        parts = [self.text(each, depth) if isinstance(each, Expr) else str(each) for each in e.operands]
+        if e.intrinsic in DTYPE_FIRST:
+            parts.insert(0, f'"{e.dtype}"')
+        if e.intrinsic in DTYPE_LAST:
+            parts.append(f'"{e.dtype}"')
+        return f"{e.callee.name_hint if e.callee is not None else f'T.{e.intrinsic}'}({', '.join(parts)})"  # type: ignore[attr-defined]
+
+    def _operation(self, e: Apply, depth: int) -> str:
+        parts = [self.text(a, depth) for a in e.args]
+        if e.op is tir.NotOp:
+            return f"not {parts[0]}"
+        if e.op is tir.SelectOp:
+            return f"T.Select({', '.join(parts)})"
+        if e.op is tir.CastOp:
+            return f'T.Cast("{e.dtype}", {parts[0]})'
+        if e.op is tir.DivOp and is_float(e.args[0].dtype):
+            strength = OPERATORS[tir.MulOp].precedence
+            left, right = _grouped(e.args[0], parts[0], strength), _grouped(e.args[1], parts[1], strength + 1)
+            return f"{left} / {right}"
+        symbol = str(getattr(e.op, "SYMBOL", e.op.name))
+        if symbol[0].isalpha() and symbol not in ("and", "or"):
+            return f"T.{symbol.removeprefix('T.')}({', '.join(parts)})"
+        return super()._operation(e, depth)
+
+
+def _literal(e: Const) -> str:
+    return float_literal(e.value, e.dtype) if is_float(e.dtype) else integer_literal(int(e.value), e.dtype)
+
+
+def script_text(e: Expr, most: int = 10_000) -> str:
+    """Returns the expression as TVM prints it; a longer text ends in "…"."""
+    return _ScriptWriter(most).text(e, 0)
+
+
+PRINT.append(script_text)

@@ -146,7 +146,7 @@ def _guarded(body: tuple[Expr, ...], checks: list[Expr]) -> tuple[Expr, ...]:
         old = first.reduction
         held = condition if old.condition is None else ex.logical_and(old.condition, condition)
         reduction = te.Reduction(old.reducer, old.sources, old.axes, held, old.init)
-        return tuple(te.Reduce(reduction, i) for i in range(len(body)))
+        return tuple(te.Reduce.of(reduction, i) for i in range(len(body)))
     return tuple(ex.if_then_else(condition, v, ex.const(0, v.dtype)) for v in body)
 
 
@@ -275,7 +275,7 @@ def _factored(
     condition = likely(both(moved(c) for c in conditions)) if conditions else None
     sources = tuple(moved(s) for s in reduction.sources)
     parts = te.Reduction(reduction.reducer, sources, tuple(reduced), condition, ())
-    body = tuple(te.Reduce(parts, i) for i in range(len(sources)))
+    body = tuple(te.Reduce.of(parts, i) for i in range(len(sources)))
     made = te.ComputeOp(f"{op.name}.rf", tuple(axes), body, op.tag, op.attrs)
     made.set_outputs([(tuple(a.extent for a in axes), t.dtype) for t in op.outputs])
     return made
@@ -291,7 +291,7 @@ def _combined(
     indices.insert(place, over)
     sources = tuple(te.Read(t, indices) for t in factored.outputs)
     whole = te.Reduction(reduction.reducer, sources, (over,), None, ())
-    body = tuple(te.Reduce(whole, i) for i in range(len(sources)))
+    body = tuple(te.Reduce.of(whole, i) for i in range(len(sources)))
     made = te.ComputeOp(f"{op.name}.repl", axes, body, op.tag, op.attrs)
     made.set_outputs([(t.dims, t.dtype) for t in op.outputs])
     return made

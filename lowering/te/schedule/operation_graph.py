@@ -104,7 +104,7 @@ def change_body(body: Sequence[Expr], change: Callable[[Expr], Expr]) -> tuple[E
     ):
         return tuple(body)
     reduction = te.Reduction(old.reducer, sources, old.axes, condition, init)
-    return tuple(te.Reduce(reduction, i) for i in range(len(body)))
+    return tuple(te.Reduce.of(reduction, i) for i in range(len(body)))
 
 
 def rebuilt(op: te.ComputeOp, body: tuple[Expr, ...]) -> te.ComputeOp:

@@ -8,8 +8,11 @@ from typing import Any
 import mirstack
 import numpy as np
 import pytest
-from mirstack import ir, te, tir
+from mirstack import ir, te
+from mirstack import tir as typed_tir
 from mirstack.support.diagnostics import MirError
+
+tir: Any = typed_tir
 
 
 def blurred() -> tuple[Any, Any, Any, te.Schedule]:
@@ -27,7 +30,7 @@ def test_bounds_then_loops_then_a_function() -> None:
     bounds = te.schedule.InferBound(s)
     assert isinstance(bounds, ir.container.Map)
     assert (bounds[B.op.axis[0]].extent, bounds[inner].extent) == (8, 8)
-    stmt = te.schedule.ScheduleOps(s, bounds)
+    stmt: Any = te.schedule.ScheduleOps(s, bounds)
     assert isinstance(stmt, tir.ProducerRealize) and stmt.producer is C
     seen: list[Any] = []
     tir.stmt_functor.post_order_visit(stmt, seen.append)
@@ -110,7 +113,8 @@ def test_elements_of_a_body() -> None:
     A = te.placeholder((4, 6), name="A")
     k = te.reduce_axis((0, 6), "k")
     B = te.compute((4,), lambda i: te.max(A[i, k], axis=k), name="B")
-    (whole,) = B.op.body
+    op: Any = B.op
+    (whole,) = op.body
     assert isinstance(whole, tir.Reduce) and whole.axis == [k] and whole.init == [] and bool(whole.condition)
     (read,) = whole.source
     assert isinstance(read, tir.ProducerLoad) and read.producer is A and read.indices == (B.axis[0], k)
@@ -139,3 +143,39 @@ def test_functions_of_intrinsics() -> None:
         tir.op.tvm_tupel  # noqa: B018
     with pytest.raises(MirError, match="calls a Python function from compiled code"):
         te.trace([x])
+
+
+def test_texts_are_those_of_scripts() -> None:
+    x, f = te.var("x"), te.var("f", "float32")
+    texts = {
+        "T.int64(4)": te.const(4, "int64"), "4": te.const(4), "T.bool(True)": te.const(True), 'T.float32("inf")': tir.infinity("float32"),
+        "T.min(x, 2) - (x - 1)": te.min(x, 2) - (x - 1), "f / T.float32(2)": f / 2.0, "T.Div(x, 3)": tir.truncdiv(x, 3),
+        "T.truncmod(x, 3)": tir.truncmod(x, 3), "not x < 1": tir.Not(x < 1), "T.Select(x < 1, x, 2)": tir.Select(x < 1, x, 2),
+        'T.call_extern("int32", "g", x)': tir.call_extern("int32", "g", x), "T.bitwise_and(x, 3)": x & 3,
+        'T.tvm_struct_get(x, 0, 1, "int32")': tir.op.tvm_struct_get(x, 0, 1, "int32"),
+        'T.Broadcast(T.Cast("float32", x), 4)': x.astype("float32x4"),
+    }  # fmt: skip
+    assert {str(value): value for value in texts.values()}.keys() == texts.keys()
+    assert x.astype("int").same_as(x) and f.astype("int").dtype == "int32" and (x + 1).script() == "x + 1"
+    with pytest.raises(MirError, match="a value of float32x4 cannot be cast to int32x2: the number of lanes differs"):
+        x.astype("float32x4").astype("int32x2")
+    with pytest.raises(ValueError, match="an expression has no truth value"):
+        bool(x + 1)
+    with pytest.raises(ValueError, match=r"te\.any needs a value"):
+        tir.any()
+
+
+def test_constructor_of_reductions() -> None:
+    k = tir.IterVar((0, 4), "k", tir.IterVar.CommReduce)
+    x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    combiner = tir.CommReducer([x], [y], [x + y], [te.const(0)])
+    made = tir.Reduce(combiner, [k], [k], None, 0)
+    assert made.combiner is combiner and made.axis == [k] and made.value_index == 0 and bool(made.condition)
+    assert tir.Reduce(None, [1], [k], te.const(True), 0).combiner is None
+    assert tir.Buffer.READ | tir.Buffer.WRITE == 3 and tir.if_then_else(x < 1, x, y).op.name == "tir.if_then_else"
+
+
+def test_statements_print_themselves(capsys: pytest.CaptureFixture[str]) -> None:
+    stmt = tir.Evaluate(te.var("x") + 1)
+    stmt.show()
+    assert capsys.readouterr().out.strip() == stmt.script() == "x = T.int32()\nT.evaluate(x + 1)"

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import pytest
 from mirstack.driver.lit.check_lines import Style, check_lines
 from mirstack.driver.lit.main import main
 
-if TYPE_CHECKING:
-    from conftest import Ran
+
+class Ran(NamedTuple):
+    """How a command ended: its exit code, and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
 
 RELAY = "def @main(%x: float32) { exp(exp(%x)) }\n"
 
@@ -19,8 +25,6 @@ RELAY = "def @main(%x: float32) { exp(exp(%x)) }\n"
 @pytest.fixture
 def lit(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
     """Runs `python -m mirstack.lit ARGUMENTS…` in this process, in the test's folder."""
-    from conftest import Ran
-
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str) -> Ran:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import mirstack
 import pytest
+from mirstack.driver.mlir_frontend import LocatedParser
 from mirstack.parser import parse_mir
 from mirstack.support.deep_stack import in_deep_stack
 from mirstack.support.diagnostics import MirError
@@ -39,7 +40,10 @@ def printed(module: ModuleOp, *, generic: bool = False) -> str:
 
 
 def parsed(text: str) -> ModuleOp:
-    return Parser(stock_context(), text).parse_module()
+    # Only the reader of mir-opt knows the operators that a text defines.
+    own = "rule.operator" in text
+    parser = LocatedParser(stock_context(), text, "", 1) if own else Parser(stock_context(), text)
+    return parser.parse_module()
 
 
 def check(module: ModuleOp) -> None:

@@ -197,6 +197,7 @@ _PYTHON_STOP = re.compile(
     r"|#[^\n]*|(?P<open>[\[({])|(?P<close>[\])}])|\n(?=(?P<line>[^\s#]|\#\[))",
     re.DOTALL,
 )
+_INTRINSIC = re.compile(r"(?:(?:tvm\.)?(?:T|tir)\.)?TensorIntrin\.register[ \t]*\(")
 _TARGET = re.compile(r'target[ \t]+"')
 _SCHEDULE_RULE = re.compile(r"(?:optional[ \t]+)?rule[ \t]+(?:for|benefit)\b")
 _SCHEDULE = re.compile(r"^@[ \t]*T\.schedule\b", re.MULTILINE)
@@ -295,6 +296,9 @@ class _Splitter:
                 )
             if self.at_line_start(start) and (rule := _SCHEDULE_RULE.match(self.text, start)):
                 self.schedule_rule(start, rule.end())
+                return
+            if self.at_line_start(start) and (called := _INTRINSIC.match(self.text, start)):
+                self.add("schedule", "TensorIntrin", start, self.after_brackets(called.end() - 1))
                 return
             if _TARGET.match(self.text, start):
                 self.braced_item(start, "target", "target")

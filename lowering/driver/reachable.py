@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from xdsl.dialects.builtin import ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, SymbolRefAttr
 from xdsl.ir import Operation
 
 from ...dialects.array import ArrayBox, ArrayValueAttr
@@ -42,12 +42,21 @@ def only_reachable(module: ModuleOp, entry: str) -> ModuleOp:
                 pending.append(name)
     result = ModuleOp([], attributes=dict(module.attributes))
     every = set(functions.values())
+    if any(op.name == "schedule.rule" for op in module.ops):
+        # Rules may name intrinsics.
+        wanted |= {name for name, function in functions.items() if is_intrinsic(function)}
     left = functions.keys() - wanted
     kept = [op for op in module.ops if op not in every and not isinstance(op, ModuleOp) and not _schedules(op, left)]
     for op in (*kept, *(functions[name] for name in functions if name in wanted)):
         op.detach()
         result.body.block.add_op(op)
     return result
+
+
+def is_intrinsic(op: Operation) -> bool:
+    """Returns whether the op is a function that is half of a tensor intrinsic, for schedules."""
+    attrs = op.properties.get("attrs") if op.name == "tir.prim_func" else None
+    return isinstance(attrs, DictionaryAttr) and "tensor_intrin" in attrs.data
 
 
 def _schedules(op: Operation, functions: Collection[str]) -> bool:

@@ -26,6 +26,7 @@ from ...support.graph import DisjointSets
 from ...support.walk import walk_ops
 from ..mangle_symbols import MangleSymbols
 from ..relay.kernels.constant_arguments import kernel_calls
+from .reachable import is_intrinsic
 
 if TYPE_CHECKING:
     # What units become is imported where one is lowered.
@@ -69,7 +70,7 @@ def split(module: ModuleOp) -> list[Unit] | None:
     """
     ops = list(module.ops)
     allowed = relay.FuncOp | relay.TypeDataOp | te.FuncOp | tir.PrimFuncOp
-    rules = [op for op in ops if op.name in ("schedule.rule", "mirstack.target")]
+    rules = [op for op in ops if op.name in ("schedule.rule", "mirstack.target") or is_intrinsic(op)]
     ops = [op for op in ops if op not in rules]
     if not all(isinstance(op, allowed) for op in ops) or not any(isinstance(op, relay.FuncOp) for op in ops):
         return None
@@ -95,8 +96,9 @@ def _embed(rules: Sequence[Operation], functions: Mapping[str, te.FuncOp | tir.P
 
     values = (*(each.value for each in loaded("schedule.rule")), *rules)
     named = {rule.sym_name.data: rule for rule in values if isinstance(rule, RuleOp)}
+    intrinsics = [rule for rule in rules if isinstance(rule, tir.PrimFuncOp)]
     for function in functions.values():
-        embed_rules(function, named)
+        embed_rules(function, named, intrinsics)
     for rule in rules:
         rule.detach()
 

@@ -27,6 +27,11 @@ class ScheduleFormat:
         from .reader import SCHEDULE, ScriptReader
 
         try:
+            if item.kind == "TensorIntrin":
+                from .tensor_intrinsics import declare_intrinsic
+
+                declare_intrinsic(item, context)
+                return []
             if item.kind == "rule":
                 from .rule_reader import read_rule
 

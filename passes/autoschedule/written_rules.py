@@ -19,18 +19,20 @@ from ...dialects.schedule import RuleOp
 from ...dialects.tir.types import I1
 from ...support.diagnostics import MirError, error_at
 from ...support.extensions import find
+from ...support.text import quoted
 from ...support.trace import tracer
 from ..pass_info import explanation
 from ..schedule import Schedule
 from ..schedule.apply_schedule import SCHEDULED
 from ..schedule.engine.script import run_script
+from ..schedule.engine.tensor_intrinsics import NAME, declaring
 from .refusals import CURRENT_RULE, PASS
 from .rule_names import RULE, RULE_TEXT
 from .start_again import start_again
 
 _CALL = re.compile(r"(\w+)\(([^()]*)\)")
-_TEXTS: dict[str, Sequence[RuleOp]] = {}
-"""Rules by the text that functions hold: those that it was printed of, otherwise those that it was read as."""
+_TEXTS: dict[str, Sequence[Operation]] = {}
+"""Ops by the text that functions hold: those that it was printed of, otherwise those that it was read as."""
 
 
 def listed(calls: Iterable[tuple[str, Mapping[str, int]]]) -> StringAttr:
@@ -51,13 +53,16 @@ def apply_written_rules(sch: Schedule, function: tir.PrimFuncOp) -> tuple[tir.Pr
     explain = tracer(explanation(PASS))
     name = function.sym_name.data
     rules = [(call[0], _rule(function, call[1]), _numbers(call[2])) for call in _CALL.finditer(chosen.data)]
+    text = function.attrs.data.get(RULE_TEXT)
+    declared = _read(text.data) if isinstance(text, StringAttr) else []
     left = {key: value for key, value in function.attrs.data.items() if key not in (RULE, RULE_TEXT)}
     function.properties["attrs"] = DictionaryAttr(left)
     for shown, rule, given in rules:
         spare, length = function.clone(), len(sch.trace)
         token = CURRENT_RULE.set(f"rule {rule.sym_name.data}")
         try:
-            run_script(rule.script, sch, given)
+            with declaring(declared):
+                run_script(rule.script, sch, given)
         except MirError as error:
             first, *more = error.diagnostics
             stops = f"the schedule rule '{shown}' stops at function '{name}': {first.message}"
@@ -103,23 +108,33 @@ def _rule(function: tir.PrimFuncOp, name: str) -> RuleOp:
     )
 
 
-def _read(text: str) -> Sequence[RuleOp]:
+def _read(text: str) -> Sequence[Operation]:
     found = _TEXTS.get(text)
     if found is None:
         from ...parser import parse_mir
 
-        found = _TEXTS[text] = [op for op in parse_mir(text, "schedule rule").ops if isinstance(op, RuleOp)]
+        found = _TEXTS[text] = list(parse_mir(text, "schedule rule").ops)
     return found
 
 
-def embed_rules(function: te.FuncOp | tir.PrimFuncOp, rules: Mapping[str, RuleOp]) -> None:
-    """Puts the text of the rules that a function names into it, for a module of its own."""
+def _intrinsic(half: tir.PrimFuncOp) -> str:
+    name = half.attrs.data[NAME]
+    return name.data if isinstance(name, StringAttr) else ""
+
+
+def embed_rules(
+    function: te.FuncOp | tir.PrimFuncOp, rules: Mapping[str, RuleOp], intrinsics: Sequence[tir.PrimFuncOp]
+) -> None:
+    """Puts the text of the rules that a function names into it, and of the intrinsics that they name."""
     chosen = function.attrs.data.get(RULE)
     if not isinstance(chosen, StringAttr):
         return
-    from ...parser.schedule.printer import print_schedule
+    from ...parser import print_mir
 
-    named = [rules[call[1]] for call in _CALL.finditer(chosen.data) if call[1] in rules]
-    text = "\n\n".join(map(print_schedule, named))
-    _TEXTS[text] = named
+    named: list[Operation] = [rules[call[1]] for call in _CALL.finditer(chosen.data) if call[1] in rules]
+    text = print_mir(ModuleOp([op.clone() for op in named]))
+    used = [half for half in intrinsics if quoted(_intrinsic(half)) in text]
+    if used:
+        text = print_mir(ModuleOp([op.clone() for op in (*used, *named)]))
+    _TEXTS[text] = [*used, *named]
     function.properties["attrs"] = DictionaryAttr({**function.attrs.data, RULE_TEXT: StringAttr(text)})

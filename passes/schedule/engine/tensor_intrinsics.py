@@ -12,12 +12,15 @@ machine's instructions, say. Both have the same buffers as parameters. A module 
         T.func_attr({"tensor_intrin": "dot", "role": "impl"})
         …
 
-and a Python program by `TensorIntrin.register("dot", dot_desc, dot_impl)`.
+or, below the two functions, by an item `TensorIntrin.register("dot", dot_desc, dot_impl)`; and a Python program by a call of the
+same text. Those of loaded files are known in every module.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -25,6 +28,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
+from ....support.extensions import loaded
 from ....support.external_names import note_name
 from ..analysis.structure import body_of
 from .errors import refuse
@@ -89,11 +93,41 @@ def is_half(function: tir.PrimFuncOp) -> bool:
     return NAME in function.attrs.data
 
 
+_ELSEWHERE: ContextVar[Sequence[Operation]] = ContextVar("intrinsics", default=())
+
+
+@contextmanager
+def declaring(ops: Sequence[Operation]) -> Generator[None]:
+    """While inside, modules have these ops' intrinsics besides their own."""
+    token = _ELSEWHERE.set(ops)
+    try:
+        yield
+    finally:
+        _ELSEWHERE.reset(token)
+
+
 def find_intrinsic(module: ModuleOp, name: str, where: Operation) -> TensorIntrin:
     """Returns the intrinsic that the module declares, otherwise the registered one; raises without one."""
-    halves: dict[str, tir.PrimFuncOp] = {}
     known: dict[str, None] = {}
-    for op in module.body.block.ops:
+    loaded_ops = [each.value for each in loaded("tir.prim_func")]
+    for ops in (module.body.block.ops, _ELSEWHERE.get(), loaded_ops):
+        found = _declared(ops, name, known)
+        if found is not None:
+            return found
+    from .dot_intrinsics import dot_intrinsic
+
+    if (registered := TensorIntrin.get(name, allow_missing=True)) is not None:
+        return registered
+    made = dot_intrinsic(name)
+    if made is None:
+        raise _unknown(where, name, [*known, *TensorIntrin.names()])
+    return TensorIntrin(name, *made)
+
+
+def _declared(ops: Iterable[object], name: str, known: dict[str, None]) -> TensorIntrin | None:
+    """Returns the intrinsic that ops declare, if any; adds the names of all that they declare to `known`."""
+    halves: dict[str, tir.PrimFuncOp] = {}
+    for op in ops:
         if not isinstance(op, tir.PrimFuncOp):
             continue
         named, role = op.attrs.data.get(NAME), op.attrs.data.get(ROLE)
@@ -112,14 +146,7 @@ def find_intrinsic(module: ModuleOp, name: str, where: Operation) -> TensorIntri
             raise refuse(op, f"tensor intrinsic '{name}' has two functions with the role '{role.data}'")
         halves[role.data] = op
     if not halves:
-        from .dot_intrinsics import dot_intrinsic
-
-        if (registered := TensorIntrin.get(name, allow_missing=True)) is not None:
-            return registered
-        made = dot_intrinsic(name)
-        if made is None:
-            raise _unknown(where, name, [*known, *TensorIntrin.names()])
-        return TensorIntrin(name, *made)
+        return None
     for role in ("desc", "impl"):
         if role not in halves:
             present = next(iter(halves.values()))
@@ -134,7 +161,7 @@ def _unknown(where: Operation | None, name: str, known: Sequence[str]) -> Except
     return refuse(
         where,
         f"there is no tensor intrinsic '{name}'",
-        f'there are {listed}; declare one by two prim_funcs with T.func_attr({{"{NAME}": …, "{ROLE}": "desc"}}) and "impl", or TensorIntrin.register',
+        f'there are {listed}; declare one by two prim_funcs with T.func_attr({{"{NAME}": …, "{ROLE}": "desc"}}) and "impl", or TensorIntrin.register("{name}", desc, impl)',
     )
 
 

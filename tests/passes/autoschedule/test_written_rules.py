@@ -5,6 +5,7 @@ from __future__ import annotations
 import mirstack
 import numpy as np
 import pytest
+from mirstack.dialects import tir
 from mirstack.parser import parse_mir
 from mirstack.support import extensions
 from mirstack.support.diagnostics import MirError
@@ -14,6 +15,45 @@ RULE = """rule for nn.dense(%x, %w) where $rows = 4
 def dense_rows(sch, rows):
     i, j, k = sch.get_loops("T_matmul_NT")
     sch.split(i, [None, rows])
+"""
+INTRINSIC = """@T.prim_func
+def row_desc(a: T.handle, b: T.handle, c: T.handle):
+    A = T.match_buffer(a, (1,), offset_factor=1)
+    B = T.match_buffer(b, (8,), offset_factor=1)
+    C = T.match_buffer(c, (8,), offset_factor=1)
+    with T.block("root"):
+        for j in range(8):
+            with T.block("C"):
+                vj = T.axis.spatial(8, j)
+                C[vj] = C[vj] + A[0] * B[vj]
+
+@T.prim_func
+def row_impl(a: T.handle, b: T.handle, c: T.handle):
+    A = T.match_buffer(a, (1,), offset_factor=1)
+    B = T.match_buffer(b, (8,), offset_factor=1)
+    C = T.match_buffer(c, (8,), offset_factor=1)
+    with T.block("root"):
+        T.reads(C[0:8], A[0], B[0:8])
+        T.writes(C[0:8])
+        C[0:8] = C[0:8] + T.Broadcast(A[0], 8) * B[0:8]
+
+TensorIntrin.register("row8", row_desc, row_impl)
+"""
+ROWS = """
+rule for nn.matmul(%x, %w)
+@T.schedule
+def rows(sch):
+    block = sch.get_block("T_matmul_NN")
+    i, j, k = sch.get_loops(block)
+    jo, ji = sch.split(j, [None, 8])
+    sch.reorder(i, jo, k, ji)
+    sch.decompose_reduction(block, k)
+    sch.tensorize(ji, "row8")
+"""
+PRODUCT = """
+def @main(%x: Tensor[(8, 32), float32], %w: Tensor[(16, 32), float32]) {
+  nn.relu(nn.matmul(%x, transpose(%w)))
+}
 """
 PROGRAM = """
 def @main(%x: Tensor[(8, 32), float32], %w: Tensor[(16, 32), float32]) { nn.relu(nn.dense(%x, %w)) }
@@ -51,3 +91,17 @@ def test_loaded_rules_are_for_every_program_after_its_own():
     finally:
         extensions.forget("schedule.rule", "dense_rows")
     run(PROGRAM)
+
+
+def test_rules_name_intrinsics_of_the_program_and_of_loaded_files():
+    run(INTRINSIC + ROWS + PRODUCT)
+    with pytest.raises(MirError, match="there is no tensor intrinsic 'row8'"):
+        run(ROWS + PRODUCT)
+    halves = [op for op in parse_mir(INTRINSIC).ops if isinstance(op, tir.PrimFuncOp)]
+    for half in halves:
+        extensions.register("tir.prim_func", half.sym_name.data, half, origin="a test", text=INTRINSIC)
+    try:
+        run(ROWS + PRODUCT)
+    finally:
+        for half in halves:
+            extensions.forget("tir.prim_func", half.sym_name.data)

@@ -54,7 +54,7 @@ def apply_written_rules(sch: Schedule, function: tir.PrimFuncOp) -> tuple[tir.Pr
     name = function.sym_name.data
     rules = [(call[0], _rule(function, call[1]), _numbers(call[2])) for call in _CALL.finditer(chosen.data)]
     text = function.attrs.data.get(RULE_TEXT)
-    declared = _read(text.data) if isinstance(text, StringAttr) else []
+    declared = _read(text.data) if isinstance(text, StringAttr) else ()
     left = {key: value for key, value in function.attrs.data.items() if key not in (RULE, RULE_TEXT)}
     function.properties["attrs"] = DictionaryAttr(left)
     for shown, rule, given in rules:

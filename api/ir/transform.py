@@ -48,7 +48,8 @@ CONFIG: dict[str, tuple[str, str]] = {
     "tir.Simplify": (
         "dict[str, Any]",
         "options of Simplify: transitively_prove_inequalities, convert_boolean_to_and_of_ors, "
-        "apply_constraints_to_boolean_branches, propagate_knowns_to_prove_conditional",
+        "apply_constraints_to_boolean_branches, propagate_knowns_to_prove_conditional, "
+        "propagate_knowns_to_simplify_expressions",
     ),
     "tir.UnrollLoop": (
         "dict[str, Any]",

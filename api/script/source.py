@@ -60,6 +60,15 @@ def _prim_func(function: Callable[..., object], frame: FrameType | None) -> Prim
     return PrimFunc(_only_function(_read(text, file, line, _around(function, frame)), function.__name__))
 
 
+def undecorated_prim_func(function: FunctionType) -> PrimFunc:
+    """Returns the source of a function without a decorator as a `tir.PrimFunc`."""
+    text, file, line = _source(function)
+    indent = text[: len(text) - len(text.lstrip(" "))]
+    text = f"{indent}@T.prim_func\n{text}"
+    known = _around(function, None)
+    return PrimFunc(_only_function(_read(text, file, line - 1, known), function.__name__))
+
+
 @overload
 def macro(func: Callable[..., object], /) -> Macro: ...
 @overload

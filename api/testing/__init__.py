@@ -21,10 +21,14 @@ import numpy as np
 from ...support.public_names import public_names
 from ..device import Device, device
 from ..nd import NDArray
+from ..no_attribute import no_attribute
 from ..target.target import Target, native_options
 
 if TYPE_CHECKING:
     from pytest import MarkDecorator
+
+    from ...dialects.tir.node import ExprLike
+    from .compare import CompareBeforeAfter as CompareBeforeAfter
 
 T = TypeVar("T")
 
@@ -41,6 +45,23 @@ def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float =
 
 def _numpy(value: Any) -> np.ndarray[Any, np.dtype[Any]]:
     return value.storage if isinstance(value, NDArray) else np.asanyarray(value)
+
+
+def assert_prim_expr_equal(lhs: ExprLike, rhs: ExprLike) -> None:
+    """Raises AssertionError unless two expressions are proven to be equal."""
+    from ..arith.analyzer import Analyzer
+
+    if not Analyzer().can_prove_equal(lhs, rhs):
+        raise AssertionError(f"{lhs} and {rhs} are not proven to be equal")
+
+
+def __getattr__(name: str) -> Any:
+    if name == "CompareBeforeAfter":
+        # What is compared needs the scripts' reader.
+        from .compare import CompareBeforeAfter
+
+        return CompareBeforeAfter
+    raise no_attribute("testing", name, __all__)
 
 
 def device_enabled(target: str | Target) -> bool:
@@ -146,7 +167,8 @@ def parameter(*values: Any, ids: Sequence[str] | None = None, by_dict: dict[str,
         ids, values = list(by_dict), tuple(by_dict.values())
 
     @pytest.fixture(params=values, ids=ids)
-    def fixture(request: pytest.FixtureRequest) -> Any:
+    def fixture(*_owner: object, request: pytest.FixtureRequest) -> Any:
+        # In a class it is called with the test's object first.
         return request.param
 
     return fixture
@@ -166,7 +188,7 @@ def parameters(*value_sets: Sequence[Any], ids: Sequence[str] | None = None) -> 
     for values in zip(*value_sets, strict=True):
 
         @pytest.fixture
-        def fixture(request: pytest.FixtureRequest) -> Any:
+        def fixture(*_owner: object, request: pytest.FixtureRequest) -> Any:
             return request.param
 
         setattr(fixture, _GROUP, (group, values, ids))
@@ -192,7 +214,7 @@ def main() -> None:
 
 
 __all__ = [
-    "assert_allclose", "device_enabled", "enabled_targets", "fixture", "main", "parameter", "parameters", "parametrize_targets", "requires_aarch64",
+    "CompareBeforeAfter", "assert_allclose", "assert_prim_expr_equal", "device_enabled", "enabled_targets", "fixture", "main", "parameter", "parameters", "parametrize_targets", "requires_aarch64",
     "requires_cuda", "requires_gpu", "requires_hexagon", "requires_llvm", "requires_metal", "requires_opencl", "requires_package", "requires_rocm",
     "requires_vulkan", "requires_x86", "slow", "uses_gpu",
 ]  # fmt: skip

@@ -26,9 +26,9 @@ from ....dialects.tir.operators import as_const
 from ....dialects.tir.types import I1
 from ....support.edit import builder_before, erase_op
 from ..analyzed_walk import AnalyzedWalk, Visit
-from ..rewriting import PrimFuncPass, erase_dead, insert_nothing, replace_by_side, set_operands
+from ..rewriting import PrimFuncPass, erase_dead, insert_nothing, is_same_tree, replace_by_side, set_operands
 from .expression_simplifier import ARITHMETIC, ExpressionSimplifier
-from .store_dataflow import propagate_contents, stores_what_is_there
+from .store_dataflow import only_reads_between, propagate_contents, stores_what_is_there
 
 # Conditions of several parts
 
@@ -54,7 +54,7 @@ class BooleanSimplifier:
         clauses = _clauses(op.result, self.normal_form)
         if clauses is None:
             return
-        reduced = self.reduce(clauses)
+        reduced = self.reduce(_distinct(clauses) if self.normal_form else clauses)
         if self.normal_form or reduced != clauses:
             new = _build(reduced, builder_before(op))
             op.result.replace_all_uses_with(new)
@@ -137,6 +137,25 @@ def _clauses(value: SSAValue, multiply: bool) -> list[list[SSAValue]] | None:
     return clauses if len(clauses) <= MAX_PARTS else None
 
 
+def _distinct(clauses: list[list[SSAValue]]) -> list[list[SSAValue]]:
+    """Returns the clauses without those whose parts another one has, in any order."""
+    kept: list[list[SSAValue]] = []
+    for clause in clauses:
+        if not any(all(any(_is_same(a, b) for b in clause) for a in other) for other in kept):
+            kept.append(clause)
+    return kept
+
+
+def _is_same(a: SSAValue, b: SSAValue) -> bool:
+    """Returns whether two parts of a condition, without stores between them, have one value."""
+    if a is b:
+        return True
+    one, other = a.owner, b.owner
+    if not isinstance(one, Operation) or not isinstance(other, Operation) or not is_same_tree(a, b):
+        return False
+    return only_reads_between(one, other) or only_reads_between(other, one)
+
+
 def _build(clauses: list[list[SSAValue]], builder: Builder) -> SSAValue:
     """Builds an `and` of `or`s: true without clauses; a clause without parts is false."""
     total: SSAValue | None = None
@@ -207,8 +226,9 @@ def _at_least_zero(analyzer: Analyzer, e: Expr) -> bool:
 class StatementSimplifier(AnalyzedWalk):
     """Visits a function's statements in order, each under what is known there."""
 
-    def __init__(self, expressions: ExpressionSimplifier, booleans: BooleanSimplifier):
+    def __init__(self, expressions: ExpressionSimplifier, booleans: BooleanSimplifier, assumptions: bool = False):
         super().__init__(expressions.analyzer)
+        self.assumptions = assumptions
         self.expressions = expressions
         self.booleans = booleans
 
@@ -233,6 +253,8 @@ class StatementSimplifier(AnalyzedWalk):
                 insert_nothing(op)
                 erase_op(op)
                 return None
+            case tir.CallOp() if self.assumptions and op.intrinsic.data == "assume":
+                self.analyzer.constraint(op.arguments[0])
             case _ if not op.regions:
                 self.expressions.visit(op)
                 if isinstance(op, LogicalOp):
@@ -280,12 +302,14 @@ class Simplify(PrimFuncPass):
 
     `transitively_prove_inequalities` follows chains of known inequalities, `convert_boolean_to_and_of_ors` brings conditions
     into conjunctive normal form, `apply_constraints_to_boolean_branches` simplifies each part of a condition under the others,
-    `propagate_knowns_to_prove_conditional` takes into account what was stored into buffers before.
+    `propagate_knowns_to_prove_conditional` takes into account what was stored into buffers before, in conditions, and
+    `propagate_knowns_to_simplify_expressions` in all expressions; the first takes `T.assume` as true, too.
     """
 
     name = "simplify"
     transitively_prove_inequalities: bool = False
     propagate_knowns_to_prove_conditional: bool = False
+    propagate_knowns_to_simplify_expressions: bool = False
     convert_boolean_to_and_of_ors: bool = False
     apply_constraints_to_boolean_branches: bool = False
 
@@ -297,8 +321,8 @@ class Simplify(PrimFuncPass):
 def simplify_function(func: tir.PrimFuncOp, options: Simplify | None = None) -> None:
     """Simplifies one function."""
     options = options or Simplify()
-    if options.propagate_knowns_to_prove_conditional:
-        propagate_contents(func)
+    if options.propagate_knowns_to_prove_conditional or options.propagate_knowns_to_simplify_expressions:
+        propagate_contents(func, everywhere=options.propagate_knowns_to_simplify_expressions)
     analyzer = Analyzer()
     if options.transitively_prove_inequalities:
         expressions = ExpressionSimplifier(analyzer, prove_transitively)
@@ -307,4 +331,4 @@ def simplify_function(func: tir.PrimFuncOp, options: Simplify | None = None) -> 
     booleans = BooleanSimplifier(
         expressions, options.convert_boolean_to_and_of_ors, options.apply_constraints_to_boolean_branches
     )
-    StatementSimplifier(expressions, booleans).run(func)
+    StatementSimplifier(expressions, booleans, options.propagate_knowns_to_prove_conditional).run(func)

@@ -40,26 +40,32 @@ class Contents:
     constant: tir.ConstOp
 
 
-def propagate_contents(func: tir.PrimFuncOp) -> None:
-    """Replaces loads in comparisons of elements that an earlier statement of the region filled."""
+def propagate_contents(func: tir.PrimFuncOp, *, everywhere: bool = False) -> None:
+    """Replaces loads, in comparisons or everywhere, of elements that an earlier statement filled."""
     analyzer = Analyzer()
     blocks = [func.body.block]
     blocks += [op.body.block for op in walk_ops(func) if isinstance(op, tir.ForOp | tir.ScopeOp | tir.BlockOp)]
     for block in blocks:
-        _visit(block, analyzer)
+        _visit(block, analyzer, everywhere)
 
 
-def _visit(block: Block, analyzer: Analyzer) -> None:
+def _visit(block: Block, analyzer: Analyzer, everywhere: bool) -> None:
     known: dict[SSAValue, Contents] = {}
     for op in list(block.ops):
         if op.results and not op.regions and not isinstance(op, tir.CallOp):
-            continue  # A part of a statement, which is looked at with that.
+            # A part of a statement, which is looked at with that, except for a load: that is where it is evaluated.
+            compared = isinstance(op, tir.LoadOp) and all(
+                isinstance(u.operation, tir.CompareOp) for u in op.result.uses
+            )
+            if isinstance(op, tir.LoadOp) and (everywhere or compared):
+                _replace(op, known, analyzer, True)
+            continue
         writes = _written(op)
         if writes is None:
             known.clear()
             continue
         if known:
-            _replace(op, {b: c for b, c in known.items() if b not in writes}, analyzer)
+            _replace(op, {b: c for b, c in known.items() if b not in writes}, analyzer, everywhere)
         for buffer in writes:
             known.pop(buffer, None)
         known.update(_filled(op, analyzer))
@@ -90,14 +96,19 @@ def _filled(op: Operation, analyzer: Analyzer) -> dict[SSAValue, Contents]:
     return {} if effects.opaque or len(boxes) != 1 else {stores[0].buffer: Contents(boxes[0], constant)}
 
 
-def _replace(op: Operation, known: dict[SSAValue, Contents], analyzer: Analyzer) -> None:
-    """Replaces what the comparisons in a statement load of known contents."""
+def _replace(op: Operation, known: dict[SSAValue, Contents], analyzer: Analyzer, everywhere: bool) -> None:
+    """Replaces what a statement, or only its comparisons, load of known contents."""
     domain: dict[Atom, IntervalSet] = {}
     for inner in walk_ops(op):
         if isinstance(inner, tir.ForOp) and (atom := analyzer.expr(inner.loop_var).atom) is not None:
             low, extent = analyzer.expr(inner.min), analyzer.expr(inner.extent)
             if not any(a in domain for a in x.free_vars(low, extent)):
                 domain[atom] = IntervalSet.of_range(low, extent)
+        if everywhere and isinstance(inner, tir.LoadOp) and inner.predicate is None:
+            contents = known.get(inner.buffer)
+            if contents is not None and _covers(contents, inner, domain, analyzer):
+                made = builder_before(inner).insert(contents.constant.clone())
+                inner.result.replace_all_uses_with(made.result)
         if not isinstance(inner, tir.CompareOp):
             continue
         for place, operand in enumerate(inner.operands):
@@ -123,7 +134,7 @@ def stores_what_is_there(op: tir.StoreOp, analyzer: Analyzer) -> bool:
     load = op.value.owner
     if not isinstance(load, tir.LoadOp) or load.buffer is not op.buffer or load.parent is not op.parent:
         return False
-    if op.predicate is not None or load.predicate is not None or not _only_reads_between(load, op):
+    if op.predicate is not None or load.predicate is not None or not only_reads_between(load, op):
         return False
     return all(_equal(a, b, analyzer) for a, b in zip(load.indices, op.indices, strict=True))
 
@@ -132,7 +143,8 @@ def _equal(a: SSAValue, b: SSAValue, analyzer: Analyzer) -> bool:
     return a is b or (a.type == b.type and is_index_type(a.type) and analyzer.can_prove_equal(a, b))
 
 
-def _only_reads_between(first: Operation, last: Operation) -> bool:
+def only_reads_between(first: Operation, last: Operation) -> bool:
+    """Returns whether two ops of a block, in this order and not far apart, have only reads between them."""
     op = first.next_op
     for _ in range(MAX_DISTANCE):
         if op is last:

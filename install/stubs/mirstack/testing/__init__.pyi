@@ -12,6 +12,7 @@ Written by `python install/generate_stubs.py`, not by hand.
 """
 
 from mirstack.api.testing import assert_allclose as assert_allclose
+from mirstack.api.testing import assert_prim_expr_equal as assert_prim_expr_equal
 from mirstack.api.testing import device_enabled as device_enabled
 from mirstack.api.testing import enabled_targets as enabled_targets
 from mirstack.api.testing import fixture as fixture
@@ -32,3 +33,4 @@ from mirstack.api.testing import requires_vulkan as requires_vulkan
 from mirstack.api.testing import requires_x86 as requires_x86
 from mirstack.api.testing import slow as slow
 from mirstack.api.testing import uses_gpu as uses_gpu
+from mirstack.api.testing.compare import CompareBeforeAfter as CompareBeforeAfter

@@ -10,10 +10,11 @@ from io import StringIO
 from math import prod
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.printer import Printer
 
 from ..dialects.array import ArrayValueAttr
+from ..support import extensions
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,14 @@ MIR_DIALECTS = frozenset({"relay", "te", "tir", "schedule", "rule", "mirstack", 
 
 def has_mir_text(module: ModuleOp) -> bool:
     """Tells whether the module is still at the levels of `.mir`, not lowered to MLIR's dialects."""
-    return all(op.name.partition(".")[0] in MIR_DIALECTS for op in module.ops)
+    return all(op.name.partition(".")[0] in MIR_DIALECTS or _has_format(op) for op in module.ops)
+
+
+def _has_format(op: Operation) -> bool:
+    """Returns whether an extension has a format of `.mir` for an op."""
+    from ..parser import owns
+
+    return any(owns(each.name, op) for each in extensions.loaded("format"))
 
 
 def print_mir(module: ModuleOp) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from .analysis import Analysis, Place
-from .names import Kind, names_in, tokens_of
+from .names import BRACED, Kind, names_in, tokens_of
 
 KINDS = (
     "function",
@@ -49,6 +49,12 @@ _KEYWORDS = frozenset(
         "MATCH",
         "REWRITE",
         "RULESET",
+        "OPERATOR",
+        "COMPUTE",
+        "GRADIENT",
+        "KIND",
+        "ONNX",
+        "DOC",
         "INCLUDE",
         "WHERE",
         "FOR",
@@ -141,7 +147,7 @@ def _colors(place: Place) -> list[Color]:
     ]
     named = {color.start for color in found}
     tokens = tokens_of(item)
-    braced = item.format in ("relay", "rules")
+    braced = item.format in BRACED
     for index, (kind, text, start) in enumerate(zip(tokens.kinds, tokens.texts, tokens.starts, strict=True)):
         end = start + len(text)
         following = tokens.kinds[index + 1] if index + 1 < len(tokens.kinds) else ""

@@ -10,7 +10,7 @@ from importlib import import_module
 from .analysis import Analysis, Place
 from .calls import Around, call_around, kind_of_argument, primitive
 from .hover import find_operator, operator_text, primitive_text
-from .names import Symbol, names_in, tokens_of
+from .names import BRACED, Symbol, names_in, tokens_of
 from .navigation import target_places
 from .values import blocks_and_loops, type_words, value_of
 
@@ -47,7 +47,7 @@ def completions(analysis: Analysis, offset: int) -> list[Completion]:
     if place is None or _in_comment(line):
         return []
     inside = _Inside(analysis, place, offset, line)
-    found = inside.braced() if place.item.format in ("relay", "rules") else inside.python()
+    found = inside.braced() if place.item.format in BRACED else inside.python()
     return list({(each.label, each.kind): each for each in found}.values())
 
 
@@ -102,13 +102,13 @@ class _Inside:
         """Yields the functions of the file, as Relay writes them."""
         for place in self.analysis.places:
             for each in names_in(place.item).occurrences:
-                if each.defines and each.symbol is None and place.item.format != "rules":
+                if each.defines and each.symbol is None and place.item.format not in ("rules", "definitions"):
                     yield Completion(f"@{each.name.lstrip('@')}", "function", self.start, place.item.kind)
 
     def attributes(self) -> Iterator[Completion]:
         """Yields the attributes of the operator around that are not yet given."""
         around = self.around()
-        operator = None if around is None else find_operator(around.name)
+        operator = None if around is None else find_operator(around.name, self.place)
         if around is None or operator is None:
             return
         for spec in operator.attributes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .analysis import Analysis, Place
 from .calls import call_around, primitive
-from .names import Occurrence, names_in, plain, tokens_of
+from .names import BRACED, Occurrence, names_in, plain, tokens_of
 from .values import signature_at, type_words, value_of
 
 if TYPE_CHECKING:
@@ -56,11 +56,11 @@ def _hover(analysis: Analysis, place: Place, offset: int) -> Hover | None:
     start, word, kind = tokens.starts[index], tokens.texts[index], tokens.kinds[index]
     end = start + len(word)
     text: str | None = None
-    if place.item.format in ("relay", "rules"):
+    if place.item.format in BRACED:
         if kind in ("KEY", "NAME") and (around := call_around(tokens, start)) is not None:
-            text = _attribute_text(around.name, word.rstrip("= \t"))
+            text = _attribute_text(around.name, word.rstrip("= \t"), place)
         if text is None and kind in ("NAME", "INFIX"):
-            operator = find_operator(_INFIX.get(word, word))
+            operator = find_operator(_INFIX.get(word, word), place)
             text = None if operator is None else operator_text(operator, place, start)
     elif place.item.format == "tvmscript" or word.startswith(("T.", "te.")):
         text = construct_text(word)
@@ -113,11 +113,12 @@ def _function_text(analysis: Analysis, name: str) -> str | None:
     return None
 
 
-def find_operator(name: str) -> Operator | None:
-    """Returns an operator of Relay."""
-    from ..dialects.relay.operator import get_operator
+def find_operator(name: str, place: Place | None = None) -> Operator | None:
+    """Returns an operator of Relay, or one that the items around a place define."""
+    from ..dialects.relay.operator import get_operator, operator_at
 
-    return get_operator(name)
+    around = place.ops if place is not None else ()
+    return operator_at(name, around[0]) if around else get_operator(name)
 
 
 def operator_text(operator: Operator, place: Place | None = None, offset: int = 0) -> str:
@@ -131,8 +132,8 @@ def operator_text(operator: Operator, place: Place | None = None, offset: int = 
     return "\n\n".join(parts)
 
 
-def _attribute_text(operator_name: str, name: str) -> str | None:
-    operator = find_operator(operator_name)
+def _attribute_text(operator_name: str, name: str, place: Place) -> str | None:
+    operator = find_operator(operator_name, place)
     spec = None if operator is None else operator.specs.get(name)
     if spec is None:
         return None

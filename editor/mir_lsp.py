@@ -7,8 +7,11 @@ import importlib.util
 import sys
 from collections.abc import Sequence
 
+from ..driver.arguments import add_load
 from ..driver.command import command_parser
 from ..driver.errors import OK, UsageError, guarded
+from ..driver.extending import load_all
+from ..support.diagnostics import MirError
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -26,9 +29,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Serves until the editor ends it; returns 0, or 2 for a wrong command line or without pygls."""
 
     def body() -> int:
-        argument_parser().parse_args(sys.argv[1:] if argv is None else list(argv))
+        parser = argument_parser()
+        add_load(parser)
+        args = parser.parse_args(sys.argv[1:] if argv is None else list(argv))
         if importlib.util.find_spec("pygls") is None:
             raise UsageError("the package pygls is not installed; pip install 'mirstack[lsp]' installs it")
+        try:
+            load_all(args.load)
+        except MirError as error:
+            raise UsageError(str(error)) from error
         from .server import serve
 
         serve()

@@ -68,6 +68,10 @@ _KEPT = 1024
 """The items whose tokens and names are kept: those of the texts that are open."""
 
 
+BRACED = ("relay", "rules", "definitions")
+"""The formats of items in braces."""
+
+
 @lru_cache(maxsize=_KEPT)
 def _tokens(format: str, text: str) -> Tokens:
     return _tolerant(text, _tokenizer(format))
@@ -79,7 +83,7 @@ def _tokenizer(format: str) -> Callable[[str], Tokens]:
             from ..parser.relay.lexer import tokenize as relay
 
             return relay
-        case "rules":
+        case "rules" | "definitions":
             from ..parser.rules.lexer import tokenize as rules
 
             return rules
@@ -129,7 +133,7 @@ def names_in(item: Item, until: int | None = None) -> Names:
 
 @lru_cache(maxsize=_KEPT)
 def _names(format: str, text: str, until: int | None) -> Names:
-    scan = (_BracedScan if format in ("relay", "rules") else _PythonScan)(format, text, until)
+    scan = (_BracedScan if format in BRACED else _PythonScan)(format, text, until)
     scan.run()
     visible: dict[str, Symbol] = {}
     for scope in scan.seen if scan.seen is not None else scan.scopes:
@@ -207,7 +211,7 @@ class _BracedScan(_Scan):
         in_head = in_pattern = False
         head_depth = pattern_depth = 0
         kinds, texts, starts = self.kinds, self.texts, self.starts
-        rules = self.format == "rules"
+        rules = self.format != "relay"
         for index, kind in enumerate(kinds):
             self.passing(index)
             text, start = texts[index], starts[index]

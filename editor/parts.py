@@ -21,6 +21,7 @@ from ..support.diagnostics import Diagnostic, MirError, Sources
 from ..support.garbage import no_collection
 from ..support.text import nearest
 from ..support.verify import find_errors
+from .names import BRACED
 from .nests import Nests, change_of, nests_of, split_nests
 
 NAME = "<part>"
@@ -28,6 +29,8 @@ NAME = "<part>"
 _WORDS = re.compile(r"@?[A-Za-z_]\w*")
 _GLOBALS = re.compile(r'@(?:[A-Za-z_]\w*|")')
 _CALLED = re.compile(r"(?<![\w.@])[A-Za-z_]\w*(?=\()")
+_DOTTED = re.compile(r"(?<![\w.%@$])[A-Za-z_]\w*(?:\.\w+)+(?=\()")
+_OPERATOR = re.compile(r"\s*operator\s+([\w.]+)")
 _TARGET = re.compile(r"@[\w.]+\([ \t]*([A-Za-z_]\w*)")
 _DEFINED = re.compile(r"^[ \t]*(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 _HEAD = re.compile(r'\s*(?:fast\s+)?(?:def|rewrite|ruleset)\s+@([A-Za-z_]\w*|")')
@@ -48,8 +51,11 @@ class Mentions:
 def mentions_of(format: str, kind: str, text: str) -> Mentions:
     """Returns the names of an item, without `@`. Too many only make parts larger."""
     words = frozenset(word.lstrip("@") for word in _WORDS.findall(text))
-    if format in ("relay", "rules"):
-        mentioned = frozenset(word[1:] for word in _GLOBALS.findall(text))
+    if format in BRACED:
+        mentioned = frozenset([*(word[1:] for word in _GLOBALS.findall(text)), *_DOTTED.findall(text)])
+        if format == "definitions":
+            name = _OPERATOR.match(text)
+            return Mentions(frozenset([name[1]] if name else []), mentioned, frozenset())
         if kind.startswith("#["):
             shared = frozenset[str]() if kind == "#[version]" else frozenset([_SHARED])
             return Mentions(shared, frozenset(), frozenset())
@@ -58,7 +64,8 @@ def mentions_of(format: str, kind: str, text: str) -> Mentions:
         head = _HEAD.match(text)
         defined = frozenset([head[1]]) if head else frozenset(["main"] if format == "relay" else [])
         types = frozenset(word for word in words if word[0].isupper())
-        return Mentions(defined, mentioned | types | {_SHARED}, mentioned)
+        unsure = frozenset(word for word in mentioned if "." not in word)
+        return Mentions(defined, mentioned | types | {_SHARED}, unsure)
     unsure = frozenset((*_CALLED.findall(text), *_TARGET.findall(text)))
     return Mentions(frozenset(_DEFINED.findall(text)), words, unsure)
 

@@ -165,6 +165,11 @@ def _print(module: ModuleOp) -> str:
     return "\n\n".join(text for text in texts if text) + "\n" if any(texts) else ""
 
 
+def owns(format: str, op: Operation) -> bool:
+    """Returns whether a format prints a top-level op."""
+    return _load(format).owns(op)
+
+
 # The dialect of a top-level op says which format to ask first, so that printing one format does not import the others.
 _FORMAT_OF_DIALECT = {"tir": "tvmscript", "te": "te", "relay": "relay", "schedule": "schedule"}
 

@@ -87,6 +87,7 @@ def make_operator(described: Description, gradient: Operation | None = None) -> 
         raise d.refuse(f"there is no fusion kind '{d.kind}'{did_you_mean(d.kind, KINDS)}", f"it is {_one_of(KINDS)}")
     compute, called = d.compute, ()
     pattern = OpPattern.OPAQUE
+    callees: list[Callee] = []
     numpy: Any = d.numpy
     if d.functions:
         callees = [Callee.of(d, function) for function in d.functions]
@@ -109,7 +110,11 @@ def make_operator(described: Description, gradient: Operation | None = None) -> 
                 pattern = OpPattern.ELEMWISE if len(d.arguments) == 1 else OpPattern.BROADCAST
     elif compute is None and numpy is None:
         raise d.refuse("it computes nothing", "name the TE or TIR function that computes it: compute @f")
-    computed = partial(_relation_of_functions, called) if called else compute and partial(_relation_of_compute, compute)
+    computed: Callable[[Relation], None] | None = None
+    if called:
+        computed = partial(_relation_of_functions, called)
+    elif compute is not None:
+        computed = partial(_relation_of_compute, compute, callees)
     if computed is not None:
         relation = computed if relation is None else partial(_checked, relation, computed)
     if relation is None:
@@ -263,10 +268,16 @@ def _in_use(rel: Relation, error: MirError) -> Exception:
     return rel.fail(f"{rel.operator.name}: {first.message}", *(note.message for note in first.notes))
 
 
-def _relation_of_compute(compute: Compute, rel: Relation) -> None:
+def _relation_of_compute(compute: Compute, callees: Sequence[Callee], rel: Relation) -> None:
+    """Types a use by what is computed, by one of `callees` if there are some."""
     from ..te import builder as te
 
     types = _arguments(rel)
+    if callees:
+        try:
+            _fitting(rel.operator.name, callees, types)[0].compare(types)
+        except MirError as error:
+            raise _in_use(rel, error) from None
     inputs = [_placeholder(te, type, name) for type, name in zip(types, _names(len(types)), strict=True)]
     try:
         results = list(compute(rel.attrs, inputs, UNKNOWN))
@@ -405,6 +416,21 @@ class Callee:
         if self.is_of_scalars:
             return self._type_of_elements(types)
         return function_type(self.function, self.name, self.function, [*types, *(type for _, type in self.attributes)])
+
+    def compare(self, types: Sequence[TensorType[Attribute]]) -> None:
+        """Compares sizes of arguments with those of parameters, so that `?` are compared at run time."""
+        if self.is_of_scalars:
+            return
+        sizes: dict[SSAValue, int] = {}
+        inputs = [p for p in tir_parameters(self.function, self.name, self.function) if not p.is_output]
+        for parameter, type in zip(inputs, types, strict=False):
+            for dim, size in zip(parameter.shape, type.get_shape(), strict=True):
+                if dim is None:
+                    continue
+                wanted = dim if isinstance(dim, int) else sizes.get(dim, size)
+                relations.same_dim(wanted, size)
+                if isinstance(dim, SSAValue):
+                    sizes[dim] = relations.known_dim(wanted, size)
 
     def _type_of_elements(self, types: Sequence[TensorType[Attribute]]) -> Attribute:
         parameters = tir_parameters(self.function, self.name, self.function)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from mirstack.editor.analysis import Analyzer
+from mirstack.editor.colors import colors
 from mirstack.editor.hover import hover
 
 TEXT = """\
@@ -150,3 +151,27 @@ def test_operators_are_described_in_a_function_with_errors() -> None:
     text = "def @f(%x: Tensor[(4), float32]) {\n  nn.relu(%y)\n}\n"
     found = hover(Analyzer().analyse(text), text.index("relu"))
     assert found is not None and found.text.startswith("```mir\nnn.relu(data)")
+
+
+def test_operators_of_the_file_are_known() -> None:
+    text = """\
+@te.func
+def swish():
+    x = te.placeholder((), name="x")
+    slope = te.var("slope", "float32")
+    y = te.compute((), lambda: x() * te.sigmoid(x() * slope), name="y")
+    return [x, slope, y]
+
+operator my.swish(%x: Tensor, slope=1.0) -> Tensor { compute @swish doc "x * sigmoid(x)" }
+
+def @f(%x: Tensor[(4), float32]) {
+  my.swish(%x, slope=2.0)
+}
+"""
+    analysis = Analyzer().analyse(text)
+    assert analysis.findings == [] and not list(analysis.failures)
+    found = hover(analysis, text.rindex("my.swish"))
+    assert found is not None and "my.swish(x, slope=1.0)" in found.text and "x * sigmoid(x)" in found.text
+    found = hover(analysis, text.rindex("slope="))
+    assert found is not None and "slope=1.0" in found.text
+    assert "keyword" in {color.kind for color in colors(analysis) if text[color.start : color.end] == "operator"}

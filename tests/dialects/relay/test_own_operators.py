@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import StringIO
+from textwrap import dedent
 
 import numpy as np
 import pytest
@@ -169,3 +170,30 @@ def test_a_tuple_has_no_written_gradient() -> None:
     with pytest.raises(MirError) as raised:
         parse_mir(PROGRAM.replace("def @main", op + "\ndef @main", 1))
     assert "@swish takes no tuple, which an argument is" in str(raised.value)
+
+
+@pytest.mark.parametrize("target", ["interp", "cpu"])
+def test_sizes_known_only_at_run_time_are_compared(target: str) -> None:
+    rows = """
+    @te.func
+    def rows():
+        n = te.var("n")
+        x = te.placeholder((n, 4), name="x")
+        y = te.placeholder((n,), name="y")
+        k = te.reduce_axis((0, 4), name="k")
+        s = te.compute((n,), lambda i: te.sum(x[i, k] * y[i], axis=k), name="s")
+        return [x, y, s]
+    """
+    text = (
+        dedent(rows)
+        + """
+operator my.rows(%x: Tensor, %y: Tensor) -> Tensor { compute @rows kind reduction }
+def @main(%x: Tensor[(?, ?), float32], %y: Tensor[(?), float32]) { my.rows(%x, %y) }
+"""
+    )
+    net = compile_program(parsed(text), target)  # type: ignore[arg-type]
+    ones = lambda *shape: np.ones(shape, "float32")  # noqa: E731
+    assert list(net(ones(3, 4), ones(3))) == [4, 4, 4]
+    for x, y in (((3, 5), 3), ((3, 3), 3), ((3, 4), 2), ((3, 4), 5)):
+        with pytest.raises(MirError, match=r"my\.rows: (dimension|argument)"):
+            net(ones(*x), ones(y))

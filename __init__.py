@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .api.error import TVMError
     from .api.executable import Executable
     from .api.extend import load_extension, register_operator
+    from .api.global_func import get_global_func, list_global_func_names, register_func, remove_global_func
     from .api.importers import from_jax, from_onnx, from_torch
     from .api.ir import instrument as instrument
     from .api.ir.module import IRModule
@@ -64,6 +65,8 @@ _DEVICES = (
     "cpu", "cl", "cuda", "device", "ext_dev", "gpu", "hexagon", "metal", "opencl", "rocm", "vpi", "vulkan", "webgpu",
 )  # fmt: skip
 
+_FUNCTION_NAMES = ("get_global_func", "list_global_func_names", "register_func", "remove_global_func")
+
 # Those whose own import does not import xDSL: what they hold does, and patches it then.
 _LAZY = (
     *_DEVICES, "Executable", "Extension", "ItemFormat", "TVMError", "arith", "compile", "contrib", "error", "ir", "load", "parse", "preload", "relay", "script", "target", "timing", "tir",
@@ -82,6 +85,7 @@ _PUBLIC = {
     "build": "api.build:build",
     "compile": "api.compile:compile",
     **{name: f"api.device:{name}" for name in _DEVICES},
+    **{name: f"api.global_func:{name}" for name in _FUNCTION_NAMES},
     "from_onnx": "api.importers:from_onnx",
     "from_jax": "api.importers:from_jax",
     "from_torch": "api.importers:from_torch",
@@ -98,9 +102,10 @@ _PUBLIC = {
 
 __all__ = [
     "Executable", "Extension", "IRModule", "ItemFormat", "MirError", "TVMError", "arith", "build", "cl", "compile", "contrib",
-    "convert", "cpu", "cuda", "device", "error", "ext_dev", "from_jax", "from_onnx", "from_torch", "gpu", "hexagon", "instrument", "ir", "load",
-    "load_extension", "lower", "metal", "nd", "onnx", "opencl", "parse", "preload", "quantize", "register_operator", "relay", "rocm",
-    "rules", "runtime", "script", "target", "te", "testing", "timing", "tir", "topi", "transform", "vpi", "vulkan", "webgpu",
+    "convert", "cpu", "cuda", "device", "error", "ext_dev", "from_jax", "from_onnx", "from_torch", "get_global_func", "gpu", "hexagon",
+    "instrument", "ir", "list_global_func_names", "load", "load_extension", "lower", "metal", "nd", "onnx", "opencl", "parse", "preload",
+    "quantize", "register_func", "register_operator", "relay", "remove_global_func", "rocm", "rules", "runtime", "script", "target", "te",
+    "testing", "timing", "tir", "topi", "transform", "vpi", "vulkan", "webgpu",
 ]  # fmt: skip
 
 

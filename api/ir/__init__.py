@@ -27,6 +27,7 @@ _PUBLIC: dict[str, str] = {
         (
             "FuncType",
             "GlobalTypeVar",
+            "IncompleteType",
             "RelayRefType",
             "TensorType",
             "TupleType",
@@ -38,6 +39,15 @@ _PUBLIC: dict[str, str] = {
         "..relay.ty",
     ),
     **dict.fromkeys(("PointerType", "PrimType", "Range"), "...dialects.tir.node.expr"),
+    **dict.fromkeys(("Attrs", "DictAttrs"), "attrs"),
+    **dict.fromkeys(("BaseExpr", "BaseFunc", "CallingConv"), "base"),
+    **dict.fromkeys(("DummyGlobalInfo", "GlobalInfo", "VDevice"), "global_info"),
+    **dict.fromkeys(("TensorAffineType", "TupleAffineType"), "affine_type"),
+    **dict.fromkeys(("TypeConstraint", "TypeRelation"), "type_relation"),
+    **dict.fromkeys(("load_json", "save_json"), "json_nodes"),
+    **dict.fromkeys(("SequentialSpan", "SourceName"), "node"),
+    "EnvFunc": "env_func",
+    "make_node": "base",
     "Constructor": "..relay.adt",
     "TypeData": "..relay.adt",
 }

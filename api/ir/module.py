@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import NoneType
 from typing import Any, NoReturn, Unpack
@@ -14,7 +14,7 @@ from ...dialects.relay.text import is_known
 from ...dialects.tir.stmt import PrimFuncOp
 from ...lowering.driver.source import SourceText
 from ...parser.items import symbol_of
-from ...support.arguments import check, integer, shown
+from ...support.arguments import check, integer, items, shown
 from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirValueError
 from ...support.edit import erase_op
@@ -27,6 +27,8 @@ from ..relay.expr import Function, GlobalVar, RelayExpr, as_expr
 from ..relay.graph import free_vars
 from ..relay.restore import Symbols, restore_function, restore_type
 from ..relay.ty import GlobalTypeVar
+from .attrs import DictAttrs
+from .global_info import GlobalInfo
 from .prim_func import PrimFunc
 from .script_options import ScriptOptions, with_options
 
@@ -42,11 +44,18 @@ class IRModule:
         self,
         functions: Mapping[Any, Function | PrimFunc] | None = None,
         type_definitions: Mapping[Any, adt.TypeData] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        global_infos: Mapping[str, Sequence[GlobalInfo]] | None = None,
     ):
         if isinstance(functions, ModuleOp):
             raise TypeError("IRModule takes functions by name; a module of xDSL becomes one by IRModule.of_op(module)")
         check(functions, "functions", "a dictionary of functions by name", Mapping, NoneType)
         check(type_definitions, "type_definitions", "a dictionary of data types", Mapping, NoneType)
+        check(attrs, "attrs", "a dictionary of attributes by name", Mapping, NoneType)
+        self._attrs: dict[str, Any] = dict(attrs or {})
+        self._global_infos: dict[str, list[GlobalInfo]] = {}
+        for kind, infos in (global_infos or {}).items():
+            self.update_global_info(kind, infos)
         self._op = ModuleOp([])
         self._symbols = Symbols()
         self._functions: dict[str, Function] = {}
@@ -72,6 +81,8 @@ class IRModule:
             module._symbols.params.update(after._symbols.params)
             module._symbols.functions.update((var.name_hint, var) for var in after.get_global_vars())
             known = after._symbols.types
+            module._attrs.update(after._attrs)
+            module._global_infos.update(after._global_infos)
         for item in op.ops:
             if isinstance(item, ir.TypeDataOp):
                 name = item.sym_name.data
@@ -117,6 +128,48 @@ class IRModule:
         """A copy of the module as IR, free to change."""
         with no_collection():
             return in_deep_stack(self._op.clone)
+
+    # Attributes ----------------------------------------------------------------------------------------------------
+
+    @property
+    def attrs(self) -> DictAttrs | None:
+        """The module's own attributes; None where it has none."""
+        return DictAttrs(self._attrs) if self._attrs else None
+
+    def get_attrs(self) -> DictAttrs | None:
+        """Returns the module's own attributes, as `attrs`."""
+        return self.attrs
+
+    def get_attr(self, attr_key: str) -> Any:
+        """Returns an attribute of the module; None where there is none of that name."""
+        return self._attrs.get(attr_key)
+
+    def with_attr(self, attr_key: str, attr_value: Any) -> IRModule:
+        """Returns a copy of the module with one more attribute."""
+        return self.with_attrs({attr_key: attr_value})
+
+    def with_attrs(self, attr_map: Mapping[str, Any] | DictAttrs) -> IRModule:
+        """Returns a copy of the module with more attributes."""
+        check(attr_map, "attr_map", "a dictionary of attributes by name", Mapping)
+        copy = self.__copy__()
+        copy._attrs.update(attr_map)
+        return copy
+
+    def without_attr(self, attr_key: str) -> IRModule:
+        """Returns a copy of the module without an attribute."""
+        copy = self.__copy__()
+        copy._attrs.pop(attr_key, None)
+        return copy
+
+    @property
+    def global_infos(self) -> dict[str, list[GlobalInfo]]:
+        """The module's further objects by kind."""
+        return self._global_infos
+
+    def update_global_info(self, name: str, global_info: Sequence[GlobalInfo]) -> None:
+        """Puts objects of the kind `name` in place of those that were there."""
+        check(name, "name", "a kind of global infos", str)
+        self._global_infos[name] = items(global_info, "global_info", "objects such as ir.DummyGlobalInfo()", GlobalInfo)
 
     # Functions -----------------------------------------------------------------------------------------------------
 
@@ -275,6 +328,10 @@ class IRModule:
     def relay_functions(self) -> dict[GlobalVar, Function]:
         """The Relay functions by global variable."""
         return {self._symbols.function(name): self.relay_function(name) for name in self._relay_ops()}
+
+    def items(self) -> list[tuple[GlobalVar, Function | PrimFunc]]:
+        """The functions with their names, as of a dictionary."""
+        return self.functions_items()
 
     def functions_items(self) -> list[tuple[GlobalVar, Function | PrimFunc]]:
         """The functions with their names."""

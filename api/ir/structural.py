@@ -16,13 +16,14 @@ from ...dialects.tir.node.buffer import Buffer, BufferRegion
 from ...dialects.tir.node.expr import CommReducer, Expr, Range
 from ...dialects.tir.node.stmt import Stmt
 from ...dialects.tir.structural_key import FLOATS, structural_form
+from ...support.deep_stack import in_deep_stack
 from ...support.diagnostics import Diagnostic, MirTypeError
 from ...support.source_text import text_bytes
 from ..nd import NDArray
 from ..relay import adt, expr, ty
 from ..relay.graph import parts
 from .module import IRModule
-from .node import Node
+from .node import ContentNode, Node
 from .op import Op, plain
 from .prim_func import PrimFunc
 
@@ -208,7 +209,8 @@ def _tokens(value: object, map_free_vars: bool) -> Labelled:
         case Stmt() | Expr() | Buffer() | Range() | BufferRegion() | CommReducer():
             from ...dialects.tir.node.structural import tokens
 
-            for token in tokens(value, map_free_vars):
+            # An expression may be deeper than Python's stack.
+            for token in in_deep_stack(lambda: list(tokens(value, map_free_vars))):
                 yield token, value
         case adt.TypeData():
             yield _Writer(map_free_vars).data(value), value
@@ -219,6 +221,9 @@ def _tokens(value: object, map_free_vars: bool) -> Labelled:
             yield from _tokens(value.rhs, map_free_vars)
         case ty.Type():
             yield _Writer(map_free_vars).type(value), value
+        case ContentNode():
+            yield ("content", type(value).__name__), value
+            yield from _tokens(list(value.content()), map_free_vars)
         case Node():
             yield from _Writer(map_free_vars).node(value)
         case NDArray():

@@ -6,8 +6,10 @@ A pass takes a module and returns a new one. The passes of the registry are made
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar, Token
+from importlib import import_module
 from types import NoneType
 from typing import Any, cast
 
@@ -352,6 +354,38 @@ def infer_types(mod: IRModule) -> IRModule:
     return IRModule.of_op(op, mod)
 
 
+def ApplyPassToFunction(
+    transform: Pass, func_name_regex: str, error_if_no_function_matches_regex: bool = False
+) -> Pass:
+    """Returns a pass that changes only functions whose name begins with a match of the expression.
+
+    Functions that the pass adds are added. Raises MirValueError where none matches, if that is an error.
+    """
+    check(transform, "transform", "a pass", Pass)
+    try:
+        pattern = re.compile(func_name_regex)
+    except re.error as error:
+        message = f"'{func_name_regex}' is not a regular expression: {error}"
+        raise MirValueError(Diagnostic(message)) from None
+
+    def change(mod: IRModule, _: PassContext) -> IRModule:
+        before = {var.name_hint for var in mod.get_global_vars()}
+        chosen = {name for name in before if pattern.match(name)}
+        if not chosen:
+            if error_if_no_function_matches_regex:
+                names = ", ".join(sorted(before))
+                raise MirValueError(Diagnostic(f"no function matches '{func_name_regex}'; there are {names}"))
+            return mod
+        new = transform(mod)
+        result = IRModule.of_op(mod.copy_op(), mod)
+        for var, function in new.functions.items():
+            if var.name_hint in chosen or var.name_hint not in before:
+                result.update_func(var, function)
+        return result
+
+    return ModulePass(change, PassInfo(0, "ApplyPassToFunction"))
+
+
 def PrintIR(header: str = "", show_meta_data: bool = False) -> Pass:
     """A pass that prints the module and leaves it as it is."""
 
@@ -443,4 +477,15 @@ def _decorate(
     return decorate if function is None else decorate(function)
 
 
-__dir__ = public_names(__name__)
+def __getattr__(name: str) -> Any:
+    if name != "Sequential":
+        raise AttributeError(f"module 'mirstack.ir.transform' has no attribute '{name}'")
+    # A Sequential is a pass, so that its module imports this one.
+    return import_module(".sequential", __package__).Sequential
+
+
+_NAMES = public_names(__name__)
+
+
+def __dir__() -> list[str]:
+    return sorted([*_NAMES(), "Sequential"])

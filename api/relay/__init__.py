@@ -32,20 +32,25 @@ if TYPE_CHECKING:
     from .expr import TupleWrapper as TupleWrapper, Var as Var, bind as bind, const as const, var as var
     from .build_module import build as build, build_config as build_config, create_executor as create_executor
     from .build_module import optimize as optimize
+    from .dataflow_pattern import DataFlowPattern as DataFlowPattern
     from .expr_functor import ExprFunctor as ExprFunctor, ExprMutator as ExprMutator, ExprVisitor as ExprVisitor
+    from .expr_functor import MixedModeMutator as MixedModeMutator, MixedModeVisitor as MixedModeVisitor
     from .prelude import Prelude as Prelude
     from .scope_builder import ScopeBuilder as ScopeBuilder
     from .type_functor import TypeFunctor as TypeFunctor, TypeMutator as TypeMutator, TypeVisitor as TypeVisitor
     from .text import astext as astext, fromtext as fromtext, parse as parse, parse_expr as parse_expr
     from .ty import Any as Any, FuncType as FuncType, GlobalTypeVar as GlobalTypeVar, TensorType as TensorType
     from .ty import TupleType as TupleType, Type as Type, TypeCall as TypeCall, TypeVar as TypeVar
-    from .ty import scalar_type as scalar_type
+    from .ty import ShapeVar as ShapeVar, scalar_type as scalar_type
+    from ..ir.transform import FunctionPass as FunctionPass, ModulePass as ModulePass, PassContext as PassContext
+    from ..ir.transform import function_pass as function_pass, module_pass as module_pass
+    from ..ir.type_relation import TypeConstraint as TypeConstraint, TypeRelation as TypeRelation
     # fmt: on
     # isort: on
 
 _MODULES = (
-    "adt", "analysis", "backend", "build_module", "dataflow_pattern", "expr", "expr_functor", "op", "prelude", "scope_builder", "testing",
-    "transform", "ty", "type_functor",
+    "adt", "analysis", "backend", "build_module", "data_dep_optimization", "dataflow_pattern", "expr", "expr_functor", "frontend", "loops", "op",
+    "param_dict", "prelude", "quantize", "scope_builder", "testing", "transform", "ty", "type_functor",
 )  # fmt: skip
 
 _PUBLIC: dict[str, str] = {
@@ -58,7 +63,7 @@ _PUBLIC: dict[str, str] = {
     ),
     **dict.fromkeys(
         (
-            "Any", "FuncType", "GlobalTypeVar", "IncompleteType", "RefType", "RelayRefType", "TensorType", "TupleType",
+            "Any", "FuncType", "GlobalTypeVar", "IncompleteType", "RefType", "RelayRefType", "ShapeVar", "TensorType", "TupleType",
             "Type", "TypeCall", "TypeKind", "TypeVar", "scalar_type",
         ),
         "ty",
@@ -73,7 +78,13 @@ _PUBLIC: dict[str, str] = {
     **dict.fromkeys(("BlockBuilder", "call_tir"), "block_builder"),
     **dict.fromkeys(("build", "build_config", "create_executor", "optimize"), "build_module"),
     **dict.fromkeys(("load_param_dict", "save_param_dict"), "..runtime.params"),
-    **dict.fromkeys(("ExprFunctor", "ExprMutator", "ExprVisitor"), "expr_functor"),
+    **dict.fromkeys(
+        ("ExprFunctor", "ExprMutator", "ExprVisitor", "MixedModeMutator", "MixedModeVisitor"), "expr_functor"
+    ),
+    **dict.fromkeys(("FunctionPass", "ModulePass", "PassContext", "function_pass", "module_pass"), "..ir.transform"),
+    **dict.fromkeys(("TypeConstraint", "TypeRelation"), "..ir.type_relation"),
+    "DataFlowPattern": "dataflow_pattern",
+    "pretty_print": "text",
     **dict.fromkeys(("TypeFunctor", "TypeMutator", "TypeVisitor"), "type_functor"),
     "Prelude": "prelude",
     "ScopeBuilder": "scope_builder",

@@ -18,6 +18,7 @@ from ..no_attribute import no_attribute
 from . import ty
 from .export import export_function
 from .expr import Call, Constant, Function, RelayExpr, Tuple, Var
+from .fc_transpose import transposed_parameters
 from .graph import binders, free_vars, parts, post_order
 
 if TYPE_CHECKING:
@@ -258,10 +259,15 @@ def alpha_equal(lhs: RelayExpr | ty.Type, rhs: RelayExpr | ty.Type) -> bool:
     return structural_equal(lhs, rhs)
 
 
+def search_fc_transpose(expr: RelayExpr) -> list[str]:
+    """Returns the names of the variables that dense layers take transposed, `nn.dense(x, transpose(w))`."""
+    return [variable.name_hint for variable in transposed_parameters(expr)]
+
+
 __all__ = [
     "all_constants", "all_dtypes", "all_ops", "all_type_vars", "all_vars", "alpha_equal", "bound_type_vars", "bound_vars",
     "check_constant", "check_kind", "count_layers", "explain", "free_type_vars", "free_vars", "get_total_mac_number",
-    "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit", "well_formed",
+    "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit", "search_fc_transpose", "well_formed",
 ]  # fmt: skip
 
 

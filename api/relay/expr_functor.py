@@ -6,9 +6,10 @@ call each other as deep as the program is; the first `visit` therefore runs in a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar, cast
 
+from ...support.arguments import integer
 from ...support.deep_stack import in_deep_stack
 from ...support.public_names import public_names
 from ..ir.node import Node
@@ -30,7 +31,7 @@ from .expr import (
     Var,
     place_error,
 )
-from .graph import parts, rebuild
+from .graph import parts, post_order, rebuild
 
 R = TypeVar("R")
 
@@ -284,6 +285,63 @@ class ExprMutator(ExprFunctor[Any]):
                 return PatternConstructor(pattern.constructor, inner)
             case _:
                 return pattern
+
+
+_DATAFLOW = (Call, Tuple, TupleGetItem)
+
+
+def _dataflow(functor: ExprFunctor[Any], expr: Any) -> Iterator[Any]:
+    """Yields the calls, tuples and fields in an expression that have no result yet, each after its parts."""
+    return (node for node in post_order(expr, _DATAFLOW) if node not in functor.memo_map)
+
+
+class MixedModeVisitor(ExprVisitor):
+    """An `ExprVisitor` that visits the parts of calls, tuples and fields before these, without recursion."""
+
+    def __init__(self, visit_limit: int = 1):
+        super().__init__()
+        integer(visit_limit, "visit_limit", 1)
+
+    def visit(self, expr: Any) -> None:
+        if isinstance(expr, _DATAFLOW):
+            for node in _dataflow(self, expr):
+                super().visit(node)
+        else:
+            super().visit(expr)
+
+
+class MixedModeMutator(ExprMutator):
+    """An `ExprMutator` that rebuilds calls, tuples and fields without recursion, and rewrites each.
+
+    `rewrite_call(call, post)` returns what replaces a call; `post` is the call made of its new parts.
+    """
+
+    def visit(self, expr: Any) -> Any:
+        if isinstance(expr, _DATAFLOW):
+            for node in _dataflow(self, expr):
+                super().visit(node)
+        return super().visit(expr)
+
+    def rewrite_call(self, call: Call, post: Call) -> Any:
+        """Returns the replacement of a call."""
+        return post
+
+    def rewrite_tuple(self, tup: Tuple, post: Tuple) -> Any:
+        """Returns the replacement of a tuple."""
+        return post
+
+    def rewrite_tuple_getitem(self, op: TupleGetItem, post: TupleGetItem) -> Any:
+        """Returns the replacement of a field of a tuple."""
+        return post
+
+    def visit_call(self, call: Call) -> Any:
+        return self.rewrite_call(call, super().visit_call(call))
+
+    def visit_tuple(self, tup: Tuple) -> Any:
+        return self.rewrite_tuple(tup, super().visit_tuple(tup))
+
+    def visit_tuple_getitem(self, op: TupleGetItem) -> Any:
+        return self.rewrite_tuple_getitem(op, super().visit_tuple_getitem(op))
 
 
 def _same(new: Any, old: Any) -> bool:

@@ -81,8 +81,11 @@ def scope_starts(node: Node) -> int:
             return len(parts(node))
 
 
-def post_order(root: Node) -> Iterator[Node]:
-    """Every node of the graph once, each after its parts, leaves too; operators are left out."""
+def post_order(root: Node, kinds: type[Node] | tuple[type[Node], ...] = Node) -> Iterator[Node]:
+    """Every node of the graph once, each after its parts, leaves too; operators are left out.
+
+    Nodes that are not of `kinds`, and what only they are made of, are left out as well.
+    """
     seen: set[Node] = set()
     pending: list[tuple[Node, bool]] = [(root, False)]
     while pending:
@@ -94,7 +97,7 @@ def post_order(root: Node) -> Iterator[Node]:
             continue
         seen.add(node)
         pending.append((node, True))
-        pending += [(part, False) for part in reversed(parts(node)) if part not in seen]
+        pending += [(part, False) for part in reversed(parts(node)) if part not in seen and isinstance(part, kinds)]
 
 
 def free_vars(expr: RelayExpr) -> list[Var]:

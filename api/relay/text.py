@@ -87,3 +87,8 @@ def astext(obj: RelayExpr | IRModule, show_meta_data: bool = True) -> str:
     """Prints an expression or a module, with its constants unless `show_meta_data` is False."""
     check(obj, "obj", "an expression or an IRModule", RelayExpr, IRModule)
     return obj.astext(show_meta_data)
+
+
+def pretty_print(obj: RelayExpr | IRModule) -> str:
+    """Returns the text of an expression or a module without its metadata."""
+    return astext(obj, show_meta_data=False)

@@ -7,19 +7,21 @@ from typing import Any, TypeVar
 
 from ...dialects.relay.operator import get_operator
 from ...passes.pass_info import PassInfo
+from ...support.arguments import items
 from ...support.diagnostics import Diagnostic, MirError, MirValueError
 from ..ir.layout_config import LayoutConfig
 from ..ir.module import IRModule
-from ..ir.named_passes import PassConstructor, make_pass, pass_constructor, pass_names
+from ..ir.named_passes import make_pass, pass_constructor, pass_names
 from ..ir.node import Node
 from ..ir.op import Op
 from ..ir.sequential import Sequential
-from ..ir.transform import FunctionPass, ModulePass, Pass, PassContext, function_pass
+from ..ir.transform import FunctionPass, ModulePass, Pass, PassContext, function_pass, module_pass
 from ..no_attribute import no_attribute
 from .analysis import free_vars
 from .dataflow_pattern import DFPattern, partition
 from .export import node_types
 from .expr import Call, Function, GlobalVar, RelayExpr, Tuple, TupleGetItem, Var
+from .fc_transpose import turn_module
 from .graph import parts, post_order, rebuild, substitute
 from .ty import TensorType, TupleType, Type
 
@@ -248,6 +250,12 @@ class ChangeBatch:
         return Var(param.name_hint, TensorType(shape, type.dtype), param.span)
 
 
+def SimplifyFCTranspose(target_weight_name: Sequence[str]) -> ModulePass:
+    """Returns a pass by which dense layers of `main` take these weights as parameters `NAME.T`."""
+    names = items(target_weight_name, "target_weight_name", "names of parameters", str)
+    return ModulePass(lambda mod, ctx: turn_module(mod, names), PassInfo(0, "SimplifyFCTranspose"))
+
+
 def _unused_name(mod: IRModule) -> str:
     names = {var.name_hint for var in mod.get_global_vars()}
     return next(name for number in range(len(names) + 1) if (name := f"expression_{number}") not in names)
@@ -267,11 +275,15 @@ def _on_expression(expr: RelayExpr, each: Pass, mod: IRModule) -> RelayExpr:
 __all__ = [
     "AnnotateSpans", "BatchingOps", "ChangeBatch", "Defunctionalization", "EliminateCommonSubexpr", "FoldConstantExpr",
     "FoldScaleAxis", "FunctionPass", "InferTypeLocal", "LayoutConfig", "Legalize", "MergeComposite", "ModulePass", "PassContext", "Sequential",
-    "ToANormalFormExpr", "function_pass", "gradient", "recast",
+    "SimplifyFCTranspose", "ToANormalFormExpr", "function_pass", "gradient", "module_pass", "recast",
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> PassConstructor:
+def __getattr__(name: str) -> Any:
+    if name == "build_config":
+        from .build_module import build_config
+
+        return build_config
     found = pass_constructor(name) if name in pass_names(_FOLDERS) else None
     if found is None:
         raise no_attribute("relay.transform", name, pass_names(_FOLDERS), "pass")
@@ -280,7 +292,7 @@ def __getattr__(name: str) -> PassConstructor:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *pass_names(_FOLDERS)})
+    return sorted({*__all__, "build_config", *pass_names(_FOLDERS)})
 
 
 E = TypeVar("E", RelayExpr, Function, IRModule)

@@ -125,6 +125,11 @@ class TypeVar(Type):
         return id(self)
 
 
+def ShapeVar(name: str) -> TypeVar:
+    """Returns a type parameter of the kind of shapes."""
+    return TypeVar(name, TypeKind.ShapeVar)
+
+
 class GlobalTypeVar(Type):
     """The name of a data type."""
 

@@ -17,6 +17,8 @@ __all__ = ["Op", "find", "get", "names"]
 
 # Where TVM's function is called otherwise than the operator.
 _ALIASES = {
+    "batch_norm": "nn.batch_norm",
+    "multinomial": "random.multinomial",
     "nn.contrib_conv2d_nchwc": "nn.contrib_conv2d_NCHWc",
     "nn.contrib_depthwise_conv2d_nchwc": "nn.contrib_depthwise_conv2d_NCHWc",
 }
@@ -82,6 +84,9 @@ def find(name: str, *, relay: bool = False) -> Any:
         if relay and name == "qnn":
             # TVM has the quantized operators in `relay.qnn.op`, and passes on them beside it.
             namespace.__dict__.update(op=OperatorNamespace(prefix), transform=QnnPasses())
+        if name == "vision":
+            # Modules of TVM that hold some of the operators.
+            namespace.__dict__.update({part: OperatorNamespace(prefix) for part in ("multibox", "nms", "rcnn", "yolo")})
         return namespace
     operator = get_operator(_ALIASES.get(name, name))
     if operator is None:

@@ -235,11 +235,38 @@ def _parts(matrix: SparseMatrix) -> list[RelayExpr]:
     return [part if isinstance(part, RelayExpr) else const(np.asarray(part)) for part in parts]
 
 
+def segment_sum(data: RelayExpr, segment_ids: RelayExpr, num_segments: int | None = None) -> Call:
+    """Sums the rows of the data that have one number in `segment_ids`. (N,…), (N,) → (segments,…)
+
+    Without `num_segments` there are as many as the greatest number says.
+    """
+    if num_segments is None:
+        one = const(1, "int64")
+        count = _make(
+            "reshape", data=_make("max", data=segment_ids, axis=0, keepdims=False, exclude=False), newshape=[-1]
+        )
+        sizes: RelayExpr = _call("cast", count, dtype="int64") + one
+    else:
+        sizes = const([num_segments], "int64")
+    whole = _call("shape_of", data, dtype="int64")
+    row = _make("strided_slice", data=whole, begin=[1], end=[-1], strides=[1], axes=None, slice_mode="size")
+    shape = _call("concatenate", Tuple([sizes, row]), axis=0)
+    zero = _call("cast_like", const(0.0), data)
+    zeros_ = _make("full", fill_value=zero, shape=shape, dtype="")
+    return _call("scatter_nd", zeros_, _call("expand_dims", segment_ids, axis=0), data, mode="add")
+
+
+def reverse_reshape(data: RelayExpr, newshape: Any) -> Call:
+    """`reshape`, with the special values counted from the right."""
+    return _make("contrib_reverse_reshape", data=data, newshape=newshape)
+
+
 FUNCTIONS: dict[str, Any] = {
     **{
         f.__name__: f
         for f in (
-            arange, full, logsumexp, matrix_set_diag, mean_std, mean_variance, ones, std, stft, strided_set, variance, zeros,
+            arange, full, logsumexp, matrix_set_diag, mean_std, mean_variance, ones, reverse_reshape, segment_sum, std, stft,
+            strided_set, variance, zeros,
         )
     },
     "nn.dropout": dropout,

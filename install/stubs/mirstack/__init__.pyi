@@ -44,6 +44,10 @@ from mirstack.api.error import TVMError as TVMError
 from mirstack.api.executable import Executable as Executable
 from mirstack.api.extend import load_extension as load_extension
 from mirstack.api.extend import register_operator as register_operator
+from mirstack.api.global_func import get_global_func as get_global_func
+from mirstack.api.global_func import list_global_func_names as list_global_func_names
+from mirstack.api.global_func import register_func as register_func
+from mirstack.api.global_func import remove_global_func as remove_global_func
 from mirstack.api.importers import from_jax as from_jax
 from mirstack.api.importers import from_onnx as from_onnx
 from mirstack.api.importers import from_torch as from_torch

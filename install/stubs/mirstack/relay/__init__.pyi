@@ -9,6 +9,13 @@ Written by `python install/generate_stubs.py`, not by hand.
 from collections.abc import Sequence as _Sequence
 from mirstack.api.device import Device as _Device
 from mirstack.api.ir.node import Span as Span
+from mirstack.api.ir.transform import FunctionPass as FunctionPass
+from mirstack.api.ir.transform import ModulePass as ModulePass
+from mirstack.api.ir.transform import PassContext as PassContext
+from mirstack.api.ir.transform import function_pass as function_pass
+from mirstack.api.ir.transform import module_pass as module_pass
+from mirstack.api.ir.type_relation import TypeConstraint as TypeConstraint
+from mirstack.api.ir.type_relation import TypeRelation as TypeRelation
 from mirstack.api.relay.adt import Clause as Clause
 from mirstack.api.relay.adt import Constructor as Constructor
 from mirstack.api.relay.adt import Match as Match
@@ -23,6 +30,7 @@ from mirstack.api.relay.block_builder import call_tir as call_tir
 from mirstack.api.relay.build_module import build as build
 from mirstack.api.relay.build_module import build_config as build_config
 from mirstack.api.relay.build_module import optimize as optimize
+from mirstack.api.relay.dataflow_pattern.patterns import DFPattern as _DFPattern
 from mirstack.api.relay.executor import create_executor as create_executor
 from mirstack.api.relay.expr import Call as Call
 from mirstack.api.relay.expr import Call as _Call
@@ -47,6 +55,8 @@ from mirstack.api.relay.expr import var as var
 from mirstack.api.relay.expr_functor import ExprFunctor as ExprFunctor
 from mirstack.api.relay.expr_functor import ExprMutator as ExprMutator
 from mirstack.api.relay.expr_functor import ExprVisitor as ExprVisitor
+from mirstack.api.relay.expr_functor import MixedModeMutator as MixedModeMutator
+from mirstack.api.relay.expr_functor import MixedModeVisitor as MixedModeVisitor
 from mirstack.api.relay.op.composite import arange as arange
 from mirstack.api.relay.op.composite import full as full
 from mirstack.api.relay.op.composite import logsumexp as logsumexp
@@ -54,6 +64,8 @@ from mirstack.api.relay.op.composite import matrix_set_diag as matrix_set_diag
 from mirstack.api.relay.op.composite import mean_std as mean_std
 from mirstack.api.relay.op.composite import mean_variance as mean_variance
 from mirstack.api.relay.op.composite import ones as ones
+from mirstack.api.relay.op.composite import reverse_reshape as reverse_reshape
+from mirstack.api.relay.op.composite import segment_sum as segment_sum
 from mirstack.api.relay.op.composite import std as std
 from mirstack.api.relay.op.composite import stft as stft
 from mirstack.api.relay.op.composite import strided_set as strided_set
@@ -67,12 +79,14 @@ from mirstack.api.relay.text import astext as astext
 from mirstack.api.relay.text import parse as _parse
 from mirstack.api.relay.text import parse as parse
 from mirstack.api.relay.text import parse_expr as parse_expr
+from mirstack.api.relay.text import pretty_print as pretty_print
 from mirstack.api.relay.ty import Any as Any
 from mirstack.api.relay.ty import FuncType as FuncType
 from mirstack.api.relay.ty import GlobalTypeVar as GlobalTypeVar
 from mirstack.api.relay.ty import IncompleteType as IncompleteType
 from mirstack.api.relay.ty import RefType as RefType
 from mirstack.api.relay.ty import RefType as _RefType
+from mirstack.api.relay.ty import ShapeVar as ShapeVar
 from mirstack.api.relay.ty import TensorType as TensorType
 from mirstack.api.relay.ty import TupleType as TupleType
 from mirstack.api.relay.ty import Type as Type
@@ -90,16 +104,21 @@ from mirstack.relay import analysis as analysis
 from mirstack.relay import annotation as annotation
 from mirstack.relay import backend as backend
 from mirstack.relay import build_module as build_module
+from mirstack.relay import data_dep_optimization as data_dep_optimization
 from mirstack.relay import dataflow_pattern as dataflow_pattern
 from mirstack.relay import dyn as dyn
 from mirstack.relay import expr as expr
 from mirstack.relay import expr_functor as expr_functor
+from mirstack.relay import frontend as frontend
 from mirstack.relay import image as image
+from mirstack.relay import loops as loops
 from mirstack.relay import memory as memory
 from mirstack.relay import nn as nn
 from mirstack.relay import op as op
+from mirstack.relay import param_dict as param_dict
 from mirstack.relay import prelude as prelude
 from mirstack.relay import qnn as qnn
+from mirstack.relay import quantize as quantize
 from mirstack.relay import random as random
 from mirstack.relay import scope_builder as scope_builder
 from mirstack.relay import testing as testing
@@ -111,6 +130,7 @@ from mirstack.relay import vm as vm
 from typing import Literal as _Literal
 from typing import overload as _overload
 
+DataFlowPattern = _DFPattern
 Expr = _RelayExpr
 RelayRefType = _RefType
 
@@ -141,6 +161,17 @@ def asin(data: _RelayExpr) -> _Call: ...
 def asinh(data: _RelayExpr) -> _Call: ...
 def atan(data: _RelayExpr) -> _Call: ...
 def atanh(data: _RelayExpr) -> _Call: ...
+def batch_norm(
+    data: _RelayExpr,
+    gamma: _RelayExpr,
+    beta: _RelayExpr,
+    moving_mean: _RelayExpr,
+    moving_var: _RelayExpr,
+    axis: int = 1,
+    epsilon: float = 1e-05,
+    center: bool = True,
+    scale: bool = True,
+) -> _TupleWrapper: ...
 def bitwise_and(lhs: _RelayExpr, rhs: _RelayExpr) -> _Call: ...
 def bitwise_not(data: _RelayExpr) -> _Call: ...
 def bitwise_or(lhs: _RelayExpr, rhs: _RelayExpr) -> _Call: ...
@@ -218,6 +249,7 @@ def meshgrid(data: _RelayExpr | _TupleWrapper | _Sequence[_RelayExpr], indexing:
 def min(data: _RelayExpr, axis: _Ints | None = None, keepdims: bool = False, exclude: bool = False) -> _Call: ...
 def minimum(lhs: _RelayExpr, rhs: _RelayExpr) -> _Call: ...
 def mod(lhs: _RelayExpr, rhs: _RelayExpr) -> _Call: ...
+def multinomial(key: _RelayExpr, probs: _RelayExpr, num_samples: int = 1) -> _TupleWrapper: ...
 def multiply(lhs: _RelayExpr, rhs: _RelayExpr) -> _Call: ...
 def ndarray_size(data: _RelayExpr, dtype: str | None = "int32") -> _Call: ...
 def nearbyint(data: _RelayExpr) -> _Call: ...

@@ -5,6 +5,8 @@ A pass takes a module and returns a new one. The passes of the registry are made
 Written by `python install/generate_stubs.py`, not by hand.
 """
 
+from mirstack.api.ir.sequential import Sequential as Sequential
+from mirstack.api.ir.transform import ApplyPassToFunction as ApplyPassToFunction
 from mirstack.api.ir.transform import ForeignPass as ForeignPass
 from mirstack.api.ir.transform import FunctionPass as FunctionPass
 from mirstack.api.ir.transform import ModulePass as ModulePass

@@ -20,5 +20,6 @@ from mirstack.api.relay.analysis import get_total_mac_number as get_total_mac_nu
 from mirstack.api.relay.analysis import list_fake_quantized_op_freqs as list_fake_quantized_op_freqs
 from mirstack.api.relay.analysis import list_op_freqs as list_op_freqs
 from mirstack.api.relay.analysis import post_order_visit as post_order_visit
+from mirstack.api.relay.analysis import search_fc_transpose as search_fc_transpose
 from mirstack.api.relay.analysis import well_formed as well_formed
 from mirstack.api.relay.graph import free_vars as free_vars

@@ -5,6 +5,7 @@
 Written by `python install/generate_stubs.py`, not by hand.
 """
 
+from mirstack.api.relay.dataflow_pattern import DataFlowPattern as DataFlowPattern
 from mirstack.api.relay.dataflow_pattern.patterns import AltPattern as AltPattern
 from mirstack.api.relay.dataflow_pattern.patterns import AttrPattern as AttrPattern
 from mirstack.api.relay.dataflow_pattern.patterns import CallPattern as CallPattern

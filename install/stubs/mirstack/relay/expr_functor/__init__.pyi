@@ -9,5 +9,7 @@ Written by `python install/generate_stubs.py`, not by hand.
 from mirstack.api.relay.expr_functor import ExprFunctor as ExprFunctor
 from mirstack.api.relay.expr_functor import ExprMutator as ExprMutator
 from mirstack.api.relay.expr_functor import ExprVisitor as ExprVisitor
+from mirstack.api.relay.expr_functor import MixedModeMutator as MixedModeMutator
+from mirstack.api.relay.expr_functor import MixedModeVisitor as MixedModeVisitor
 from mirstack.api.relay.expr_functor import R as R
 from mirstack.api.relay.expr_functor import post_order_visit as post_order_visit

@@ -12,6 +12,8 @@ from mirstack.api.ir.transform import ModulePass as ModulePass
 from mirstack.api.ir.transform import NamedPass as _NamedPass
 from mirstack.api.ir.transform import PassContext as PassContext
 from mirstack.api.ir.transform import function_pass as function_pass
+from mirstack.api.ir.transform import module_pass as module_pass
+from mirstack.api.relay.build_module import build_config as build_config
 from mirstack.api.relay.transform import AnnotateSpans as AnnotateSpans
 from mirstack.api.relay.transform import BatchingOps as BatchingOps
 from mirstack.api.relay.transform import ChangeBatch as ChangeBatch
@@ -22,6 +24,7 @@ from mirstack.api.relay.transform import FoldScaleAxis as FoldScaleAxis
 from mirstack.api.relay.transform import InferTypeLocal as InferTypeLocal
 from mirstack.api.relay.transform import Legalize as Legalize
 from mirstack.api.relay.transform import MergeComposite as MergeComposite
+from mirstack.api.relay.transform import SimplifyFCTranspose as SimplifyFCTranspose
 from mirstack.api.relay.transform import ToANormalFormExpr as ToANormalFormExpr
 from mirstack.api.relay.transform import gradient as gradient
 from mirstack.api.relay.transform import recast as recast

@@ -9,6 +9,7 @@ from mirstack.api.relay.ty import GlobalTypeVar as GlobalTypeVar
 from mirstack.api.relay.ty import IncompleteType as IncompleteType
 from mirstack.api.relay.ty import RefType as RefType
 from mirstack.api.relay.ty import RelayRefType as RelayRefType
+from mirstack.api.relay.ty import ShapeVar as ShapeVar
 from mirstack.api.relay.ty import TensorType as TensorType
 from mirstack.api.relay.ty import TupleType as TupleType
 from mirstack.api.relay.ty import Type as Type

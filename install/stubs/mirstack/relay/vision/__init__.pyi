@@ -8,6 +8,10 @@ from mirstack.api.relay.expr import RelayExpr as _RelayExpr
 from mirstack.api.relay.expr import TupleWrapper as _TupleWrapper
 from mirstack.api.relay.op.make import Ints as _Ints
 from mirstack.api.relay.op.make import Numbers as _Numbers
+from mirstack.relay.vision import multibox as multibox
+from mirstack.relay.vision import nms as nms
+from mirstack.relay.vision import rcnn as rcnn
+from mirstack.relay.vision import yolo as yolo
 from typing import Literal as _Literal
 from typing import overload as _overload
 

@@ -8,9 +8,20 @@ from importlib.abc import Loader
 from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
 
+_SAME = {
+    "ir.attrs": "ir", "ir.base": "ir", "ir.expr": "ir", "ir.function": "ir",
+    "relay.op.contrib": "relay.op", "relay.op.op": "relay.op", "relay.op.reduce": "relay.op", "relay.op.tensor": "relay.op",
+    "relay.op.transform": "relay.op", "runtime.module": "runtime", "runtime.object": "runtime", "te.operation": "te",
+    "testing.utils": "testing", "tir.function": "tir", "tir.schedule.schedule": "tir.schedule", "tir.schedule.trace": "tir.schedule",
+}  # fmt: skip
+"""Modules of TVM whose names are here in the package around them."""
+
 
 def alias_spec(fullname: str, real: str) -> ModuleSpec:
     """The spec of a module that is there as `real`: the same module under both names."""
+    root, _, name = fullname.partition(".")
+    if name in _SAME:
+        real = f"{root}.api.{_SAME[name]}"
     return ModuleSpec(fullname, _AliasLoader(real), origin=real)
 
 

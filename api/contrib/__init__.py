@@ -1,4 +1,4 @@
-"""`mirstack.contrib`: `graph_executor` and `pickle_memoize`, by TVM's names."""
+"""`mirstack.contrib`: `cc`, `graph_executor`, `pickle_memoize` and `utils`, by TVM's names."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from ...support.public_names import public_names
 from ..no_attribute import no_attribute
 
 if TYPE_CHECKING:
+    from . import cc as cc
     from . import graph_executor as graph_executor
     from . import pickle_memoize as pickle_memoize
+    from . import utils as utils
 
-__all__ = ["graph_executor", "pickle_memoize"]
+__all__ = ["cc", "graph_executor", "pickle_memoize", "utils"]
 
 
 def __getattr__(name: str) -> object:
     # `graph_runtime` is what TVM called it before.
     if name in ("graph_executor", "graph_runtime"):
         return import_module(f"{__name__}.graph_executor")
-    if name == "pickle_memoize":
+    if name in __all__:
         return import_module(f"{__name__}.{name}")
-    raise no_attribute("contrib", name, ["graph_executor"])
+    raise no_attribute("contrib", name, __all__)
 
 
 __dir__ = public_names(__name__)

@@ -8,24 +8,24 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ...dialects.tir.node.stmt import Stmt
-from ...dialects.tir.stmt import PrimFuncOp
-from ...lowering.driver.entry import functions_of
-from ...passes.schedule import BlockRV, ExprRV, Instruction, InstructionKind, LoopRV, ScheduleError, Trace
-from ...passes.schedule.analysis.structure import function_of
-from ...passes.schedule.engine.errors import program_notes
-from ...passes.schedule.engine.random_variables import Handle
-from ...passes.schedule.engine.schedule import Schedule as InPlaceSchedule
-from ...passes.schedule.primitives.transform_layout import AXIS_SEPARATOR
-from ...support.deep_stack import in_deep_stack
-from ...support.diagnostics import Diagnostic, MirError
-from ...support.garbage import no_collection
-from ...support.notebook import text_html
-from ...support.public_names import public_names
-from ...support.verify import verify
-from ..ir.module import IRModule
-from ..ir.prim_func import PrimFunc
-from .restore import restore_statements
+from ....dialects.tir.node.stmt import Stmt
+from ....dialects.tir.stmt import PrimFuncOp
+from ....lowering.driver.entry import functions_of
+from ....passes.schedule import BlockRV, ExprRV, Instruction, InstructionKind, LoopRV, ScheduleError, Trace
+from ....passes.schedule.analysis.structure import function_of
+from ....passes.schedule.engine.errors import program_notes
+from ....passes.schedule.engine.random_variables import Handle
+from ....passes.schedule.engine.schedule import Schedule as InPlaceSchedule
+from ....passes.schedule.primitives.transform_layout import AXIS_SEPARATOR
+from ....support.deep_stack import in_deep_stack
+from ....support.diagnostics import Diagnostic, MirError
+from ....support.garbage import no_collection
+from ....support.notebook import text_html
+from ....support.public_names import public_names
+from ....support.verify import verify
+from ...ir.module import IRModule
+from ...ir.prim_func import PrimFunc
+from ..restore import restore_statements
 
 _LEVELS = ("detail", "fast", "none")
 

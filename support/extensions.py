@@ -41,7 +41,9 @@ def register(kind: str, name: str, value: object, *, origin: str, text: str | No
     if known is not None and (text is None or known.text != text):
         raise MirError(
             Diagnostic(f"{origin} defines {name}, which {known.origin} has defined").with_note(
-                "one of the two needs another name: all extensions that are loaded share their names"
+                "a process keeps what it has loaded: begin another one"
+                if known.origin == origin
+                else "one of the two needs another name: all extensions that are loaded share their names"
             )
         )
     if known is None:

@@ -6,6 +6,8 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack import relay, te, transform
+from mirstack.lowering.driver.cache.file_digests import FileDigests
+from mirstack.lowering.driver.source import SourceText
 from mirstack.support.diagnostics import MirError
 
 pytestmark = pytest.mark.usefixtures("no_extensions")
@@ -51,9 +53,12 @@ def test_an_operator_of_tensors() -> None:
 
 
 def test_numpy_and_types() -> None:
+    text = SourceText("def @main(%x: Tensor[(3), float32]) { reg.sorted(%x) }", "a.mir", None)
+    assert text.key(FileDigests(None)) is not None
     mirstack.register_operator("reg.sorted", ("x",), type="identity", numpy=lambda x: np.sort(x))
     mod = mirstack.parse("def @main(%x: Tensor[(3), float32]) { reg.sorted(%x) }")
     assert list(mirstack.compile(mod, "interp")(np.array([2, 1, 3], "float32"))) == [1, 2, 3]
+    assert text.key(FileDigests(None)) is None  # Code of Python has no identity.
     with pytest.raises(MirError, match=r"reg\.sorted has no tensor expression, so it cannot be compiled"):
         mirstack.compile(mod)
 

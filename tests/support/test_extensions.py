@@ -32,6 +32,8 @@ def test_a_name_has_one_meaning():
     with pytest.raises(MirError, match=r"b\.mir defines mine, which a\.mir has defined") as raised:
         register("target", "mine", 2, origin="b.mir", text="lanes = 8")
     assert "one of the two needs another name" in str(raised.value)
+    with pytest.raises(MirError, match="a process keeps what it has loaded: begin another one"):
+        register("target", "mine", 2, origin="a.mir", text="lanes = 8")
 
 
 def test_the_key_of_what_is_compiled_takes_in_extensions():

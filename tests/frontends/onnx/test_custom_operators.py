@@ -9,7 +9,10 @@ import mirstack
 import numpy as np
 import pytest
 from extras import library
+from mirstack import te
 from mirstack.driver import mir_import, mir_run
+from mirstack.frontends.onnx.onnx_file import OnnxFile
+from mirstack.lowering.driver.cache.file_digests import FileDigests
 
 pytestmark = pytest.mark.extra
 onnx = library("onnx", "onnx")
@@ -100,3 +103,14 @@ def test_an_operator_of_ones_own_converts_a_node(files: Path) -> None:
     (files / "ops.mir").write_text(OPERATOR.replace("bias: floats", "bias: floats, slope: float"))
     with pytest.raises(mirstack.MirError, match=r"own\.Soften needs the attribute 'slope'"):
         mirstack.from_onnx(files / "m.onnx", custom=files / "ops.mir")
+
+
+@pytest.mark.usefixtures("no_extensions")
+def test_an_operator_of_python_converts_a_node_and_is_not_cached(files: Path) -> None:
+    file = OnnxFile.of(files / "m.onnx")
+    assert file.key(FileDigests(None)) is not None
+    mirstack.register_operator(
+        "own.Soften", ("x",), attributes={"bias": [1.0]}, element=lambda x, bias: te.max(x, bias[0]) + bias[0]
+    )
+    assert file.key(FileDigests(None)) is None
+    np.testing.assert_array_equal(mirstack.compile(files / "m.onnx", "interp")(X), np.maximum(X, 0.5) + 0.5)

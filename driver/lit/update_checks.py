@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 from ...support.diagnostics import error_at, file_loc
+from ...support.source_text import where_not_utf8
 from .check_lines import ABOVE, ITEM, Item, Style, check_lines
 from .lit_test import LitTest
 from .run_lines import Run, read_runs
@@ -24,7 +26,7 @@ def update_checks(test: LitTest, force: bool) -> bool:
     `force`), and where the test fails with its new checks.
     """
     path = test.path
-    before = path.read_text(encoding="utf-8")
+    before = _read(path, test.name)
     runs = read_runs(before, test.name)
     prefixes = sorted({prefix for run in runs for prefix in run.prefixes})
     if not force:
@@ -37,13 +39,26 @@ def update_checks(test: LitTest, force: bool) -> bool:
             if after == text:
                 break
             text = after
-            path.write_text(text, encoding="utf-8")
+            path.write_text(text, encoding="utf-8", newline="")
         test.check()
         written = True
     finally:
         if not written:
-            path.write_text(before, encoding="utf-8")
+            path.write_text(before, encoding="utf-8", newline="")
     return text != before
+
+
+def _read(path: Path, name: str) -> str:
+    """Returns the text of a file with its own ends of lines. Raises MirError for one that is not UTF-8."""
+    data = path.read_bytes()
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line, column, message = where_not_utf8(data, error)
+        raise error_at(file_loc(name, line, column), message) from None
+    if "\r" in text:
+        raise error_at(file_loc(name, 1, 1), "lines of this file end in \\r\\n", "write them with \\n alone: dos2unix")
+    return text
 
 
 def _directive(prefixes: Sequence[str]) -> re.Pattern[str]:

@@ -51,7 +51,8 @@ def apply_written_rules(sch: Schedule, function: tir.PrimFuncOp) -> tuple[tir.Pr
     if not isinstance(chosen, StringAttr):
         return function, False
     explain = tracer(explanation(PASS))
-    name = function.sym_name.data
+    # Kernels in modules of their own have their key at the end of their names.
+    name = re.sub(r"\.[0-9a-f]{12}$", "", function.sym_name.data)
     rules = [(call[0], _rule(function, call[1]), _numbers(call[2])) for call in _CALL.finditer(chosen.data)]
     text = function.attrs.data.get(RULE_TEXT)
     declared = _read(text.data) if isinstance(text, StringAttr) else ()
@@ -65,7 +66,8 @@ def apply_written_rules(sch: Schedule, function: tir.PrimFuncOp) -> tuple[tir.Pr
                 run_script(rule.script, sch, given)
         except MirError as error:
             first, *more = error.diagnostics
-            stops = f"the schedule rule '{shown}' stops at function '{name}': {first.message}"
+            said = first.message.replace(function.sym_name.data, name)
+            stops = f"the schedule rule '{shown}' stops at function '{name}': {said}"
             if rule.optional is None:
                 note = "'optional rule for …' has the next rules schedule what a primitive refuses"
                 raise MirError([replace(first, message=stops).with_note(note), *more]) from None

@@ -118,6 +118,14 @@ def test_refusals_leave_the_file(lit: Callable[..., Ran], tmp_path: Path, text: 
         assert lit("--update-checks", "--force", "a.mir").code == 0
 
 
+def test_files_that_are_no_text_of_lines(lit: Callable[..., Ran], tmp_path: Path):
+    run = b"// RUN: mir-opt %s | filecheck %s\n"
+    for more, message in ((b"// \xff\n", "a.mir:2:4: error: "), (b"\r\n", "error: lines of this file end in \\r\\n")):
+        (tmp_path / "a.mir").write_bytes(run + more)
+        ran = lit("--update-checks", "a.mir")
+        assert ran.code == 1 and message in ran.err and (tmp_path / "a.mir").read_bytes() == run + more
+
+
 def test_wrong_command_lines(lit: Callable[..., Ran], tmp_path: Path):
     (tmp_path / "tests").mkdir()
     for arguments, message in (

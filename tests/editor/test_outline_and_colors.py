@@ -136,3 +136,16 @@ def test_the_grammar_knows_all_items() -> None:
         re.compile(pattern)
     begin = re.compile(grammar["repository"]["python-item"]["begin"], re.MULTILINE)
     assert all(begin.match(f"@{decorator}") for decorator in DECORATORS)
+    # Items that begin with a word end one in Python's form, and their word has a color.
+    end = re.compile(grammar["repository"]["python-item"]["end"], re.MULTILINE)
+    words = [
+        each["match"] for each in grammar["repository"]["braced"]["patterns"] if each.get("name") == "storage.type.mir"
+    ]
+    for line in (
+        "rule for nn.dense(%x, %w)",
+        "optional rule for sin(%x)",
+        'target "a" {',
+        "operator my.op(%x)",
+        "type A {",
+    ):
+        assert end.match(line) and any(re.match(word, line) for word in words), line

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr
+from xdsl.passes import ModulePass as XdslPass
 
 from ..dialects.te.tensor import PlaceholderOp, Tensor
-from ..dialects.tir.node import IterVar, Var, describe, fail
+from ..dialects.tir import PrimFuncOp
+from ..dialects.tir.node import IterVar, Var, describe, fail, items_of
+from ..passes.pass_info import camel_case
 from ..support.arguments import check, items
 from ..support.diagnostics import Diagnostic, MirError
 from .ir.module import IRModule
+from .ir.named_passes import registered_pass
 from .ir.prim_func import CLASS, CLASS_NAME, PrimFunc
+from .ir.transform import Pass, PassContext
 
 
 def lower(
@@ -24,7 +29,7 @@ def lower(
 ) -> IRModule:
     """Lowers a schedule to TIR with flat buffers, by the passes of `lowering.te.emit.legacy_passes`.
 
-    Passes that the current `PassContext` disables are skipped.
+    Passes that the current `PassContext` disables are skipped; its settings count, `tir.disable_vectorize` and others.
 
     Args:
         inp: a schedule; a module or function of TIR goes through the passes only, its blocks become flat loops.
@@ -37,7 +42,6 @@ def lower(
     """
     from ..lowering.te.emit.legacy_passes import run_passes
     from ..lowering.te.emit.lower_schedule import lower_schedule
-    from .ir.transform import PassContext
     from .te.schedule import Schedule, at_caller
 
     if binds:
@@ -77,6 +81,41 @@ def lower(
         module = inp.op.clone()
     else:
         raise TypeError(f"lower takes a schedule, an IRModule or a PrimFunc, not {describe(inp)}")
-    disabled = {passed.removeprefix("tir.") for passed in PassContext.current().disabled_pass}
-    run_passes(module, simple_mode=simple_mode, disabled=disabled)
+    context = PassContext.current()
+    disabled = {passed.removeprefix("tir.") for passed in context.disabled_pass}
+    if context.config.get("tir.disable_storage_rewrite"):
+        disabled.add("StorageRewrite")
+
+    def make(pass_name: str, options: dict[str, object]) -> XdslPass:
+        if pass_name == "vectorize-loop" and context.config.get("tir.disable_vectorize"):
+            options = {"enable_vectorize": False}
+        made = registered_pass(camel_case(pass_name), options)
+        return made.configured(context)
+
+    own = _added(context.config.get("tir.add_lower_pass"))
+
+    def at_phase(phase: int, module: ModuleOp) -> ModuleOp:
+        for each in own.get(phase, ()):
+            module = each(IRModule.of_op(module)).op
+        return module
+
+    module = run_passes(module, simple_mode=simple_mode, disabled=disabled, make=make, at_phase=at_phase)
+    if context.config.get("tir.noalias") is False:
+        for op in module.ops:
+            if isinstance(op, PrimFuncOp):
+                op.attrs = DictionaryAttr({key: value for key, value in op.attrs.data.items() if key != "tir.noalias"})
     return IRModule.of_op(module)
+
+
+def _added(given: object) -> dict[int, list[Pass]]:
+    """Returns the passes of the setting tir.add_lower_pass by phase. Raises MirError for another value."""
+    found: dict[int, list[Pass]] = {}
+    for pair in items_of(given) or ():
+        parts = items_of(pair) or ()
+        if len(parts) != 2 or not isinstance(parts[0], int) or not isinstance(parts[1], Pass):
+            raise fail(
+                f"tir.add_lower_pass holds pairs of a phase and a pass, not {describe(pair)}",
+                'as in {"tir.add_lower_pass": [(1, tir.transform.prim_func_pass(…))]}',
+            )
+        found.setdefault(min(max(parts[0], 0), 3), []).append(parts[1])
+    return found

@@ -48,6 +48,13 @@ def pass_constructor(name: str) -> PassConstructor | None:
     return None if entry is None else _constructor(entry, name)
 
 
+def registered_pass(name: str, options: Mapping[str, object]) -> NamedPass:
+    """Returns the pass that TVM calls `name`, which there is, with options."""
+    made = pass_constructor(name)
+    assert made is not None
+    return made(**options)
+
+
 class ConfiguredPass(NamedPass):
     """A pass some of whose options follow the context where they were not given."""
 
@@ -119,7 +126,7 @@ _FOLLOW: dict[str, Callable[[PassContext], dict[str, Any]]] = {
     "FuseOps": _fuse_ops,
     **{
         name: _options(f"tir.{name}")
-        for name in ("HoistIfThenElse", "LoopPartition", "RemoveNoOp", "Simplify", "UnrollLoop")
+        for name in ("HoistIfThenElse", "InjectDoubleBuffer", "LoopPartition", "RemoveNoOp", "Simplify", "UnrollLoop")
     },
     "ToMixedPrecision": _to_mixed_precision,
 }

@@ -33,35 +33,7 @@ from ...universe import every_dialect
 from ..relay.expr import Function
 from .instrument import PassInstrument
 from .module import IRModule
-
-# What a context can be told, with its type and what it means.
-CONFIG: dict[str, tuple[str, str]] = {
-    "relay.FuseOps.max_depth": ("int", "the most operators that FuseOps puts into one function"),
-    "relay.ToMixedPrecision.keep_orig_output_dtype": (
-        "bool",
-        "whether ToMixedPrecision casts results back to what they were",
-    ),
-    "tir.HoistIfThenElse": ("dict[str, Any]", "options of HoistIfThenElse: support_block_scope_hosting, variant"),
-    "tir.LoopPartition": (
-        "dict[str, Any]",
-        "options of LoopPartition: partition_const_loop, no_unroll_loop_with_extent_one",
-    ),
-    "tir.RemoveNoOp": ("dict[str, Any]", "options of RemoveNoOp: use_dataflow_analysis, max_simplification_steps"),
-    "tir.Simplify": (
-        "dict[str, Any]",
-        "options of Simplify: transitively_prove_inequalities, convert_boolean_to_and_of_ors, "
-        "apply_constraints_to_boolean_branches, propagate_knowns_to_prove_conditional, "
-        "propagate_knowns_to_simplify_expressions",
-    ),
-    "tir.UnrollLoop": (
-        "dict[str, Any]",
-        "options of UnrollLoop: auto_max_step, auto_max_depth, auto_max_extent, explicit_unroll",
-    ),
-    "tir.disable_cse_tir": ("bool", "whether CommonSubexprElimTIR does nothing"),
-    "tir.enable_equiv_terms_in_cse_tir": ("bool", "whether CommonSubexprElimTIR takes equal sums as the same"),
-    "mirstack.trace": ("list[str]", "names of passes that tell what they do, to standard error: ['FoldConstant']"),
-    "mirstack.explain": ("list[str]", "names of passes that tell what they left alone and why: ['FuseOps']"),
-}
+from .pass_config import CONFIG, WITHOUT_EFFECT, check_config
 
 
 class PassContext:
@@ -85,15 +57,7 @@ class PassContext:
         self.instruments: list[PassInstrument | Instrument] = _instruments(instruments)
         check(config, "config", "a dictionary of settings by name", Mapping, NoneType)
         self.config = dict(config or {})
-        for key, value in self.config.items():
-            check(key, "a key of config", "the name of a setting", str)
-            if key in CONFIG and CONFIG[key][0] == "int":
-                integer(value, key, 0)
-            elif key in CONFIG and CONFIG[key][0] == "bool":
-                check(value, key, "True or False", int)
-            if key not in CONFIG:
-                hint = did_you_mean(key, CONFIG, 0.6)
-                raise MirValueError(Diagnostic(f"a pass context has no setting '{key}'{hint}"))
+        check_config(self.config)
         self._traced = _topics("mirstack.trace", self.config.get("mirstack.trace", ()), _registered())
         self._explained = _topics("mirstack.explain", self.config.get("mirstack.explain", ()), EXPLAINED)
         self._tokens: list[Token[PassContext | None]] = []
@@ -114,7 +78,8 @@ class PassContext:
     @staticmethod
     def list_configs() -> dict[str, dict[str, str]]:
         """The settings that `config` may hold, with their types and what they mean."""
-        return {name: {"type": type, "doc": doc} for name, (type, doc) in CONFIG.items()}
+        idle = {name: (type, f"no effect here: {why}") for name, (type, why) in WITHOUT_EFFECT.items()}
+        return {name: {"type": type, "doc": doc} for name, (type, doc) in {**CONFIG, **idle}.items()}
 
     def __enter__(self) -> PassContext:
         self._begin_instruments()
@@ -416,7 +381,7 @@ def module_pass(
 
     Used as a decorator: `@transform.module_pass(opt_level=1)`. Of a class it makes one whose instances are passes.
     """
-    return _decorate(pass_func, opt_level, name, required, "transform_module", ModulePass)
+    return decorate_pass(pass_func, opt_level, name, required, "transform_module", ModulePass)
 
 
 def function_pass(
@@ -430,17 +395,18 @@ def function_pass(
 
     The pass runs on every Relay function of a module.
     """
-    return _decorate(pass_func, opt_level, name, required, "transform_function", FunctionPass)
+    return decorate_pass(pass_func, opt_level, name, required, "transform_function", FunctionPass)
 
 
-def _decorate(
+def decorate_pass(
     function: Callable[..., Any] | None,
     opt_level: int | None,
     name: str | None,
     required: Sequence[str] | None,
     method: str,
-    kind: type[ModulePass] | type[FunctionPass],
+    kind: Callable[[Callable[..., Any], PassInfo], Pass],
 ) -> Decorated:
+    """Makes a pass of some kind of a function, or of a class that has `method`."""
     if opt_level is None:
         raise ValueError("say from which optimization level the pass runs: opt_level=…")
     level = integer(opt_level, "opt_level", 0)

@@ -6,7 +6,7 @@ name returns, so it runs TVM's list.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -35,16 +35,35 @@ LOWER_PASSES = (
 _OPTIONS: dict[str, dict[str, object]] = {"narrow-data-type": {"target_bits": 32}}
 
 
-def passes(module: ModuleOp, *, simple_mode: bool, disabled: Collection[str]) -> Iterator[ModulePass]:
-    """Yields the passes for lowered schedules, or for functions with blocks; `disabled` are TVM's names."""
-    from ....passes.pass_info import camel_case
+PHASES = {"loop-partition": 1, "simplify": 2}
+"""The pass of `LOWER_PASSES` before which a phase of TVM's `tir.add_lower_pass` is; 0 is before all passes, 3 after them."""
+
+Make = Callable[[str, dict[str, object]], ModulePass]
+"""Makes the pass of a name with options."""
+
+
+def _made(name: str, options: dict[str, object]) -> ModulePass:
     from ....passes.registry import PASSES
 
-    known = {entry.name: entry for entry in PASSES}
+    return next(entry for entry in PASSES if entry.name == name).load()(**options)
+
+
+def names(module: ModuleOp, *, simple_mode: bool, disabled: Collection[str]) -> Iterator[str | int]:
+    """Yields the passes for lowered schedules, or for functions with blocks, and the phases between them.
+
+    `disabled` are TVM's names.
+    """
+    from ....passes.pass_info import camel_case
+
+    yield 0
     has_blocks = any(isinstance(op, tir.BlockOp) for op in walk_ops(module))
-    for name in (*(BLOCK_PASSES if has_blocks else ()), *LOWER_PASSES):
-        if not (simple_mode and name == "loop-partition") and camel_case(name) not in disabled:
-            yield known[name].load()(**_OPTIONS.get(name, {}))
+    for group in (BLOCK_PASSES if has_blocks else (), LOWER_PASSES):
+        for name in group:
+            if group is LOWER_PASSES and name in PHASES:
+                yield PHASES[name]
+            if not (simple_mode and name == "loop-partition") and camel_case(name) not in disabled:
+                yield name
+    yield 3
 
 
 UNROLL_PRAGMAS = ("pragma_auto_unroll_max_step", "pragma_unroll_explicit")
@@ -71,14 +90,28 @@ def _drop_variable(variable: tir.VarOp) -> None:
         erase_op(variable)
 
 
-def run_passes(module: ModuleOp, *, simple_mode: bool = False, disabled: Collection[str] = ()) -> None:
-    """Runs the passes in place, except those `disabled` by TVM's names (`CommonSubexprElimTIR`)."""
+def run_passes(
+    module: ModuleOp,
+    *,
+    simple_mode: bool = False,
+    disabled: Collection[str] = (),
+    make: Make = _made,
+    at_phase: Callable[[int, ModuleOp], ModuleOp] = lambda _, module: module,
+) -> ModuleOp:
+    """Runs the passes, in place, except those `disabled` by TVM's names (`CommonSubexprElimTIR`).
+
+    `at_phase` is called at each phase, and returns the module to go on with.
+    """
     context = Context()
-    for each in list(passes(module, simple_mode=simple_mode, disabled=disabled)):
-        each.apply(context, module)
+    for each in list(names(module, simple_mode=simple_mode, disabled=disabled)):
+        if isinstance(each, int):
+            module = at_phase(each, module)
+        else:
+            make(each, _OPTIONS.get(each, {})).apply(context, module)
     for op in module.ops:
         if isinstance(op, tir.PrimFuncOp):
             drop_unroll_pragmas(op)
             if "CommonSubexprElimTIR" not in disabled:
                 share_indices(op)
             place_declarations(op)
+    return module

@@ -27,6 +27,7 @@ from ....dialects.interned import integer
 from ....dialects.tir.buffer import AccessOp
 from ....dialects.tir.stmt import RegionsOp
 from ....dialects.tir.types import element_of, lanes_of
+from ....support.diagnostics import error_at
 from ....support.edit import PlacedBuilder, builder_before, erase_op, insert_op_before, replace_all_uses_with
 from ....support.walk import enclosing
 from ..rewriting import erase_if_dead, ops_of, set_indices, set_operands
@@ -245,11 +246,17 @@ def _rebase(touch: Touch, row: list[IndexPlace], starts: list[Expr], analyzer: A
 
 @dataclass(frozen=True)
 class CompactBufferAllocation(ModulePass):
-    """Shrinks every `T.alloc_buffer` to what is touched of it."""
+    """Shrinks every `T.alloc_buffer` to what is touched of it.
+
+    `is_strict` exists for TVM's signature: allocations never grow.
+    """
 
     name = "compact-buffer-allocation"
+    is_strict: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Compacts every allocation of the module."""
+        """Compacts every allocation of the module. Raises MirError unless `is_strict`."""
+        if not self.is_strict:
+            raise error_at(op, "compact-buffer-allocation does not grow allocations", "leave is_strict out")
         for alloc in ops_of(op, tir.AllocBufferOp):
             compact(alloc)

@@ -509,14 +509,18 @@ def _is_vector(op: Operation) -> bool:
 
 @dataclass(frozen=True)
 class VectorizeLoop(PrimFuncPass):
-    """Turns loops of kind `vectorized` into vector expressions."""
+    """Turns loops of kind `vectorized` into vector expressions, or into serial loops unless `enable_vectorize`."""
 
     name = "vectorize-loop"
+    enable_vectorize: bool = True
 
     def apply_to(self, function: tir.PrimFuncOp) -> None:
         """Vectorizes every such loop of the module, inner ones first."""
         loops = [loop for loop in ops_of(function, tir.ForOp) if loop.kind.data == "vectorized"]
         for loop in reversed(loops):
-            vectorize(loop)
+            if self.enable_vectorize:
+                vectorize(loop)
+            else:
+                loop.properties["kind"] = StringAttr("serial")
         if loops:
             erase_dead(function)

@@ -83,11 +83,11 @@ REFUSED: dict[str, str] = {
     "tir.usmp.enable": "memory is planned by the compiler, in one arena",
     "tir.vtcm_capacity": _DEVICE,
 }
-"""TVM's settings that cannot be had here, with what to do instead; a value that turns one off is accepted."""
+"""TVM's settings that cannot be had here, with what to do instead; False is accepted."""
 
 
 def check_config(config: Mapping[str, Any]) -> None:
-    """Raises MirValueError for a setting that there is not, or that is refused, TypeError for a wrong value."""
+    """Raises MirValueError for an unknown or refused setting, TypeError for a wrong value."""
     known = {**CONFIG, **WITHOUT_EFFECT}
     for key, value in config.items():
         check(key, "a key of config", "the name of a setting", str)

@@ -404,7 +404,7 @@ def decorate_pass(
     name: str | None,
     required: Sequence[str] | None,
     method: str,
-    kind: Callable[[Callable[..., Any], PassInfo], Pass],
+    kind: Any,
 ) -> Decorated:
     """Makes a pass of some kind of a function, or of a class that has `method`."""
     if opt_level is None:

@@ -1,4 +1,4 @@
-"""Passes made of functions of a PrimFunc, and TVM's passes that are one: `tir.transform.BindTarget(target)`.
+"""Passes made of functions of a PrimFunc, and those of TVM that are: `BindTarget(target)`.
 
 @tir.transform.prim_func_pass(opt_level=1)
 def renamed(func, mod, ctx):
@@ -87,7 +87,10 @@ def BindTarget(target: Any) -> PrimFuncPass:
 
 
 def AnnotateEntryFunc() -> ModulePass:
-    """Returns the pass that marks the entry of a module: its only PrimFunc, or the only one with a name of its own."""
+    """Returns the pass that marks the entry of a module.
+
+    It is the only PrimFunc, or the only one with a name of its own.
+    """
 
     def annotated(mod: IRModule, _: PassContext) -> IRModule:
         functions = {var: f for var, f in mod.functions.items() if isinstance(f, PrimFunc)}

@@ -74,9 +74,9 @@ def test_lower_follows_settings() -> None:
     with PassContext(config={"tir.add_lower_pass": [noted(2), noted(0), noted(1), noted(3)]}):
         lowered = mirstack.lower(schedule, args)
     assert order == ["0", "1", "2 vector", "3 vector"] and lowered["main"].attrs["seen"] == 3
-    with pytest.raises(MirError, match=r"tir\.add_lower_pass holds pairs of a phase and a pass, not the number 1"):
-        with PassContext(config={"tir.add_lower_pass": [1]}):
-            mirstack.lower(schedule, args)
+    message = r"tir\.add_lower_pass holds pairs of a phase and a pass, not the number 1"
+    with pytest.raises(MirError, match=message), PassContext(config={"tir.add_lower_pass": [1]}):
+        mirstack.lower(schedule, args)
 
 
 def test_settings_without_meaning() -> None:

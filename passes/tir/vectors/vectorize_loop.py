@@ -509,7 +509,10 @@ def _is_vector(op: Operation) -> bool:
 
 @dataclass(frozen=True)
 class VectorizeLoop(PrimFuncPass):
-    """Turns loops of kind `vectorized` into vector expressions, or into serial loops unless `enable_vectorize`."""
+    """Turns loops of kind `vectorized` into vector expressions.
+
+    Without `enable_vectorize` they become serial loops.
+    """
 
     name = "vectorize-loop"
     enable_vectorize: bool = True

@@ -15,6 +15,7 @@ from mirstack.api.ir.transform import Pass as Pass
 from mirstack.api.ir.transform import PassContext as PassContext
 from mirstack.api.ir.transform import PrintIR as PrintIR
 from mirstack.api.ir.transform import as_pass as as_pass
+from mirstack.api.ir.transform import decorate_pass as decorate_pass
 from mirstack.api.ir.transform import function_pass as function_pass
 from mirstack.api.ir.transform import infer_types as infer_types
 from mirstack.api.ir.transform import module_pass as module_pass

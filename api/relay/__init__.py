@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .build_module import build as build, build_config as build_config, create_executor as create_executor
     from .build_module import optimize as optimize
     from .dataflow_pattern import DataFlowPattern as DataFlowPattern
+    from .feature import Feature as Feature
     from .expr_functor import ExprFunctor as ExprFunctor, ExprMutator as ExprMutator, ExprVisitor as ExprVisitor
     from .expr_functor import MixedModeMutator as MixedModeMutator, MixedModeVisitor as MixedModeVisitor
     from .prelude import Prelude as Prelude
@@ -84,6 +85,7 @@ _PUBLIC: dict[str, str] = {
     **dict.fromkeys(("FunctionPass", "ModulePass", "PassContext", "function_pass", "module_pass"), "..ir.transform"),
     **dict.fromkeys(("TypeConstraint", "TypeRelation"), "..ir.type_relation"),
     "DataFlowPattern": "dataflow_pattern",
+    "Feature": "feature",
     "pretty_print": "text",
     **dict.fromkeys(("TypeFunctor", "TypeMutator", "TypeVisitor"), "type_functor"),
     "Prelude": "prelude",

@@ -7,19 +7,25 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ...passes.pass_info import EXPLAINED, camel_case, explanation
-from ...support.diagnostics import Diagnostic, MirError
+from ...support.arguments import integer
+from ...support.diagnostics import Diagnostic, MirError, MirValueError
 from ...support.public_names import public_names
 from ...support.trace import listening
 from ..ir.module import IRModule
+from ..ir.named_passes import make_pass, pass_constructor
 from ..ir.node import Node
 from ..ir.op import Op
-from ..ir.structural import structural_equal
+from ..ir.structural import structural_equal, structural_hash
 from ..no_attribute import no_attribute
 from . import ty
+from .call_graph import CallGraph
 from .export import export_function
 from .expr import Call, Constant, Function, RelayExpr, Tuple, Var
 from .fc_transpose import transposed_parameters
+from .feature import Feature, detect_feature
 from .graph import binders, free_vars, parts, post_order
+from .match_cases import unmatched_cases
+from .normal_forms import check_basic_block_normal_form
 
 if TYPE_CHECKING:
     from ..ir.transform import Pass
@@ -129,6 +135,44 @@ def list_fake_quantized_op_freqs(mod: IRModule) -> dict[str, int]:
             if users[node] and name != "qnn.dequantize":
                 counts[name] += 1
     return dict(counts)
+
+
+extract_fake_quantized_ops = list_fake_quantized_op_freqs
+
+
+def extract_fused_functions(mod: IRModule) -> dict[str, Function]:
+    """Returns the functions that fusing `main` at level 3 makes, each kernel once, by their structural hash."""
+    fused = mod
+    for each in (make_pass("SimplifyInference"), _fuse_ops()):
+        fused = each(fused)
+    found: dict[str, Function] = {}
+    for node in post_order(fused.relay_function("main")):
+        if isinstance(node, Function) and int(node.attrs.get("Primitive", 0)):
+            found.setdefault(str(structural_hash(node)), node)
+    return found
+
+
+def _fuse_ops() -> Pass:
+    fuse = pass_constructor("FuseOps")
+    assert fuse is not None
+    return fuse(3)
+
+
+def extract_intermediate_expr(mod: IRModule | RelayExpr, expr_id: int) -> IRModule:
+    """Returns a module whose `main` is the call of that number, calls being counted from 0 in program order.
+
+    Raises MirValueError where there are fewer.
+    """
+    root = mod.relay_function("main") if isinstance(mod, IRModule) else mod
+    calls = [node for node in post_order(root) if isinstance(node, Call)]
+    number = integer(expr_id, "expr_id", 0)
+    if number >= len(calls):
+        raise MirValueError(Diagnostic(f"there are {len(calls)} calls, and none of number {number}"))
+    return make_pass("InferType")(IRModule.from_expr(calls[number]))
+
+
+extract_intermdeiate_expr = extract_intermediate_expr
+"""TVM's spelling."""
 
 
 def all_ops(expr: RelayExpr) -> list[Op]:
@@ -265,9 +309,35 @@ def search_fc_transpose(expr: RelayExpr) -> list[str]:
 
 
 __all__ = [
-    "all_constants", "all_dtypes", "all_ops", "all_type_vars", "all_vars", "alpha_equal", "bound_type_vars", "bound_vars",
-    "check_constant", "check_kind", "count_layers", "explain", "free_type_vars", "free_vars", "get_total_mac_number",
-    "list_fake_quantized_op_freqs", "list_op_freqs", "post_order_visit", "search_fc_transpose", "well_formed",
+    "CallGraph",
+    "Feature",
+    "all_constants",
+    "all_dtypes",
+    "all_ops",
+    "all_type_vars",
+    "all_vars",
+    "alpha_equal",
+    "bound_type_vars",
+    "bound_vars",
+    "check_basic_block_normal_form",
+    "check_constant",
+    "check_kind",
+    "count_layers",
+    "detect_feature",
+    "explain",
+    "extract_fake_quantized_ops",
+    "extract_fused_functions",
+    "extract_intermdeiate_expr",
+    "extract_intermediate_expr",
+    "free_type_vars",
+    "free_vars",
+    "get_total_mac_number",
+    "list_fake_quantized_op_freqs",
+    "list_op_freqs",
+    "post_order_visit",
+    "search_fc_transpose",
+    "unmatched_cases",
+    "well_formed",
 ]  # fmt: skip
 
 

@@ -92,7 +92,7 @@ def _features(root: RelayExpr) -> set[Feature]:
             found.add(Feature.fVar)
         if isinstance(node, Call) and isinstance(node.op, Op):
             found.add(Feature.fOp)
-        if isinstance(node, Let) and node.var in free_vars(node.value):
+        if isinstance(node, Let) and isinstance(node.value, Function) and node.var in free_vars(node.value):
             found.add(Feature.fLetRec)
         for part in parts(node):
             if not isinstance(part, LEAVES):

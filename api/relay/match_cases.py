@@ -52,11 +52,15 @@ def _fit(pattern: Pattern, case: Pattern) -> _Fit:
         return _Fit.ALL
     if not isinstance(case, PatternConstructor | PatternTuple):
         return _Fit.SOME
-    if isinstance(pattern, PatternConstructor) and isinstance(case, PatternConstructor):
-        if pattern.constructor.name_hint != case.constructor.name_hint:
-            return _Fit.NONE
+    if _name(pattern) != _name(case):
+        return _Fit.NONE
     fits = {_fit(one, other) for one, other in zip(pattern.patterns, case.patterns, strict=True)}
     return next((fit for fit in (_Fit.NONE, _Fit.SOME) if fit in fits), _Fit.ALL)
+
+
+def _name(pattern: PatternConstructor | PatternTuple) -> str:
+    """Returns the name of a pattern's constructor, "" of a tuple's."""
+    return pattern.constructor.name_hint if isinstance(pattern, PatternConstructor) else ""
 
 
 def _split(

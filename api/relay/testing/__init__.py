@@ -25,9 +25,19 @@ from . import layers
 from .init import Xavier, create_workload
 
 if TYPE_CHECKING:
+    from . import dcgan as dcgan
+    from . import densenet as densenet
+    from . import dqn as dqn
+    from . import inception_v3 as inception_v3
     from . import init as init
+    from . import lstm as lstm
     from . import mlp as mlp
+    from . import mobilenet as mobilenet
     from . import nat as nat
+    from . import resnet as resnet
+    from . import resnet_3d as resnet_3d
+    from . import squeezenet as squeezenet
+    from . import vgg as vgg
     from .nat import add_nat_definitions as add_nat_definitions
     from .nat import count as count
     from .nat import make_nat_expr as make_nat_expr
@@ -100,6 +110,14 @@ def check_grad(
                 assert_allclose(found, _differences(forward, inputs, values, eps), rtol, atol)
 
 
+gradient_check = check_grad
+
+
+def ctx_list() -> list[tuple[str, Device]]:
+    """Returns the targets that programs are compiled for here, each with its device, as `enabled_targets`."""
+    return enabled_targets()
+
+
 def _differences(forward: Callable[..., Any], inputs: Sequence[Array], values: Array, eps: float) -> Array:
     """Returns the gradient of the sum of a function's result by two calls for each element of `values`."""
     result = np.zeros_like(values)
@@ -114,11 +132,14 @@ def _differences(forward: Callable[..., Any], inputs: Sequence[Array], values: A
     return result
 
 
+_MODULES = (
+    "dcgan", "densenet", "dqn", "inception_v3", "init", "lstm", "mlp", "mobilenet", "nat", "resnet", "resnet_3d", "squeezenet", "vgg",
+)  # fmt: skip
 _NAT = ("add_nat_definitions", "count", "make_nat_expr", "make_nat_value")
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("init", "mlp", "nat"):
+    if name in _MODULES:
         return import_module(f"{__name__}.{name}")
     if name not in _NAT:
         raise no_attribute("relay.testing", name, __all__)
@@ -126,8 +147,33 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "Xavier", "add_nat_definitions", "check_grad", "count", "create_workload", "init", "layers", "make_nat_expr", "make_nat_value", "mlp", "nat",
-    "rand", "run_infer_type", "run_opt_pass",
+    "Xavier",
+    "add_nat_definitions",
+    "check_grad",
+    "count",
+    "create_workload",
+    "ctx_list",
+    "dcgan",
+    "densenet",
+    "dqn",
+    "enabled_targets",
+    "gradient_check",
+    "inception_v3",
+    "init",
+    "layers",
+    "lstm",
+    "make_nat_expr",
+    "make_nat_value",
+    "mlp",
+    "mobilenet",
+    "nat",
+    "rand",
+    "resnet",
+    "resnet_3d",
+    "run_infer_type",
+    "run_opt_pass",
+    "squeezenet",
+    "vgg",
 ]  # fmt: skip
 
 

@@ -9,8 +9,9 @@ from ..expr import RelayExpr, TupleGetItem, Var, var
 from ..op import find
 
 
-def _operator(name: str) -> Any:
-    return find(name, relay=True)
+def nn() -> Any:
+    """Returns `relay.nn`."""
+    return find("nn", relay=True)
 
 
 def _parameter(given: RelayExpr | None, name: str, kind: str) -> RelayExpr:
@@ -20,13 +21,19 @@ def _parameter(given: RelayExpr | None, name: str, kind: str) -> RelayExpr:
 def conv2d(data: RelayExpr, weight: RelayExpr | None = None, **kwargs: Any) -> RelayExpr:
     """A convolution; arguments besides `name` are `relay.nn.conv2d`'s."""
     name: str = kwargs.pop("name", "conv2d")
-    return _operator("nn").conv2d(data, _parameter(weight, name, "weight"), **kwargs)
+    return nn().conv2d(data, _parameter(weight, name, "weight"), **kwargs)
+
+
+def conv3d(data: RelayExpr, weight: RelayExpr | None = None, **kwargs: Any) -> RelayExpr:
+    """A convolution of volumes; arguments besides `name` are `relay.nn.conv3d`'s."""
+    name: str = kwargs.pop("name", "conv3d")
+    return nn().conv3d(data, _parameter(weight, name, "weight"), **kwargs)
 
 
 def conv2d_transpose(data: RelayExpr, weight: RelayExpr | None = None, **kwargs: Any) -> RelayExpr:
     """A transposed convolution; arguments besides `name` are `relay.nn.conv2d_transpose`'s."""
     name: str = kwargs.pop("name", "conv2d_transpose")
-    return _operator("nn").conv2d_transpose(data, _parameter(weight, name, "weight"), **kwargs)
+    return nn().conv2d_transpose(data, _parameter(weight, name, "weight"), **kwargs)
 
 
 def dense_add_bias(
@@ -38,9 +45,8 @@ def dense_add_bias(
 ) -> RelayExpr:
     """A dense layer with a bias. (N,I) → (N,units)"""
     name: str = kwargs.pop("name", "dense")
-    nn = _operator("nn")
-    product = nn.dense(data, _parameter(weight, name, "weight"), units, **kwargs)
-    return nn.bias_add(product, _parameter(bias, name, "bias"), axis=-1)
+    product = nn().dense(data, _parameter(weight, name, "weight"), units, **kwargs)
+    return nn().bias_add(product, _parameter(bias, name, "bias"), axis=-1)
 
 
 def batch_norm_infer(
@@ -53,7 +59,7 @@ def batch_norm_infer(
 ) -> RelayExpr:
     """A normalization by known statistics; arguments besides `name` are `relay.nn.batch_norm`'s."""
     name: str = kwargs.pop("name", "batch_norm")
-    result = _operator("nn").batch_norm(
+    result = nn().batch_norm(
         data,
         _parameter(gamma, name, "gamma"),
         _parameter(beta, name, "beta"),
@@ -71,7 +77,7 @@ def data(shape: tuple[int, ...], dtype: str) -> Var:
     return var("data", shape=shape, dtype=dtype)
 
 
-__all__ = ["batch_norm_infer", "conv2d", "conv2d_transpose", "data", "dense_add_bias"]
+__all__ = ["batch_norm_infer", "conv2d", "conv2d_transpose", "conv3d", "data", "dense_add_bias"]
 
 
 __dir__ = public_names(__name__)

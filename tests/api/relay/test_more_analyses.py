@@ -6,8 +6,8 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack import MirError, relay
-from mirstack.relay import analysis
-from mirstack.relay.analysis import Feature, unmatched_cases
+from mirstack.api.relay import analysis
+from mirstack.api.relay.analysis import Feature, unmatched_cases
 
 x = relay.var("x", shape=(2,))
 

@@ -57,6 +57,7 @@ from mirstack.api.relay.expr_functor import ExprMutator as ExprMutator
 from mirstack.api.relay.expr_functor import ExprVisitor as ExprVisitor
 from mirstack.api.relay.expr_functor import MixedModeMutator as MixedModeMutator
 from mirstack.api.relay.expr_functor import MixedModeVisitor as MixedModeVisitor
+from mirstack.api.relay.feature import Feature as Feature
 from mirstack.api.relay.op.composite import arange as arange
 from mirstack.api.relay.op.composite import full as full
 from mirstack.api.relay.op.composite import logsumexp as logsumexp

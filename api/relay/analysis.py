@@ -141,7 +141,7 @@ extract_fake_quantized_ops = list_fake_quantized_op_freqs
 
 
 def extract_fused_functions(mod: IRModule) -> dict[str, Function]:
-    """Returns the functions that fusing `main` at level 3 makes, each kernel once, by their structural hash."""
+    """Returns the kernels that fusing `main` at level 3 makes, each once, by structural hash."""
     fused = mod
     for each in (make_pass("SimplifyInference"), _fuse_ops()):
         fused = each(fused)
@@ -159,7 +159,7 @@ def _fuse_ops() -> Pass:
 
 
 def extract_intermediate_expr(mod: IRModule | RelayExpr, expr_id: int) -> IRModule:
-    """Returns a module whose `main` is the call of that number, calls being counted from 0 in program order.
+    """Returns a module whose `main` is one call; calls are counted from 0 in program order.
 
     Raises MirValueError where there are fewer.
     """

@@ -28,7 +28,7 @@ class CallGraph:
         return self.module.get_global_var(var if isinstance(var, str) else var.name_hint).name_hint
 
     def print_var(self, var: GlobalVar | str) -> str:
-        """Returns the lines on one function: its references, then what it uses. Raises MirError for an unknown name."""
+        """Returns the lines on one function: its references, then what it uses."""
         name = self._name(var)
         uses = self._uses.get(name, Counter())
         lines = [f"Call graph node: {name} at: {hex(id(self))},  #refs = {self.ref_count(name)}"]

@@ -28,7 +28,10 @@ from .graph import LEAVES, binders, free_vars, parts, post_order
 
 
 class Feature(IntEnum):
-    """The kinds of expressions; `fGraph` is a value that is used twice, `fLetRec` a let that refers to itself."""
+    """The kinds of expressions.
+
+    `fGraph` is a value that is used twice, `fLetRec` a let that refers to itself.
+    """
 
     fVar = 0
     fGlobalVar = 1

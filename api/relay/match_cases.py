@@ -12,7 +12,7 @@ from .adt import Constructor, Match, Pattern, PatternConstructor, PatternTuple, 
 
 
 class _Fit(Enum):
-    """Whether all values of a case match a pattern, none does, or some do."""
+    """Counts of a case's values that match a pattern: all, none, or some."""
 
     ALL = 0
     NONE = 1

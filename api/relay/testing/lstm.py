@@ -16,7 +16,7 @@ from .layers import nn
 
 
 def lstm_cell(num_hidden: int, batch_size: int = 1, dtype: str = "float32", name: str = "") -> Function:
-    """Returns one iteration: input, hidden state, cell state and weights → (hidden state, (hidden state, cell state))."""
+    """Returns one iteration: input, hidden, cell, weights → (hidden, (hidden, cell))."""
     kind = TensorType((batch_size, num_hidden), dtype)
     gates = TensorType((4 * num_hidden, num_hidden), dtype)
     biases = TensorType((4 * num_hidden,), dtype)

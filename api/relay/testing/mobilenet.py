@@ -1,4 +1,4 @@
-"""A network of convolutions for each channel and across channels in turn.
+"""A network of convolutions of each channel alone, and of one place across channels.
 
 Source: Howard et al., MobileNets (2017).
 """

@@ -50,7 +50,7 @@ class Shape:
 def residual_unit(
     data: RelayExpr, channels: int, stride: int, same_size: bool, name: str, bottle_neck: bool, shape: Shape
 ) -> RelayExpr:
-    """One unit: two convolutions, or three through a quarter of the channels, added to the data or a projection of it."""
+    """One unit: convolutions, in a bottleneck through a quarter of the channels, added to the data."""
     active = nn().relu(shape.norm(data, f"{name}_bn1"))
     steps = [(channels // 4, 1, 1), (channels // 4, 3, stride), (channels, 1, 1)]
     value = active
@@ -65,7 +65,9 @@ def residual_unit(
 
 
 def plan(num_layers: int, height: int) -> tuple[list[int], list[int], bool]:
-    """Returns the units of each stage, the channels (first those before all stages), and whether units are bottlenecks.
+    """Returns the units of each stage, the channels of each, and whether units are bottlenecks.
+
+    The first channels are those before all stages.
 
     Raises ValueError for a number of layers that is not one of the paper's.
     """

@@ -88,7 +88,20 @@ if TYPE_CHECKING:
     from . import stmt_functor as stmt_functor
     from . import transform as transform
     from .op import logaddexp, ret, trace
-    from .schedule import BlockRV, ExprRV, IndexMap, Instruction, LoopRV, Schedule, ScheduleError, Trace
+    from .schedule import (
+        BlockDependenceInfo,
+        BlockRV,
+        BlockScope,
+        ExprRV,
+        IndexMap,
+        Instruction,
+        LoopRV,
+        Schedule,
+        ScheduleError,
+        ScheduleState,
+        StmtSRef,
+        Trace,
+    )  # fmt: skip
 
 _NODES = "...dialects.tir.node"
 
@@ -124,7 +137,11 @@ _LAZY = {
         f"{_NODES}.stmt",
     ),
     **dict.fromkeys(
-        ("BlockRV", "ExprRV", "IndexMap", "Instruction", "LoopRV", "Schedule", "ScheduleError", "Trace"), ".schedule"
+        (
+            "BlockDependenceInfo", "BlockRV", "BlockScope", "ExprRV", "IndexMap", "Instruction", "LoopRV", "Schedule", "ScheduleError", "ScheduleState",
+            "StmtSRef", "Trace",
+        ),
+        ".schedule",
     ),
     "PrimFunc": "..ir.prim_func",
     **dict.fromkeys(("ProducerRealize", "ProducerStore"), "...dialects.te.producer"),
@@ -152,8 +169,10 @@ __all__ = [
     "AssertStmt",
     "AttrStmt",
     "Block",
+    "BlockDependenceInfo",
     "BlockRV",
     "BlockRealize",
+    "BlockScope",
     "Broadcast",
     "Buffer",
     "BufferLoad",
@@ -201,11 +220,13 @@ __all__ = [
     "Reduce",
     "Schedule",
     "ScheduleError",
+    "ScheduleState",
     "Select",
     "SeqStmt",
     "Shuffle",
     "SizeVar",
     "Stmt",
+    "StmtSRef",
     "StringImm",
     "Sub",
     "TensorIntrin",

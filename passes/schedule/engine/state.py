@@ -163,6 +163,13 @@ class State:
         if isinstance(op, tir.BlockOp):
             self._unname(op)
 
+    def forget(self, handle: Handle) -> None:
+        """Makes a handle refer to nothing."""
+        op = self._ops.pop(handle, None)
+        if op is not None:
+            del self._handles[op]
+            self._gone[handle] = "remove_rv removed it"
+
     def _unname(self, block: tir.BlockOp) -> None:
         table, name = self._entries.pop(block, (None, ""))
         if table is not None:

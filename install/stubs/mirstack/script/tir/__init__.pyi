@@ -14,8 +14,12 @@ from mirstack.api.script.words import handle as handle
 from mirstack.api.tir.op import logaddexp as logaddexp
 from mirstack.api.tir.op import ret as ret
 from mirstack.api.tir.op import trace as trace
-from mirstack.api.tir.schedule import IndexMap as IndexMap
 from mirstack.api.tir.schedule import Schedule as Schedule
+from mirstack.api.tir.schedule.index_map import IndexMap as IndexMap
+from mirstack.api.tir.schedule.scope import BlockDependenceInfo as BlockDependenceInfo
+from mirstack.api.tir.schedule.scope import BlockScope as BlockScope
+from mirstack.api.tir.schedule.scope import ScheduleState as ScheduleState
+from mirstack.api.tir.schedule.scope import StmtSRef as StmtSRef
 from mirstack.dialects.te.functions import abs as _abs
 from mirstack.dialects.te.functions import abs as abs
 from mirstack.dialects.te.functions import call_extern as call_extern

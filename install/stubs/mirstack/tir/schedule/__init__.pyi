@@ -3,8 +3,14 @@
 Written by `python install/generate_stubs.py`, not by hand.
 """
 
-from mirstack.api.tir.schedule import IndexMap as IndexMap
 from mirstack.api.tir.schedule import Schedule as Schedule
+from mirstack.api.tir.schedule.index_map import IndexMap as IndexMap
+from mirstack.api.tir.schedule.scope import BlockDependenceInfo as BlockDependenceInfo
+from mirstack.api.tir.schedule.scope import BlockScope as BlockScope
+from mirstack.api.tir.schedule.scope import DepKind as DepKind
+from mirstack.api.tir.schedule.scope import Dependency as Dependency
+from mirstack.api.tir.schedule.scope import ScheduleState as ScheduleState
+from mirstack.api.tir.schedule.scope import StmtSRef as StmtSRef
 from mirstack.passes.schedule.engine.errors import ScheduleError as ScheduleError
 from mirstack.passes.schedule.engine.instruction import Instruction as Instruction
 from mirstack.passes.schedule.engine.instruction import InstructionKind as InstructionKind

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
@@ -22,7 +23,7 @@ from ..schedule import BlockRV, Schedule
 from ..schedule.analysis.block_kind import axis_kinds
 from ..schedule.analysis.structure import child_blocks, consumers
 from ..schedule.apply_schedule import is_scheduled
-from ..schedule.engine.tensor_intrinsics import is_half
+from ..schedule.engine.tensor_intrinsics import declaring, is_half
 from ..tir.rewriting import prim_funcs
 from .attention import match_attention, schedule_attention
 from .auto_inline import inline_blocks
@@ -205,11 +206,17 @@ def rules_applied(function: tir.PrimFuncOp, target: Target, strict_math: bool = 
     sch = Schedule(ModuleOp([copy]))
     sch.state.focus = function.sym_name.data
     names: dict[str, None] = {}
-    with remembering_shapes(sch):
+    with declaring(_beside(function)), remembering_shapes(sch):
         sch.before_change.append(lambda: names.setdefault(CURRENT_RULE.get()))
         schedule_function(sch, copy, target, strict_math)
     names.pop("", None)
     return list(names)
+
+
+def _beside(function: tir.PrimFuncOp) -> list[Operation]:
+    """Returns the ops of a function's module: rules and intrinsics for a copy of the function in another one."""
+    parent = function.parent_op()
+    return list(parent.body.block.ops) if isinstance(parent, ModuleOp) else []
 
 
 def print_schedules(module: ModuleOp, target: Target, strict_math: bool = False) -> None:
@@ -227,7 +234,7 @@ def print_schedules(module: ModuleOp, target: Target, strict_math: bool = False)
         copy = function.clone()
         sch = Schedule(ModuleOp([copy]))
         sch.state.focus = name
-        with remembering_shapes(sch):
+        with declaring(_beside(function)), remembering_shapes(sch):
             schedule_function(sch, copy, target, strict_math)
         trace = sch.trace.simplified()
         if len(trace):

@@ -25,7 +25,7 @@ from ..pass_info import explanation
 from ..schedule import Schedule
 from ..schedule.apply_schedule import SCHEDULED
 from ..schedule.engine.script import run_script
-from ..schedule.engine.tensor_intrinsics import NAME, declaring
+from ..schedule.engine.tensor_intrinsics import NAME, declaring, elsewhere
 from .refusals import CURRENT_RULE, PASS
 from .rule_names import RULE, RULE_TEXT
 from .start_again import start_again
@@ -98,6 +98,7 @@ def _rule(function: tir.PrimFuncOp, name: str) -> RuleOp:
     text = function.attrs.data.get(RULE_TEXT)
     if isinstance(text, StringAttr):
         rules += _read(text.data)
+    rules += elsewhere()
     if (loaded := find("schedule.rule", name)) is not None:
         rules.append(loaded.value)  # type: ignore[arg-type]
     for rule in rules:

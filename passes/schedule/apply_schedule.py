@@ -20,7 +20,7 @@ from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ...dialects import tir
-from ...dialects.schedule import ScriptOp
+from ...dialects.schedule import RuleOp, ScriptOp
 from ...dialects.tir.types import I1
 from ...support.diagnostics import MirError, error_at
 from ...support.edit import erase_op
@@ -77,7 +77,8 @@ class ApplySchedule(ModulePass):
             erase_op(function)
         for script in chosen:
             erase_op(script)
-        if not any(isinstance(o, ScriptOp) for o in op.body.block.ops):
+        # Schedule rules may name them, too.
+        if not any(isinstance(o, ScriptOp | RuleOp) for o in op.body.block.ops):
             _drop_intrinsics(op)
 
 

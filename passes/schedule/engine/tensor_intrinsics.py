@@ -96,10 +96,15 @@ def is_half(function: tir.PrimFuncOp) -> bool:
 _ELSEWHERE: ContextVar[Sequence[Operation]] = ContextVar("intrinsics", default=())
 
 
+def elsewhere() -> Sequence[Operation]:
+    """Returns the ops that are known besides those of a module."""
+    return _ELSEWHERE.get()
+
+
 @contextmanager
-def declaring(ops: Sequence[Operation]) -> Generator[None]:
-    """While inside, modules have these ops' intrinsics besides their own."""
-    token = _ELSEWHERE.set(ops)
+def declaring(ops: Iterable[Operation]) -> Generator[None]:
+    """While inside, modules have the intrinsics and schedule rules of these ops besides their own."""
+    token = _ELSEWHERE.set((*ops, *_ELSEWHERE.get()))
     try:
         yield
     finally:

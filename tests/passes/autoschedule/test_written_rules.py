@@ -6,9 +6,14 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack.dialects import tir
-from mirstack.parser import parse_mir
+from mirstack.parser import parse_mir, print_mir
+from mirstack.passes.autoschedule.default_schedule import DefaultSchedule
+from mirstack.passes.registry import PASSES as ENTRIES
 from mirstack.support import extensions
 from mirstack.support.diagnostics import MirError
+from xdsl.context import Context
+
+PASSES = {entry.name: entry for entry in ENTRIES}
 
 RULE = """rule for nn.dense(%x, %w) where $rows = 4
 @T.schedule
@@ -92,6 +97,29 @@ def test_loaded_rules_are_for_every_program_after_its_own():
     finally:
         extensions.forget("schedule.rule", "dense_rows")
     run(PROGRAM)
+
+
+SCRIPT = """
+@T.prim_func
+def other(A: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("A"):
+            vi = T.axis.spatial(8, i)
+            A[vi] = 1.0
+
+@T.schedule(other)
+def other_schedule(sch):
+    sch.vectorize(sch.get_loops("A")[0])
+"""
+
+
+def test_intrinsics_stay_where_schedules_are_applied_and_printed():
+    run(INTRINSIC + SCRIPT + ROWS + PRODUCT)
+    module = parse_mir(INTRINSIC + ROWS + PRODUCT)
+    for name in ("fuse-ops", "match-schedule-rules", "lower-relay-to-te", "lower-te-to-tir"):
+        PASSES[name].load()().apply(Context(), module)
+    DefaultSchedule(print=True).apply(Context(), module)
+    assert 'sch.tensorize(i1_1, tensor_intrin="row8")' in print_mir(module)
 
 
 def test_rules_name_intrinsics_of_the_program_and_of_loaded_files():

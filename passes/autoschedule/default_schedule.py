@@ -214,7 +214,7 @@ def rules_applied(function: tir.PrimFuncOp, target: Target, strict_math: bool = 
 
 
 def _beside(function: tir.PrimFuncOp) -> list[Operation]:
-    """Returns the ops of a function's module: rules and intrinsics for a copy of the function in another one."""
+    """Returns the ops of a function's module: rules and intrinsics for a copy of it in another one."""
     parent = function.parent_op()
     return list(parent.body.block.ops) if isinstance(parent, ModuleOp) else []
 

@@ -49,9 +49,13 @@ class Finder:
     def find_spec(name, path=None, target=None):
         if name != "mirstack":
             return None
-        from importlib.util import spec_from_file_location
+        # Not importlib.util, whose import takes as long as Python's own start.
+        from importlib.machinery import ModuleSpec, SourceFileLoader
 
-        return spec_from_file_location(name, {init!r}, submodule_search_locations=[{root!r}])
+        spec = ModuleSpec(name, SourceFileLoader(name, {init!r}), origin={init!r})
+        spec.submodule_search_locations = [{root!r}]
+        spec.has_location = True
+        return spec
 
 
 sys.meta_path.insert(0, Finder)

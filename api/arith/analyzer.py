@@ -11,10 +11,12 @@ from typing import TypeAlias
 from ...dialects.arith import bounds
 from ...dialects.arith.bounds import INF
 from ...dialects.arith.node_analyzer import NodeAnalyzer
+from ...dialects.arith.rewrite_simplify import RewriteSimplifier
 from ...dialects.tir import node as ex
 from ...dialects.tir.node import Expr, ExprLike, Range, Var, convert
 from ...passes.tir.scalars.simplify import MAX_PARTS, prove_transitively
 from ...support.arguments import check
+from ...support.deep_stack import in_deep_stack
 from ...support.public_names import public_names
 from .int_set import IntervalSet, evaluate
 
@@ -139,8 +141,14 @@ class Analyzer:
         return self._analyzer.simplify(given)
 
     def rewrite_simplify(self, expr: ExprLike) -> Expr:
-        """Returns what `simplify` does."""
-        return self.simplify(expr)
+        """Returns the expression simplified by local rules, which keep the order of terms.
+
+        Where no rule applies, it is what `simplify` returns.
+        """
+        given = convert(expr)
+        rewriter = RewriteSimplifier(self._analyzer)
+        result = in_deep_stack(lambda: rewriter.simplify(given))
+        return result if rewriter.steps else self.simplify(given)
 
     def canonical_simplify(self, expr: ExprLike) -> Expr:
         """Returns what `simplify` does."""

@@ -15,7 +15,7 @@ LIMITS = {
     "public class names used twice in a top folder": 6,
     "names of ops that several dialects have": 12,
     "modules flat in passes/tir": 8,
-    "lines": 208_500,
+    "lines": 209_500,
     "files over 800 lines": 0,
     "modules with one importer, in the same folder": 190,
 }

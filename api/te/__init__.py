@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ...dialects.te import builder as _builder
+from ...dialects.te.autodiff import gradient as gradient
 from ...dialects.te.axes import thread_axis as _thread_axis
 from ...dialects.te.builder import *  # noqa: F403
 from ...dialects.te.tag_scope import tag_scope as tag_scope

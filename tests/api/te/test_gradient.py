@@ -97,10 +97,10 @@ def test_what_has_no_gradient() -> None:
     product = te.compute((1,), lambda i: te.prod(a[k], axis=k), name="P")
     outside = te.extern((4,), [a], lambda ins, outs: te.call_packed("f", ins[0], outs[0]), name="E")
     refused: dict[str, te.Tensor] = {
-        "does not differentiate the reduction of 'P'": product,
-        "differentiates computes, which 'E' is not": outside,
-        "does not know the derivative of 'atan2'": te.compute((4,), lambda i: te.atan2(a[i], a[i])),
-        "powers with respect to the base only": te.compute((4,), lambda i: te.power(a[i], a[i])),
+        "te.gradient does not differentiate the reduction of 'P'": product,
+        "te.gradient differentiates computes, which 'E' is not": outside,
+        "te.gradient does not know the derivative of 'atan2'": te.compute((4,), lambda i: te.atan2(a[i], a[i])),
+        "te.gradient differentiates powers with respect to the base only": te.compute((4,), lambda i: te.power(a[i], a[i])),
     }
     for message, output in refused.items():
         with pytest.raises(MirError, match=message):

@@ -25,6 +25,14 @@ def command_parser(name: str, description: str, usage: str) -> argparse.Argument
     return parser
 
 
+def with_common(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Returns a command's options with those that `run_command` adds: `--debug`, `--load`, `-v`."""
+    add_debug(parser)
+    add_load(parser)
+    add_verbose(parser)
+    return parser
+
+
 def run_command(
     name: str,
     argument_parser: Callable[[], argparse.ArgumentParser],
@@ -38,11 +46,7 @@ def run_command(
     arguments = list(sys.argv[1:] if argv is None else argv)
 
     def body() -> int:
-        parser = argument_parser()
-        add_debug(parser)
-        add_load(parser)
-        add_verbose(parser)
-        args = parser.parse_args(arguments)
+        args = with_common(argument_parser()).parse_args(arguments)
         sources = Sources()
         with sources.reading(), logged(args.verbose):
             try:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 
+from .command import with_common
 from .errors import UsageError
 
 SHELLS = ("bash", "zsh")
@@ -53,7 +54,7 @@ def completion(shell: str) -> str:
     for command, place in _PARSERS.items():
         module, _, name = place.partition(":")
         make: Callable[[], argparse.ArgumentParser] = getattr(import_module(f"..{module}", __package__), name)
-        parser = make()
+        parser = make() if command in ("mir-opt", "mir-lsp") else with_common(make())
         parser.prog = command
         for action in parser._actions:  # pyright: ignore[reportPrivateUsage]
             completed = _completed(action, shtab.FILE)

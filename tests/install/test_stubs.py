@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import importlib.util
+import re
 import subprocess
 import sys
 import sysconfig
@@ -14,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import mirstack
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent
@@ -99,6 +101,12 @@ def test_users_program_is_typed(python: Path, tmp_path: Path) -> None:
     assert [line for line in lines if PROGRAM.name in line] == []
     assert any('"densee" is not a known attribute' in line for line in lines)
     assert any('Argument missing for parameter "weight"' in line for line in lines)
+
+
+def test_users_program_uses_every_public_module() -> None:
+    program = PROGRAM.read_text(encoding="utf-8")
+    modules = [name for name in dir(mirstack) if isinstance(getattr(mirstack, name), ModuleType)]
+    assert len(modules) > 15 and [name for name in modules if not re.search(rf"\b{name}\b", program)] == []
 
 
 def test_users_program_runs(python: Path, tmp_path: Path) -> None:

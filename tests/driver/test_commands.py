@@ -75,7 +75,7 @@ def test_completion_needs_its_extra(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     [
         ("mir-opt -p fold-c", "fold-constant"),
         ("mir-opt -p cse,fold-c", "cse,fold-constant"),
-        ("mir-run --exp", "--expect"),
+        ("mir-build --verb", "--verbose"),
     ],
 )
 def test_bash_completes(words: str, completed: str, tmp_path: Path) -> None:

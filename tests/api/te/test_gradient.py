@@ -100,7 +100,9 @@ def test_what_has_no_gradient() -> None:
         "te.gradient does not differentiate the reduction of 'P'": product,
         "te.gradient differentiates computes, which 'E' is not": outside,
         "te.gradient does not know the derivative of 'atan2'": te.compute((4,), lambda i: te.atan2(a[i], a[i])),
-        "te.gradient differentiates powers with respect to the base only": te.compute((4,), lambda i: te.power(a[i], a[i])),
+        "te.gradient differentiates powers with respect to the base only": te.compute(
+            (4,), lambda i: te.power(a[i], a[i])
+        ),
     }
     for message, output in refused.items():
         with pytest.raises(MirError, match=message):

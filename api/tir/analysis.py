@@ -19,6 +19,17 @@ from ..ir.module import IRModule
 from ..ir.prim_func import PrimFunc
 from ..ir.structural import structural_equal
 from ..no_attribute import no_attribute
+from .buffer_analysis import (
+    assert_pure_function,
+    calculate_allocated_bytes,
+    calculate_constant_bytes,
+    calculate_workspace_bytes,
+    detect_buffer_access_lca,
+    find_anchor_block,
+    has_if_then_else,
+    is_pure_function,
+    verify_ssa,
+)
 
 
 def expr_deep_equal(lhs: Expr, rhs: Expr) -> bool:
@@ -91,6 +102,23 @@ def _functions(obj: PrimFunc | IRModule) -> list[PrimFuncOp]:
     if isinstance(obj, PrimFunc):
         return [obj.op]
     return [op for op in obj.op.ops if isinstance(op, PrimFuncOp)]
+
+
+__all__ = [
+    "assert_pure_function",
+    "calculate_allocated_bytes",
+    "calculate_constant_bytes",
+    "calculate_workspace_bytes",
+    "detect_buffer_access_lca",
+    "estimate_tir_flops",
+    "expr_deep_equal",
+    "find_anchor_block",
+    "has_if_then_else",
+    "is_pure_function",
+    "undefined_vars",
+    "verify_ssa",
+    "verify_well_formed",
+]
 
 
 if not TYPE_CHECKING:

@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from . import schedule as schedule
     from . import stmt_functor as stmt_functor
     from . import transform as transform
+    from .data_layout import BijectiveLayout, Layout, bijective_layout, layout
     from .op import logaddexp, ret, trace
     from .schedule import (
         BlockDependenceInfo,
@@ -143,6 +144,7 @@ _LAZY = {
         ),
         ".schedule",
     ),
+    **dict.fromkeys(("BijectiveLayout", "Layout", "bijective_layout", "layout"), ".data_layout"),
     "PrimFunc": "..ir.prim_func",
     **dict.fromkeys(("ProducerRealize", "ProducerStore"), "...dialects.te.producer"),
     **dict.fromkeys(("logaddexp", "ret", "trace"), ".op"),
@@ -168,6 +170,7 @@ __all__ = [
     "And",
     "AssertStmt",
     "AttrStmt",
+    "BijectiveLayout",
     "Block",
     "BlockDependenceInfo",
     "BlockRV",
@@ -197,6 +200,7 @@ __all__ = [
     "Instruction",
     "IntImm",
     "IterVar",
+    "Layout",
     "Let",
     "LetStmt",
     "LoopRV",
@@ -234,7 +238,9 @@ __all__ = [
     "Var",
     "While",
     "analysis",
+    "bijective_layout",
     "decl_buffer",
+    "layout",
     "logaddexp",
     "op",
     "ret",

@@ -5,6 +5,10 @@ Written by `python install/generate_stubs.py`, not by hand.
 
 from mirstack.api.ir.prim_func import PrimFunc as PrimFunc
 from mirstack.api.relay.ty import Any as Any
+from mirstack.api.tir.data_layout import BijectiveLayout as BijectiveLayout
+from mirstack.api.tir.data_layout import Layout as Layout
+from mirstack.api.tir.data_layout import bijective_layout as bijective_layout
+from mirstack.api.tir.data_layout import layout as layout
 from mirstack.api.tir.op import logaddexp as logaddexp
 from mirstack.api.tir.op import ret as ret
 from mirstack.api.tir.op import trace as trace

@@ -11,6 +11,10 @@ from mirstack.api.script.words import Word as _Word
 from mirstack.api.script.words import buffer as _buffer
 from mirstack.api.script.words import converted as _converted
 from mirstack.api.script.words import handle as handle
+from mirstack.api.tir.data_layout import BijectiveLayout as BijectiveLayout
+from mirstack.api.tir.data_layout import Layout as Layout
+from mirstack.api.tir.data_layout import bijective_layout as bijective_layout
+from mirstack.api.tir.data_layout import layout as layout
 from mirstack.api.tir.op import logaddexp as logaddexp
 from mirstack.api.tir.op import ret as ret
 from mirstack.api.tir.op import trace as trace

@@ -47,6 +47,7 @@ _PUBLIC: dict[str, str] = {
     **dict.fromkeys(("load_json", "save_json"), "json_nodes"),
     **dict.fromkeys(("SequentialSpan", "SourceName"), "node"),
     "EnvFunc": "env_func",
+    "register_op_attr": "op_attrs",
     "make_node": "base",
     "Constructor": "..relay.adt",
     "TypeData": "..relay.adt",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import LocationAttr
@@ -57,6 +58,22 @@ class Op(Node):
     def num_inputs(self) -> int:
         """Returns the number of arguments; -1 if it varies."""
         return -1 if self.operator is None else len(self.operator.entry.arguments)
+
+    def get_attr(self, attr_name: str) -> object:
+        """Returns an attribute that a program registered, or `TOpPattern`; None for any other."""
+        return import_module(".op_attrs", __package__).op_attr(self.name, attr_name)
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Returns whether the operator has such an attribute."""
+        return self.get_attr(attr_name) is not None
+
+    def set_attr(self, attr_name: str, value: object, plevel: int = 10) -> None:
+        """Registers an attribute of the operator, as `ir.register_op_attr`."""
+        import_module(".op_attrs", __package__).register_op_attr(self.name, attr_name, value, plevel)
+
+    def reset_attr(self, attr_name: str) -> None:
+        """Removes an attribute that a program registered."""
+        import_module(".op_attrs", __package__).reset_op_attr(self.name, attr_name)
 
     def __call__(self, *args: RelayExpr) -> Call:
         from ..relay.expr import Call

@@ -14,6 +14,7 @@ from ..ir.module import IRModule
 from ..ir.named_passes import make_pass, pass_constructor, pass_names
 from ..ir.node import Node
 from ..ir.op import Op
+from ..ir.op_attrs import is_given
 from ..ir.sequential import Sequential
 from ..ir.transform import FunctionPass, ModulePass, Pass, PassContext, function_pass, module_pass
 from ..no_attribute import no_attribute
@@ -24,6 +25,7 @@ from .expr import Call, Function, GlobalVar, RelayExpr, Tuple, TupleGetItem, Var
 from .fc_transpose import turn_module
 from .graph import parts, post_order, rebuild, substitute
 from .ty import TensorType, TupleType, Type
+from .user_rules import ALTER, alter_layouts, legalize
 
 Skip = Callable[[RelayExpr], bool]
 """Whether an expression is to stay as it is."""
@@ -130,14 +132,29 @@ _LEGALIZATIONS = {
 def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> Pass:
     """The pass that brings operators into the form that kernels are written for.
 
-    The name is that under which TVM's operators have their rules: `FTVMLegalize`, and for quantized operators
+    Where a program registered functions under the name (`ir.register_op_attr`), these replace the calls of their operators.
+    Otherwise the name is that under which TVM's operators have their rules: `FTVMLegalize`, and for quantized operators
     `FTVMQnnLegalize` and `FTVMQnnCanonicalize`. Raises MirError for another one.
     """
+    if is_given(legalize_map_attr_name):
+        return ModulePass(lambda mod, ctx: legalize(mod, legalize_map_attr_name), PassInfo(1, "Legalize"))
     name = _LEGALIZATIONS.get(legalize_map_attr_name)
     if name is None:
         message = f"no operator has rules under the name '{legalize_map_attr_name}'"
         raise MirValueError(Diagnostic(message).with_note(f"there are rules under {', '.join(_LEGALIZATIONS)}"))
     return make_pass(name)
+
+
+def AlterOpLayout(cpu: str = "") -> Pass:
+    """The pass that brings operators into blocked layouts.
+
+    Functions that a program registered under `FTVMAlterOpLayout` choose the layouts of their operators. Where there are none,
+    convolutions and dense layers get blocks of the vectors of `cpu`.
+    """
+    own = pass_constructor("AlterOpLayout")
+    assert own is not None
+    plain = own(cpu)
+    return ModulePass(lambda mod, ctx: alter_layouts(mod) if is_given(ALTER) else plain(mod), plain.info)
 
 
 def Defunctionalization(func: Function, mod: IRModule) -> Function:
@@ -273,7 +290,7 @@ def _on_expression(expr: RelayExpr, each: Pass, mod: IRModule) -> RelayExpr:
 
 
 __all__ = [
-    "AnnotateSpans", "BatchingOps", "ChangeBatch", "Defunctionalization", "EliminateCommonSubexpr", "FoldConstantExpr",
+    "AlterOpLayout", "AnnotateSpans", "BatchingOps", "ChangeBatch", "Defunctionalization", "EliminateCommonSubexpr", "FoldConstantExpr",
     "FoldScaleAxis", "FunctionPass", "InferTypeLocal", "LayoutConfig", "Legalize", "MergeComposite", "ModulePass", "PassContext", "Sequential",
     "SimplifyFCTranspose", "ToANormalFormExpr", "function_pass", "gradient", "module_pass", "recast",
 ]  # fmt: skip

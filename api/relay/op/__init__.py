@@ -7,13 +7,14 @@ from functools import cache
 from types import ModuleType
 from typing import Any, ClassVar
 
-from ....dialects.relay.operator import all_operators, get_operator, own_namespaces
+from ....dialects.relay.operator import OpPattern, all_operators, get_operator, own_namespaces
 from ....passes.extensions.packages import load_packages
 from ....support.text import did_you_mean
 from ...ir.op import Op, get
+from ...ir.op_attrs import register_op_attr
 from ...no_attribute import no_attribute
 
-__all__ = ["Op", "find", "get", "names"]
+__all__ = ["Op", "OpPattern", "find", "get", "names", "register_alter_op_layout", "register_legalize"]
 
 # Where TVM's function is called otherwise than the operator.
 _ALIASES = {
@@ -113,6 +114,16 @@ def names(prefix: str) -> list[str]:
     every: Sequence[str] = [*all_operators(), *FUNCTIONS, *_ALIASES]
     rest = {name[len(prefix) :] for name in every if name.startswith(prefix)}
     return sorted({name.partition(".")[0] for name in rest})
+
+
+def register_legalize(op_name: str, legal_op: Any = None, level: int = 10) -> Any:
+    """Registers the function by whose results `Legalize` replaces calls of an operator."""
+    return register_op_attr(op_name, "FTVMLegalize", legal_op, level)
+
+
+def register_alter_op_layout(op_name: str, alter_layout: Any = None, level: int = 10) -> Any:
+    """Registers the function that chooses an operator's layouts in `AlterOpLayout`."""
+    return register_op_attr(op_name, "FTVMAlterOpLayout", alter_layout, level)
 
 
 def __getattr__(name: str) -> Any:

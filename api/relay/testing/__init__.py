@@ -37,11 +37,13 @@ if TYPE_CHECKING:
     from . import resnet as resnet
     from . import resnet_3d as resnet_3d
     from . import squeezenet as squeezenet
+    from . import temp_op_attr as temp_op_attr
     from . import vgg as vgg
     from .nat import add_nat_definitions as add_nat_definitions
     from .nat import count as count
     from .nat import make_nat_expr as make_nat_expr
     from .nat import make_nat_value as make_nat_value
+    from .temp_op_attr import TempOpAttr as TempOpAttr
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -133,7 +135,7 @@ def _differences(forward: Callable[..., Any], inputs: Sequence[Array], values: A
 
 
 _MODULES = (
-    "dcgan", "densenet", "dqn", "inception_v3", "init", "lstm", "mlp", "mobilenet", "nat", "resnet", "resnet_3d", "squeezenet", "vgg",
+    "dcgan", "densenet", "dqn", "inception_v3", "init", "lstm", "mlp", "mobilenet", "nat", "resnet", "resnet_3d", "squeezenet", "temp_op_attr", "vgg",
 )  # fmt: skip
 _NAT = ("add_nat_definitions", "count", "make_nat_expr", "make_nat_value")
 
@@ -141,12 +143,15 @@ _NAT = ("add_nat_definitions", "count", "make_nat_expr", "make_nat_value")
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
+    if name == "TempOpAttr":
+        return import_module(f"{__name__}.temp_op_attr").TempOpAttr
     if name not in _NAT:
         raise no_attribute("relay.testing", name, __all__)
     return getattr(import_module(f"{__name__}.nat"), name)
 
 
 __all__ = [
+    "TempOpAttr",
     "Xavier",
     "add_nat_definitions",
     "check_grad",
@@ -173,6 +178,7 @@ __all__ = [
     "run_infer_type",
     "run_opt_pass",
     "squeezenet",
+    "temp_op_attr",
     "vgg",
 ]  # fmt: skip
 

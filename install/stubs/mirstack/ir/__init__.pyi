@@ -25,6 +25,7 @@ from mirstack.api.ir.node import SequentialSpan as SequentialSpan
 from mirstack.api.ir.node import SourceName as SourceName
 from mirstack.api.ir.node import Span as Span
 from mirstack.api.ir.op import Op as Op
+from mirstack.api.ir.op_attrs import register_op_attr as register_op_attr
 from mirstack.api.ir.prim_func import PrimFunc as PrimFunc
 from mirstack.api.ir.structural import assert_structural_equal as assert_structural_equal
 from mirstack.api.ir.structural import get_first_structural_mismatch as get_first_structural_mismatch

@@ -12,6 +12,8 @@ from mirstack.api.relay.expr import RelayExpr as _RelayExpr
 from mirstack.api.relay.expr import TupleWrapper as _TupleWrapper
 from mirstack.api.relay.op import find as find
 from mirstack.api.relay.op import names as names
+from mirstack.api.relay.op import register_alter_op_layout as register_alter_op_layout
+from mirstack.api.relay.op import register_legalize as register_legalize
 from mirstack.api.relay.op.composite import arange as arange
 from mirstack.api.relay.op.composite import full as full
 from mirstack.api.relay.op.composite import logsumexp as logsumexp
@@ -28,6 +30,7 @@ from mirstack.api.relay.op.composite import variance as variance
 from mirstack.api.relay.op.composite import zeros as zeros
 from mirstack.api.relay.op.make import Ints as _Ints
 from mirstack.api.relay.op.make import Numbers as _Numbers
+from mirstack.dialects.relay.operator import OpPattern as OpPattern
 from mirstack.relay.op import annotation as annotation
 from mirstack.relay.op import dyn as dyn
 from mirstack.relay.op import image as image

@@ -15,6 +15,7 @@ from mirstack.api.relay.testing.nat import add_nat_definitions as add_nat_defini
 from mirstack.api.relay.testing.nat import count as count
 from mirstack.api.relay.testing.nat import make_nat_expr as make_nat_expr
 from mirstack.api.relay.testing.nat import make_nat_value as make_nat_value
+from mirstack.api.relay.testing.temp_op_attr import TempOpAttr as TempOpAttr
 from mirstack.api.testing import enabled_targets as enabled_targets
 from mirstack.relay.testing import dcgan as dcgan
 from mirstack.relay.testing import densenet as densenet
@@ -29,4 +30,5 @@ from mirstack.relay.testing import nat as nat
 from mirstack.relay.testing import resnet as resnet
 from mirstack.relay.testing import resnet_3d as resnet_3d
 from mirstack.relay.testing import squeezenet as squeezenet
+from mirstack.relay.testing import temp_op_attr as temp_op_attr
 from mirstack.relay.testing import vgg as vgg

@@ -14,6 +14,7 @@ from mirstack.api.ir.transform import PassContext as PassContext
 from mirstack.api.ir.transform import function_pass as function_pass
 from mirstack.api.ir.transform import module_pass as module_pass
 from mirstack.api.relay.build_module import build_config as build_config
+from mirstack.api.relay.transform import AlterOpLayout as AlterOpLayout
 from mirstack.api.relay.transform import AnnotateSpans as AnnotateSpans
 from mirstack.api.relay.transform import BatchingOps as BatchingOps
 from mirstack.api.relay.transform import ChangeBatch as ChangeBatch
@@ -29,7 +30,6 @@ from mirstack.api.relay.transform import ToANormalFormExpr as ToANormalFormExpr
 from mirstack.api.relay.transform import gradient as gradient
 from mirstack.api.relay.transform import recast as recast
 
-def AlterOpLayout(cpu: str = "") -> _NamedPass: ...
 def ApplyRules(
     file: str | None = None,
     set: str | None = None,

@@ -25,7 +25,7 @@ Rule = Callable[[Any, Call, Sequence[RelayExpr]], RelayExpr | None]
 
 
 def legalize(mod: IRModule, key: str) -> IRModule:
-    """Returns the module with calls of operators replaced by what the functions registered under `key` return.
+    """Returns the module with calls replaced by the results of the functions registered under `key`.
 
     They take the attributes, the arguments, and the types of these and of the result.
     """

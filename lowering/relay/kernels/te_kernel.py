@@ -70,7 +70,8 @@ def te_kernel(function: relay.FnOp, name: str, strides: Strides = (), alike: Seq
         computed = kernel.sizes.as_data(numbers)
         shape = None if computed is not None else shape_function(f"{name}_shape", kernel.inputs, numbers)
         variant: Variant | None = None
-        if kernel.large is not None:
+        # A written rule is for the loops that it was written for, at all sizes.
+        if kernel.large is not None and RULE not in function.attrs.data:
             variant = Variant(f"{name}_large", kernel.large.symbol, kernel.large.least)
             result.append(_Kernel(function, large=True, alike=alike).function(variant.name))
     if shape is not None:

@@ -86,6 +86,14 @@ def test_a_rule_schedules_kernels_of_a_program(kept_kernels: None):
     run("optional " + wrong + PROGRAM)
 
 
+def test_a_rule_schedules_kernels_of_open_sizes():
+    text = (RULE + PROGRAM).replace("(8, 32)", "(?, 32)").replace("nn.relu(nn.dense(%x, %w))", "nn.dense(%x, %w)")
+    net = mirstack.compile(mirstack.parse(text))
+    for rows in (1, 9, 70):
+        x, w = np.ones((rows, 32), "float32"), np.full((16, 32), 0.5, "float32")
+        np.testing.assert_allclose(net(x, w), x @ w.T)
+
+
 def test_loaded_rules_are_for_every_program_after_its_own():
     (rule,) = parse_mir(RULE.replace("T_matmul_NT", "nowhere")).ops
     extensions.register("schedule.rule", "dense_rows", rule, origin="a test", text=RULE)

@@ -24,6 +24,9 @@ class CallingConv(IntEnum):
 class BaseExpr(metaclass=ABCMeta):  # noqa: B024
     """The expressions of Relay and of TIR: `isinstance(x, ir.BaseExpr)`."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
 
 class BaseFunc(BaseExpr):
     """The functions of Relay and of TIR."""

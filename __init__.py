@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from .api.lower import lower
     from .api.quantize import quantize
     from .api.runtime.container import convert
+    from .api.runtime.data_type import DataType as DataType
+    from .api.runtime.data_type import DataTypeCode as DataTypeCode
     from .passes.extensions.extension import Extension, ItemFormat
     from .support.diagnostics import MirError
     from .support.stopwatch import timing
@@ -92,6 +94,8 @@ _PUBLIC = {
     "load": "api.compile:load",
     "load_extension": "api.extend:load_extension",
     "convert": "api.runtime.container:convert",
+    "DataType": "api.runtime.data_type:DataType",
+    "DataTypeCode": "api.runtime.data_type:DataTypeCode",
     "lower": "api.lower:lower",
     "parse": "api.compile:parse",
     "preload": "api.compile:preload",
@@ -101,7 +105,7 @@ _PUBLIC = {
 }
 
 __all__ = [
-    "Executable", "Extension", "IRModule", "ItemFormat", "MirError", "TVMError", "arith", "build", "cl", "compile", "contrib",
+    "DataType", "DataTypeCode", "Executable", "Extension", "IRModule", "ItemFormat", "MirError", "TVMError", "arith", "build", "cl", "compile", "contrib",
     "convert", "cpu", "cuda", "device", "error", "ext_dev", "from_jax", "from_onnx", "from_torch", "get_global_func", "gpu", "hexagon",
     "instrument", "ir", "list_global_func_names", "load", "load_extension", "lower", "metal", "nd", "onnx", "opencl", "parse", "preload",
     "quantize", "register_func", "register_operator", "relay", "remove_global_func", "rocm", "rules", "runtime", "script", "target", "te",

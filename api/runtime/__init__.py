@@ -18,18 +18,20 @@ from ..target.target import native_options
 from .container import ADT, String, convert, tuple_object
 
 if TYPE_CHECKING:
+    from ...dialects.tir.node.expr import const as const
     from .. import nd as ndarray
     from ..ir.node import Node as Object
     from ..relay.graph_runtime import GraphRuntime
     from . import container as container
     from . import vm as vm
+    from .data_type import DataType, DataTypeCode, ShapeTuple
     from .params import load_param_dict, save_param_dict
 
 _MODULES = {"container": ".container", "ndarray": "..nd", "vm": ".vm"}
-_LAZY = {"Object": "..ir.node:Node", "load_param_dict": ".params:load_param_dict", "save_param_dict": ".params:save_param_dict"}  # fmt: skip
+_LAZY = {"DataType": ".data_type:DataType", "DataTypeCode": ".data_type:DataTypeCode", "ShapeTuple": ".data_type:ShapeTuple", "const": "...dialects.tir.node.expr:const", "Object": "..ir.node:Node", "load_param_dict": ".params:load_param_dict", "save_param_dict": ".params:save_param_dict"}  # fmt: skip
 
 __all__ = [
-    "ADT", "Device", "Module", "NDArray", "Object", "PackedFunc", "String", "array", "container", "convert", "cpu", "cuda", "device", "empty", "enabled", "gpu",
+    "ADT", "DataType", "DataTypeCode", "Device", "Module", "NDArray", "Object", "PackedFunc", "ShapeTuple", "String", "array", "const", "container", "convert", "cpu", "cuda", "device", "empty", "enabled", "gpu",
     "load_module", "load_param_dict", "ndarray", "save_param_dict", "tuple_object", "vm",
 ]  # fmt: skip
 

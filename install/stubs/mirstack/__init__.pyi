@@ -55,6 +55,8 @@ from mirstack.api.ir.module import IRModule as IRModule
 from mirstack.api.lower import lower as lower
 from mirstack.api.quantize import quantize as quantize
 from mirstack.api.runtime.container import convert as convert
+from mirstack.api.runtime.data_type import DataType as DataType
+from mirstack.api.runtime.data_type import DataTypeCode as DataTypeCode
 from mirstack.passes.extensions.extension import Extension as Extension
 from mirstack.passes.extensions.extension import ItemFormat as ItemFormat
 from mirstack.support.diagnostics import MirError as MirError

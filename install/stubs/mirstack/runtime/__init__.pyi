@@ -20,8 +20,12 @@ from mirstack.api.runtime.container import ADT as ADT
 from mirstack.api.runtime.container import String as String
 from mirstack.api.runtime.container import convert as convert
 from mirstack.api.runtime.container import tuple_object as tuple_object
+from mirstack.api.runtime.data_type import DataType as DataType
+from mirstack.api.runtime.data_type import DataTypeCode as DataTypeCode
+from mirstack.api.runtime.data_type import ShapeTuple as ShapeTuple
 from mirstack.api.runtime.params import load_param_dict as load_param_dict
 from mirstack.api.runtime.params import save_param_dict as save_param_dict
+from mirstack.dialects.tir.node.expr import const as const
 from mirstack.runtime import container as container
 from mirstack.runtime import ndarray as ndarray
 from mirstack.runtime import vm as vm

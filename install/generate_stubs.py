@@ -33,6 +33,10 @@ COMMAND = "python install/generate_stubs.py"
 EXTRA = {"mirstack": "__version__: str\nIMPORTED_AT: int\n"}
 
 
+OF_EXTRAS = ("mirstack.api.onnx.backend",)
+"""Modules that need an optional extra: their stubs are the same where it is installed and where it is not."""
+
+
 def stubs() -> dict[str, str]:
     """Returns the text of each stub by its path under `install/stubs`, formatted."""
     found = {alias: _Stub(alias, module).text() for alias, module in public_modules().items()}
@@ -59,11 +63,10 @@ def _names(module: ModuleType) -> list[str]:
 
 
 def _value(module: ModuleType, name: str) -> Any:
-    try:
-        return getattr(module, name)
-    except mirstack.MirError:
-        # A module of an optional extra that is not installed: its source is read all the same.
+    if f"{module.__name__}.{name}" in OF_EXTRAS:
+        # Its source is read by checkers all the same.
         return ModuleType(f"{module.__name__}.{name}")
+    return getattr(module, name)
 
 
 @cache

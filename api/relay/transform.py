@@ -25,7 +25,6 @@ from .expr import Call, Function, GlobalVar, RelayExpr, Tuple, TupleGetItem, Var
 from .fc_transpose import turn_module
 from .graph import parts, post_order, rebuild, substitute
 from .ty import TensorType, TupleType, Type
-from .user_rules import ALTER, alter_layouts, legalize
 
 Skip = Callable[[RelayExpr], bool]
 """Whether an expression is to stay as it is."""
@@ -137,6 +136,8 @@ def Legalize(legalize_map_attr_name: str = "FTVMLegalize") -> Pass:
     `FTVMQnnLegalize` and `FTVMQnnCanonicalize`. Raises MirError for another one.
     """
     if is_given(legalize_map_attr_name):
+        from .user_rules import legalize
+
         return ModulePass(lambda mod, ctx: legalize(mod, legalize_map_attr_name), PassInfo(1, "Legalize"))
     name = _LEGALIZATIONS.get(legalize_map_attr_name)
     if name is None:
@@ -154,7 +155,15 @@ def AlterOpLayout(cpu: str = "") -> Pass:
     own = pass_constructor("AlterOpLayout")
     assert own is not None
     plain = own(cpu)
-    return ModulePass(lambda mod, ctx: alter_layouts(mod) if is_given(ALTER) else plain(mod), plain.info)
+
+    def alter(mod: IRModule, ctx: PassContext) -> IRModule:
+        if not is_given("FTVMAlterOpLayout"):
+            return plain(mod)
+        from .user_rules import alter_layouts
+
+        return alter_layouts(mod)
+
+    return ModulePass(alter, plain.info)
 
 
 def Defunctionalization(func: Function, mod: IRModule) -> Function:

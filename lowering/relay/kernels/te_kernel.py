@@ -353,7 +353,10 @@ def _empty(type: Attribute) -> Sequence[Tensor]:
 
 
 def _zeros(shape: Sequence[int], dtype: str) -> Tensor:
-    return te.compute(shape, lambda *_: te.const(0, dtype), name="T_empty")
+    def zero(*_: object) -> Expr:
+        return te.const(0, dtype)
+
+    return te.compute(shape, zero, name="T_empty")
 
 
 def _names(op: OperatorOp, values: dict[SSAValue, Sequence[Tensor]]) -> dict[Tensor, str]:

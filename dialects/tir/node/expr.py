@@ -737,3 +737,19 @@ _KINDS = {
     "Range": "a range",
     "IRBuilder": "an ir_builder",
 }
+
+
+_OF_COMPARISONS = {"EqualOp": "EQ", "NotEqualOp": "NE"}
+"""What `a == b` and `a != b` are in TVM, by the classes that they have here."""
+
+
+if not TYPE_CHECKING:
+    # As in TVM, this module has the classes of all expressions; those of other modules need it first.
+    def __getattr__(name: str) -> Any:
+        from importlib import import_module
+
+        package = import_module(__package__)
+        wanted = _OF_COMPARISONS.get(name, name)
+        if name.startswith("_") or wanted not in vars(package):
+            raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+        return vars(package)[wanted]

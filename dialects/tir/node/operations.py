@@ -126,6 +126,10 @@ class Equality(CompareExpr):
     def __bool__(self) -> bool:
         return (self.args[0] is self.args[1]) == (self.op is tir.EqOp)
 
+    def asobject(self) -> Equality:
+        """Returns the expression: in TVM `a == b` is a value from which it is made."""
+        return self
+
 
 class EQ(Equality):
     """`a == b`."""

@@ -125,3 +125,12 @@ def test_rules_are_true_of_numbers() -> None:
 )
 def test_rewrite_simplify(given: tir.PrimExpr, expected: object) -> None:
     assert structural_equal(arith.Analyzer().rewrite_simplify(given), te.convert(expected))
+
+
+def test_comparisons_as_tvm_has_them() -> None:
+    module: Any = tir.expr  # type: ignore[attr-defined]
+    assert isinstance(x == y, module.EqualOp) and isinstance(x != y, module.NotEqualOp)
+    assert structural_equal((x == y).asobject(), tir.EQ(x, y))  # type: ignore[union-attr]
+    assert module.FloorDiv is tir.FloorDiv
+    with pytest.raises(AttributeError, match="has no attribute 'EqualsOp'"):
+        _ = module.EqualsOp

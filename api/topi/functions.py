@@ -20,6 +20,7 @@ _RESIZED = (
     "bicubic_exclude@cubic_exclude, extrapolation_value, out_dtype"
 )
 _REDUCED = "data, axis, keepdims"
+_SPARSE = "sparse_data, sparse_indices, sparse_indptr"
 
 _UNARY = (
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh", "erf", "exp", "fast_erf", "fast_exp",
@@ -67,6 +68,17 @@ SIGNATURES: dict[str, str] = {
     "nn.lrn": "data, size!, axis=1, alpha=0.0001, beta=0.75, bias=2.0",
     "nn.prelu": "x@data, slope@alpha, axis=1",
     "nn.softmax": "x@data, axis",
+    "nn.sparse_add": f"dense_data, {_SPARSE}",
+    "nn.sparse_dense": f"dense_data, {_SPARSE}, sparse_lhs",
+    "nn.sparse_dense_sp_lhs": (
+        "nn.sparse_dense: data_data@sparse_data, data_indices@sparse_indices, data_indptr@sparse_indptr, weight@dense_data, "
+        "sparse_lhs=True"
+    ),
+    "nn.sparse_dense_sp_rhs": (
+        "nn.sparse_dense: data@dense_data, weight_data@sparse_data, weight_indices@sparse_indices, "
+        "weight_indptr@sparse_indptr"
+    ),
+    "nn.sparse_transpose": _SPARSE,
     "nn.strided_slice": "strided_slice: a@data, begin, end, strides, axes, slice_mode",
     "random.normal": "gen@key, mean, scale, out_shape, out_dtype",
     "random.uniform": "gen@key, low, high, out_shape, out_dtype",
@@ -245,18 +257,6 @@ def _batch_norm(
     return Tuple([result, rest * moving_mean + new * mean, rest * moving_var + new * variance])
 
 
-def _sparse_dense_sp_rhs(
-    data: RelayExpr, weight_data: RelayExpr, weight_indices: RelayExpr, weight_indptr: RelayExpr
-) -> RelayExpr:
-    return find("nn.sparse_dense")(data, weight_data, weight_indices, weight_indptr)
-
-
-def _sparse_dense_sp_lhs(
-    data_data: RelayExpr, data_indices: RelayExpr, data_indptr: RelayExpr, weight: RelayExpr
-) -> RelayExpr:
-    return find("nn.sparse_dense")(weight, data_data, data_indices, data_indptr, sparse_lhs=True)
-
-
 def _upsampling(
     data: RelayExpr,
     scale_h: float,
@@ -339,8 +339,6 @@ COMPOSITES: dict[str, Callable[..., Any]] = {
     "nn.mirror_pad": _mirror_pad,
     "nn.pad": _pad,
     "nn.space_to_batch_nd": _space_to_batch_nd,
-    "nn.sparse_dense_sp_lhs": _sparse_dense_sp_lhs,
-    "nn.sparse_dense_sp_rhs": _sparse_dense_sp_rhs,
     "nn.upsampling": _upsampling,
     "nn.upsampling3d": _upsampling3d,
     "stft": _stft,

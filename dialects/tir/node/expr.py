@@ -645,6 +645,8 @@ def const(value: object, dtype: str | None = None) -> Expr:
             dtype = "int32" if -(1 << 31) <= value < 1 << 31 else "int64"
         else:
             dtype = "float32" if _fits_float32(value) else "float64"
+    if (lanes := lanes_of(dtype)) > 1 and "xvscale" not in dtype:
+        return BUILD["broadcast"](const(value, dtype.rpartition("x")[0]), lanes)
     limits = INT_LIMITS.get(dtype)
     if limits is not None:
         if isinstance(value, float) and not math.isfinite(value):

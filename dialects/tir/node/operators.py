@@ -35,6 +35,7 @@ from .expr import (
     fail,
     is_float,
     lanes_of,
+    with_lanes,
 )
 
 
@@ -53,6 +54,10 @@ def match_types(a: Expr, b: Expr, symbol: str) -> tuple[Expr, Expr]:
         return a, b
     if x == "handle" or y == "handle":
         raise fail(f"'{symbol}' cannot combine {x} and {y}")
+    if (lanes := lanes_of(x)) != (others := lanes_of(y)):
+        if lanes > 1 and others > 1:
+            raise fail(f"'{symbol}' cannot combine {x} and {y}: the number of lanes differs")
+        return match_types(Broadcast(a, others) if lanes == 1 else a, Broadcast(b, lanes) if others == 1 else b, symbol)
     return (cast(y, a), b) if takes_right(_number_type(x), _number_type(y)) else (a, cast(x, b))
 
 
@@ -72,6 +77,8 @@ def _operands(a: ExprLike, b: ExprLike, symbol: str) -> tuple[Expr, Expr]:
 def _adapted(value: int, dtype: str) -> Expr:
     if dtype == "bool":
         return const(value, "int32")
+    if (lanes := lanes_of(dtype)) > 1:
+        return Broadcast(_adapted(value, element_dtype(dtype)), lanes)
     limits = INT_LIMITS.get(dtype)
     if limits is not None and limits[0] <= value <= limits[1]:
         return IntImm(dtype, int(value))
@@ -81,7 +88,7 @@ def _adapted(value: int, dtype: str) -> Expr:
 @cache
 def _number_type(dtype: str) -> NumberType:
     """Returns TVM's dtype as constant folding asks for it."""
-    return NumberType(is_float(dtype), bits_of(dtype), dtype.startswith("int"))
+    return NumberType(is_float(dtype), bits_of(element_dtype(dtype)), dtype.startswith("int"))
 
 
 def _made(make: Callable[..., Expr], op: type[tir.BinaryOp] | str, a: Expr, b: Expr, dtype: str) -> Expr:
@@ -112,7 +119,7 @@ def _operator(op: type[tir.BinaryOp], symbol: str, doc: str, *, integers: bool =
             raise fail(
                 f"{symbol} is for integers, not {a.dtype}", "for floats write a / b, te.floor(a / b) or te.fmod(a, b)"
             )
-        return _made(apply, op, a, b, "bool" if compares else a.dtype)
+        return _made(apply, op, a, b, with_lanes("bool", lanes_of(a.dtype)) if compares else a.dtype)
 
     build.__doc__ = doc
     BUILD[op] = build
@@ -234,7 +241,7 @@ def _bitwise(intrinsic: str, symbol: str) -> _Build:
         a, b = _operands(a, b, symbol)
         if is_float(a.dtype):
             raise fail(f"'{symbol}' is for integers and bool, not {a.dtype}")
-        bits = bits_of(a.dtype)
+        bits = bits_of(element_dtype(a.dtype))
         if isinstance(b, Const) and intrinsic.startswith("shift") and not 0 <= b.value < bits:
             raise fail(
                 f"a shift of {a.dtype} by {b.value} is undefined", f"it has {bits} bits: shift by 0 to {bits - 1}"
@@ -270,6 +277,6 @@ def distance(low: Expr, high: Expr) -> Expr:
 
 
 BUILD.update({
-    "bitwise_and": bitwise_and, "bitwise_or": bitwise_or, "bitwise_xor": bitwise_xor, "bitwise_not": bitwise_not,
+    "broadcast": Broadcast, "bitwise_and": bitwise_and, "bitwise_or": bitwise_or, "bitwise_xor": bitwise_xor, "bitwise_not": bitwise_not,
     "-": subtract, "+": add, "%": floormod, "distance": distance, "*": multiply, "//": floordiv, "shift_left": left_shift, "shift_right": right_shift, tir.CastOp: cast,
 })  # fmt: skip

@@ -179,3 +179,11 @@ def test_statements_print_themselves(capsys: pytest.CaptureFixture[str]) -> None
     stmt = tir.Evaluate(te.var("x") + 1)
     stmt.show()
     assert capsys.readouterr().out.strip() == stmt.script() == "x = T.int32()\nT.evaluate(x + 1)"
+
+
+def test_lanes_of_operands() -> None:
+    x, v = te.var("x"), tir.Var("v", "int32x4")
+    assert (x + v).dtype == "int32x4" and (v < 3).dtype == "boolx4" and (te.const(1, "int8x2") >> 1).dtype == "int8x2"
+    assert str(v + 1) == "v + T.Broadcast(1, 4)" and (x >> te.const(1, "int32x2")).dtype == "int32x2"
+    with pytest.raises(MirError, match=r"'\+' cannot combine int32x4 and int32x2: the number of lanes differs"):
+        _ = v + te.const(1, "int32x2")

@@ -4,7 +4,6 @@ Written by `python install/generate_stubs.py`, not by hand.
 """
 
 from collections.abc import Sequence as _Sequence
-from mirstack.api.relay.op.composite import SparseMatrix as _SparseMatrix
 from mirstack.api.relay.op.make import Ints as _Ints
 from mirstack.dialects.te.tensor import Tensor as _Tensor
 from mirstack.topi.nn import utils as utils
@@ -701,7 +700,9 @@ def space_to_batch_nd(
     data: _Tensor, block_shape: _Any, pad_before: _Sequence[int], pad_after: _Sequence[int], pad_value: float = 0.0
 ) -> _Tensor: ...
 def space_to_depth(data: _Tensor, block_size: int, layout: str = "NCHW") -> _Tensor: ...
-def sparse_add(dense_mat: _Tensor, sparse_mat: _SparseMatrix) -> _Tensor: ...
+def sparse_add(
+    dense_data: _Tensor, sparse_data: _Tensor, sparse_indices: _Tensor, sparse_indptr: _Tensor
+) -> _Tensor: ...
 def sparse_conv2d(
     dense_data: _Tensor,
     sparse_data: _Tensor,
@@ -710,14 +711,16 @@ def sparse_conv2d(
     layout: str = "NHWC",
     kernel_size: _Ints = (1, 1),
 ) -> _Tensor: ...
-def sparse_dense(dense_mat: _Tensor, sparse_mat: _SparseMatrix, sparse_lhs: bool = False) -> _Tensor: ...
+def sparse_dense(
+    dense_data: _Tensor, sparse_data: _Tensor, sparse_indices: _Tensor, sparse_indptr: _Tensor, sparse_lhs: bool = False
+) -> _Tensor: ...
 def sparse_dense_sp_lhs(
-    data_data: _Tensor, data_indices: _Tensor, data_indptr: _Tensor, weight: _Tensor
+    data_data: _Tensor, data_indices: _Tensor, data_indptr: _Tensor, weight: _Tensor, sparse_lhs: bool = True
 ) -> _Tensor: ...
 def sparse_dense_sp_rhs(
     data: _Tensor, weight_data: _Tensor, weight_indices: _Tensor, weight_indptr: _Tensor
 ) -> _Tensor: ...
-def sparse_transpose(x: _SparseMatrix) -> list[_Tensor]: ...
+def sparse_transpose(sparse_data: _Tensor, sparse_indices: _Tensor, sparse_indptr: _Tensor) -> _Tensor: ...
 def strided_slice(
     a: _Tensor,
     begin: _Ints | _Tensor,

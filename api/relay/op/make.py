@@ -14,7 +14,7 @@ from ....support.text import did_you_mean
 from ...ir.op import Op
 from ...nd import virtual_device
 from ..expr import Call, Constant, RelayExpr, Tuple, TupleWrapper, const
-from .signatures import EITHER, FIXED, LISTS, NUMBERS, PADDED, RESULTS, SIGNATURES
+from .signatures import DYNAMIC, EITHER, FIXED, LISTS, NUMBERS, PADDED, RESULTS, SIGNATURES
 
 OperatorFunction = Callable[..., Any]
 Ints: TypeAlias = "int | Sequence[int | Sequence[int]]"
@@ -102,7 +102,7 @@ def _type_of(operator: Operator, parameter: _Parameter) -> str:
         alternatives = dict.fromkeys(("Device", "str"))
     else:
         spec = operator.specs[target]
-        dynamic = get_operator(f"dyn.{operator.name}")
+        dynamic = get_operator(f"dyn.{operator.name}") if operator.name in DYNAMIC else None
         is_argument = dynamic is not None and target in dynamic.arguments
         alternatives = {_TYPES[spec.kind]: None, **({"RelayExpr": None} if is_argument else {})}
         if spec.nullable:

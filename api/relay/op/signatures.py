@@ -163,6 +163,28 @@ RESULTS: dict[str, int | Callable[[dict[str, Any]], int]] = {
 }
 """The number of results of the operators with more than one."""
 
+DYNAMIC = frozenset(
+    [
+        "broadcast_to",
+        "expand_dims",
+        "full",
+        "image.resize2d",
+        "nn.pad",
+        "nn.upsampling",
+        "nn.upsampling3d",
+        "one_hot",
+        "ones",
+        "reshape",
+        "sparse_to_dense",
+        "squeeze",
+        "strided_slice",
+        "tile",
+        "topk",
+        "zeros",
+    ]
+)
+"""Operators that have a form `dyn.` whose attributes are arguments: asking the table for one that is not there would import all of it."""
+
 EITHER: dict[str, tuple[str, str, str]] = {
     "topk": ("ret_type", "'both'", "'values', 'indices'"),
     "vision.non_max_suppression": ("return_indices", "True", "False"),

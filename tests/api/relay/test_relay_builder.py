@@ -11,6 +11,7 @@ import mirstack
 import numpy as np
 import pytest
 from mirstack import ir, relay, tir, transform
+from mirstack.api.relay.op.signatures import DYNAMIC
 from mirstack.dialects.relay.operator import all_operators
 from mirstack.support.diagnostics import MirError
 
@@ -151,6 +152,7 @@ def test_signatures_are_tvms() -> None:
         parameters(relay.transform.FuseOps)
         == "(fuse_opt_level:int=-1,max_depth:int=256)->mirstack.api.ir.transform.NamedPass"
     )
+    assert {name.removeprefix("dyn.") for name in all_operators() if name.startswith("dyn.")} == DYNAMIC
     for name in all_operators():
         function = relay.op.find(name)
         assert callable(function) and inspect.signature(function) and function.__doc__

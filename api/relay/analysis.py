@@ -12,7 +12,6 @@ from ...support.diagnostics import Diagnostic, MirError, MirValueError
 from ...support.public_names import public_names
 from ...support.trace import listening
 from ..ir.module import IRModule
-from ..ir.named_passes import make_pass, pass_constructor
 from ..ir.node import Node
 from ..ir.op import Op
 from ..ir.structural import structural_equal, structural_hash
@@ -142,6 +141,8 @@ extract_fake_quantized_ops = list_fake_quantized_op_freqs
 
 def extract_fused_functions(mod: IRModule) -> dict[str, Function]:
     """Returns the kernels that fusing `main` at level 3 makes, each once, by structural hash."""
+    from ..ir.named_passes import make_pass
+
     fused = mod
     for each in (make_pass("SimplifyInference"), _fuse_ops()):
         fused = each(fused)
@@ -153,6 +154,8 @@ def extract_fused_functions(mod: IRModule) -> dict[str, Function]:
 
 
 def _fuse_ops() -> Pass:
+    from ..ir.named_passes import pass_constructor
+
     fuse = pass_constructor("FuseOps")
     assert fuse is not None
     return fuse(3)
@@ -163,6 +166,8 @@ def extract_intermediate_expr(mod: IRModule | RelayExpr, expr_id: int) -> IRModu
 
     Raises MirValueError where there are fewer.
     """
+    from ..ir.named_passes import make_pass
+
     root = mod.relay_function("main") if isinstance(mod, IRModule) else mod
     calls = [node for node in post_order(root) if isinstance(node, Call)]
     number = integer(expr_id, "expr_id", 0)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 from types import FunctionType
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, Protocol, TypeAlias, TypeVar, overload
 
 from ...support.diagnostics import MirError
 from ...support.source_text import characters
@@ -565,6 +565,21 @@ Elements: TypeAlias = (
 """What computes an element from the axes."""
 
 
+class ElementsOfAll(Protocol[_V]):
+    """Computes an element from all axes, `lambda *i: …`."""
+
+    def __call__(self, *i: IterVar) -> _V: ...
+
+
+@overload
+def compute(
+    shape: ShapeLike,
+    fcompute: ElementsOfAll[ExprLike],
+    name: str = "compute",
+    tag: str = "",
+    attrs: Mapping[str, AttrValue] | None = None,
+    varargs_names: Sequence[str] | None = None,
+) -> Tensor: ...
 @overload
 def compute(
     shape: ShapeLike,

@@ -341,7 +341,7 @@ define(
         te.compute(
             xs[0].shape,
             lambda *i: te.if_then_else(
-                i[attrs.axis] < signed_index(xs[1](i[1 - attrs.axis])),
+                i[int(attrs.axis)] < signed_index(xs[1](i[1 - int(attrs.axis)])),
                 xs[0](*i),
                 te.const(attrs.mask_value, xs[0].dtype),
             ),

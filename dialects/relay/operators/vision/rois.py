@@ -176,7 +176,7 @@ def _te_transform(attrs: Attrs, classes: Tensor, moves: Tensor, anchors: Tensor)
         value = middle - reach if n < 2 else middle + reach
         return te.max(te.min(value, te.const(1.0, dtype)), te.const(0.0, dtype)) if attrs.clip else value
 
-    boxes = te.compute((batch, count), lambda *i: [side(i[0], i[1], n) for n in range(4)], name="T_boxes")
+    boxes = te.compute((batch, count), lambda i, j: [side(i, j, n) for n in range(4)], name="T_boxes")
 
     def statements(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
         (probability, *sides), (result, valid, score, label) = ins, outs

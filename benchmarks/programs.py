@@ -134,10 +134,12 @@ layers = repeating(
     '%Z = add(cast(exp(%Y), dtype="float32"), cast(tanh(%Y), dtype="float32"));\n'
     "%L = annotation.stop_fusion(nn.dropout(%Z).0);\n"
     "%M = nn.max_pool2d(multiply(transpose(%L, axes=[0, 3, 1, 2]), %scale), pool_size=[1, 1]);\n"
-    '%V = nn.conv2d_transpose(%M, %w, channels=4, kernel_size=[1, 1], kernel_layout="OIHW");',
+    '%R = nn.conv2d_transpose(%M, %w, channels=4, kernel_size=[1, 1], kernel_layout="OIHW");\n'
+    "%X = nn.conv2d_transpose(%R, %u, channels=4, kernel_size=[2, 2], strides=[2, 2]);\n"
+    "%V = nn.max_pool2d(%X, pool_size=[2, 2], strides=[2, 2]);",
     "%x: Tensor[(1, 4, 4, 4), float32], %w: Tensor[(4, 4, 1, 1), float32], %v: Tensor[(4, 4, 3, 3), float32], "
-    "%h: Tensor[(3, 3, 4, 4), float32], %bias: Tensor[(4), float32], %scale: Tensor[(4, 1, 1), float32]",
-    26,
+    "%h: Tensor[(3, 3, 4, 4), float32], %u: Tensor[(4, 4, 2, 2), float32], %bias: Tensor[(4), float32], %scale: Tensor[(4, 1, 1), float32]",
+    28,
 )
 """Layers of a network: scales and biases around convolutions, parallel branches, padding, norms."""
 

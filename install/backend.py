@@ -42,6 +42,7 @@ FINDER = '''\
 """Finds the package mirstack in its checkout."""
 
 import sys
+from os.path import isfile
 
 
 class Finder:
@@ -49,6 +50,12 @@ class Finder:
     def find_spec(name, path=None, target=None):
         if name != "mirstack":
             return None
+        # A package of the name that comes first in the path, by PYTHONPATH, is taken, as for any package that is installed.
+        for folder in sys.path:
+            if folder == {links!r}:
+                break
+            if isfile(f"{{folder}}/mirstack/__init__.py"):
+                return None
         # Not importlib.util, whose import takes as long as Python's own start.
         from importlib.machinery import ModuleSpec, SourceFileLoader
 
@@ -80,7 +87,7 @@ def build_editable(
     """Builds a wheel that leads Python to the checkout, and checkers to the links. Returns its name."""
     name = build_meta.build_editable(wheel_directory, config_settings, metadata_directory)
     make_links(LINKS / "mirstack")
-    finder = FINDER.format(init=str(ROOT / "__init__.py"), root=str(ROOT))
+    finder = FINDER.format(init=str(ROOT / "__init__.py"), root=str(ROOT), links=str(LINKS))
     files = {
         "mirstack_editable.pth": f"{LINKS}\nimport _mirstack_editable\n".encode(),
         "_mirstack_editable.py": finder.encode(),

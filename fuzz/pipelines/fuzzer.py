@@ -34,6 +34,7 @@ NOT_DRAWN = {
     "lower-relay-to-te": "makes kernels of what is on its way to code, as `relay` does",
     "lift-transform-params": "works on kernels of Relay programs on their way to code",
     "lower-relay-to-llvm": "ends where nothing is interpreted",
+    "call-operator-functions": "works on operators that the program defines, which none of those drawn does",
     "mangle-symbols": "ends where nothing is interpreted",
     "lower-tir-to-scf": "ends where nothing is interpreted",
     "lower-std-to-llvm": "ends where nothing is interpreted",

@@ -38,7 +38,7 @@ MADE_FOR = {
     "branches": ("partial-evaluate", "to-a-normal-form", "to-basic-block-normal-form", "to-mixed-precision"),
     "layers": (
         "alter-op-layout", "backward-fold-scale-axis", "canonicalize-cast", "canonicalize-ops", "combine-parallel-conv2d",
-        "conv2d-to-winograd", "convert-layout", "flatten-atrous-conv", "fold-explicit-padding", "forward-fold-scale-axis",
+        "conv2d-to-winograd", "conv2d-transpose-to-depth-to-space", "convert-layout", "flatten-atrous-conv", "fold-explicit-padding", "forward-fold-scale-axis",
         "legalize", "simplify-inference",
     ),
     "quantized": ("fake-quantization-to-integer", "qnn-canonicalize-ops", "qnn-legalize"),

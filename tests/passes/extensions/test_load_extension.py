@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
 import mirstack
 import numpy as np
 import pytest
-from conftest import Ran
 from mirstack.dialects.relay.operator import _OPERATORS  # pyright: ignore[reportPrivateUsage]
 from mirstack.lowering.driver.cache.keys import context_key
 from mirstack.lowering.options import Options
 from mirstack.support import extensions
 from mirstack.support.diagnostics import MirError
 
+if TYPE_CHECKING:
+    from conftest import Ran
+
 pytestmark = pytest.mark.usefixtures("no_extensions")
 
-Command = Callable[..., Ran]
+Command: TypeAlias = "Callable[..., Ran]"
 
 OPERATORS = """
 @te.func

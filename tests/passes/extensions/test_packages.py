@@ -5,12 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import mirstack
 import pytest
-from conftest import Ran
 from mirstack.passes.extensions.packages import EntryPoint, entry_points, load_packages, loaded_packages
 from mirstack.support.diagnostics import MirError
+
+if TYPE_CHECKING:
+    from conftest import Ran
 
 pytestmark = pytest.mark.usefixtures("no_extensions")
 

@@ -5,6 +5,7 @@ A name is visible from its definition to the end of the block around it. Functio
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -68,13 +69,22 @@ _KEPT = 1024
 """The items whose tokens and names are kept: those of the texts that are open."""
 
 
-BRACED = ("relay", "rules", "definitions")
+BRACED = ("relay", "rules", "definitions", "target")
 """The formats of items in braces."""
 
 
 @lru_cache(maxsize=_KEPT)
 def _tokens(format: str, text: str) -> Tokens:
-    return _tolerant(text, _tokenizer(format))
+    head = _RULE_HEAD.match(text) if format == "schedule" else None
+    if head is None:
+        return _tolerant(text, _tokenizer(format))
+    # Above its script, a schedule rule is written as rules are.
+    first, rest = _tolerant(head[0], _tokenizer("rules")), _tolerant(text[head.end() :], _tokenizer(format))
+    starts = [head.end() + start for start in rest.starts]
+    return Tokens(first.kinds + rest.kinds, first.texts + rest.texts, first.starts + starts)
+
+
+_RULE_HEAD = re.compile(r"(?:optional[ \t]+)?rule\b.*?\n(?=@)", re.DOTALL)
 
 
 def _tokenizer(format: str) -> Callable[[str], Tokens]:
@@ -83,7 +93,7 @@ def _tokenizer(format: str) -> Callable[[str], Tokens]:
             from ..parser.relay.lexer import tokenize as relay
 
             return relay
-        case "rules" | "definitions":
+        case "rules" | "definitions" | "target":
             from ..parser.rules.lexer import tokenize as rules
 
             return rules

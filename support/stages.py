@@ -94,7 +94,11 @@ def detail(text: str, *parts: object) -> None:
 
 def _log(level: int, text: str, parts: tuple[object, ...]) -> None:
     if not _silent and _is_logged(COMPILE, level):
-        sys.modules["logging"].getLogger(COMPILE).log(level, text, *parts)
+        from .text import visible
+
+        # The name of a file may hold bytes that are no text.
+        shown = [visible(part) if isinstance(part, str) else part for part in parts]
+        sys.modules["logging"].getLogger(COMPILE).log(level, text, *shown)
 
 
 def is_heard() -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -70,7 +71,7 @@ def run(args: argparse.Namespace, options: Sequence[str]) -> int:
 def _run_lit(arguments: Sequence[str]) -> int:
     """Returns the exit code of `lit ARGUMENTS…`, run in this process."""
     lit_main: Any = import_module("lit.main").main
-    before = sys.argv
+    before, environment = sys.argv, dict(os.environ)
     sys.argv = [NAME, *arguments]
     try:
         lit_main({})
@@ -78,6 +79,9 @@ def _run_lit(arguments: Sequence[str]) -> int:
         return leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
     finally:
         sys.argv = before
+        # lit leaves names of a folder of its own there, which is gone by now.
+        os.environ.clear()
+        os.environ.update(environment)
     return OK
 
 

@@ -154,6 +154,14 @@ def test_what_is_compiled_is_logged(
     assert re.fullmatch(r"kernel fused_exp\.\w{12}: found in the cache", messages[3])
 
 
+def test_names_of_files_are_logged_as_text(caplog: pytest.LogCaptureFixture) -> None:
+    from mirstack.support.stages import inform
+
+    with caplog.at_level(logging.INFO, "mirstack.compile"):
+        inform("%s: found in the cache", "\udcfe.mir")
+    assert caplog.records[-1].getMessage() == "\\udcfe.mir: found in the cache"
+
+
 def test_code_for_sizes_is_logged(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MIRSTACK_SPECIALIZE", "on")
     net = mirstack.compile("def @main(%x: Tensor[(?, 3), float32]) { nn.relu(exp(%x)) }")

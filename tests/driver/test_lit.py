@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -28,7 +29,9 @@ def lit(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
 
     def run(*arguments: str) -> Ran:
+        environment = dict(os.environ)
         code = main(arguments)
+        assert dict(os.environ) == environment
         printed = capfd.readouterr()
         return Ran(code, printed.out, printed.err)
 

@@ -28,8 +28,8 @@ def test_failed_calls_do_not_pile_up():
         with pytest.raises(MirError, match="there is one that is not zero"):
             function(array)
         sizes.append(int(STATM.read_text().split()[1]))
-    # In pages of 4 KiB or more: one call takes about a thousand.
-    assert sizes[-1] - sizes[4] < 2000
+    # In pages of 4 KiB or more: one call takes about a thousand, so that 35 of them would be 35,000. A few are the process's own.
+    assert sizes[-1] - sizes[4] < 9000
     array[:] = 0
     function(array)
     assert (array == 1).all()
